@@ -1,0 +1,425 @@
+"""
+Parameters of solvers: a YAML file in generate_parameter_library syntax, read as a schema without ROS.
+
+The file has one root key; below it stand leaves (mappings with ``type``) and nested structs. A schema
+checks values (types, validators, misspelt names, aliases) and turns them into the solver's options.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+import dataclasses
+import functools
+import importlib.resources
+import math
+import numbers
+from pathlib import Path
+import re
+from typing import Any
+from typing import TypeVar
+
+import numpy as np
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.solvers.strict_yaml import location
+from ssik_ros.solvers.strict_yaml import parse_yaml
+from ssik_ros.solvers.strict_yaml import read_yaml
+from ssik_ros.solvers.validators import Check
+from ssik_ros.solvers.validators import make_validator
+from ssik_ros.solvers.validators import RULES
+from ssik_ros.solvers.validators import Validator
+
+Options = TypeVar('Options')
+
+_TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
+_LEAF_KEYS = (
+    'type',
+    'default_value',
+    'description',
+    'read_only',
+    'additional_constraints',
+    'validation',
+)
+_RANGE_KEYS = {'lt', 'gt', 'lt_eq', 'gt_eq'}
+_INT64 = 2**63
+
+
+class _Required:
+    """The default of a parameter that must be given."""
+
+    def __repr__(self) -> str:
+        return 'required'
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterType:
+    """A type of generate_parameter_library, such as ``double``, ``string_array`` or ``none``."""
+
+    name: str
+    scalar: str
+    """bool, int, double, string or none."""
+    is_array: bool = False
+
+    def convert(self, value: Any) -> Any:
+        """
+        Return the value in this type; an int is accepted for a double, nothing else is converted.
+
+        :param value: the value as it was written.
+        :raises TypeError: when the value has another type.
+        """
+        if not self.is_array:
+            return _convert_scalar(self.scalar, value)
+        if isinstance(value, list | tuple | np.ndarray):
+            return tuple(_convert_scalar(self.scalar, entry) for entry in value)
+        raise TypeError(type(value).__name__)
+
+
+def _convert_scalar(scalar: str, value: Any) -> Any:
+    is_bool = isinstance(value, bool | np.bool_)
+    if scalar == 'bool' and is_bool:
+        return bool(value)
+    if scalar == 'string' and isinstance(value, str):
+        return str(value)
+    if scalar == 'int' and isinstance(value, numbers.Integral) and not is_bool:
+        if -_INT64 <= value < _INT64:
+            return int(value)
+    if scalar == 'double' and isinstance(value, numbers.Real) and not is_bool:
+        if not math.isnan(value):
+            return float(value)
+    if scalar == 'none' and value is None:
+        return None
+    raise TypeError(type(value).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One leaf of a parameter file."""
+
+    name: str
+    """Full name; dots separate nested structs."""
+    type: ParameterType
+    default: Any
+    """The default in the parameter's type, or :data:`REQUIRED`."""
+    description: str = ''
+    read_only: bool = False
+    additional_constraints: str = ''
+    validators: tuple[Validator, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return the allowed values as text, such as ``double in [0.0, 1.0]``."""
+        parts = [self.type.name, *(validator.text for validator in self.validators)]
+        return parts[0] + (' ' + ' and '.join(parts[1:]) if parts[1:] else '')
+
+    def check(self, value: Any, where: str = '') -> Any:
+        """
+        Return the value in the parameter's type.
+
+        :param value: the value as it was written.
+        :param where: file and line, for the message.
+        :raises InvalidParameter: with ``key``, ``value`` and ``allowed``.
+        """
+        try:
+            converted = self.type.convert(value)
+        except TypeError:
+            given = f'{value!r} ({type(value).__name__})'
+            self._refuse(value, f"Parameter '{self.name}' has the value {given}", where)
+        for validator in self.validators:
+            reason = validator.reason(self.name, converted)
+            if reason:
+                self._refuse(value, reason, where)
+        return converted
+
+    def _refuse(self, value: Any, reason: str, where: str) -> None:
+        default = '' if self.default is REQUIRED else f', default: {self.default!r}'
+        raise InvalidParameter(
+            f'{where}: ' * bool(where) + f'{reason}. Allowed: {self.allowed}{default}.',
+            key=self.name,
+            value=value,
+            allowed=self.allowed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSchema:
+    """All parameters of one file, in its order."""
+
+    name: str
+    """The root key."""
+    parameters: tuple[Parameter, ...]
+    source: str
+    """The file, for messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the full names of all parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    def parameter(self, name: str) -> Parameter:
+        """
+        Return a parameter.
+
+        :param name: the full name.
+        :raises InvalidParameter: when there is none; with the nearest name.
+        """
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise self._unknown(name, name, '', self.names)
+
+    def check(
+        self,
+        values: Mapping[str, Any],
+        aliases: Mapping[str, str] | None = None,
+        where: str = '',
+    ) -> dict[str, Any]:
+        """
+        Return the given values under their full names, in their types.
+
+        :param values: nested, or with dotted names.
+        :param aliases: other names of parameters.
+        :param where: the file, for messages about mappings that do not know their lines.
+        :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, or two
+            different values for one parameter.
+        """
+        aliases = aliases or {}
+        checked: dict[str, Any] = {}
+        written: dict[str, str] = {}
+        for key, value, place in flatten(values, where):
+            name = aliases.get(key, key)
+            if name not in self.names:
+                raise self._unknown(key, value, place, (*self.names, *aliases))
+            converted = self.parameter(name).check(value, place)
+            if name in checked and checked[name] != converted:
+                raise _contradiction(name, written[name], key, (checked[name], converted), place)
+            checked[name], written[name] = converted, key
+        return checked
+
+    def complete(self, checked: Mapping[str, Any], where: str = '') -> dict[str, Any]:
+        """
+        Return a value for every parameter: the checked ones, else the defaults.
+
+        :param checked: the result of :meth:`check`.
+        :param where: the file, for messages.
+        :raises InvalidParameter: when a parameter without default is missing.
+        """
+        missing = [p for p in self.parameters if p.default is REQUIRED and p.name not in checked]
+        if missing:
+            names = ', '.join(f"'{parameter.name}'" for parameter in missing)
+            raise InvalidParameter(
+                f'{where}: ' * bool(where) + f'required but not given: {names}.',
+                key=missing[0].name,
+                value=None,
+                allowed=missing[0].allowed,
+            )
+        return {p.name: checked.get(p.name, p.default) for p in self.parameters}
+
+    def resolve(
+        self,
+        values: Mapping[str, Any],
+        options_type: type[Options],
+        aliases: Mapping[str, str] | None = None,
+        where: str = '',
+    ) -> Options:
+        """
+        Return the options dataclass for the given values; what is not given has its default.
+
+        :param values: nested, or with dotted names.
+        :param options_type: a dataclass with one field per parameter; a struct is a nested dataclass.
+        :param aliases: other names of parameters.
+        :param where: the file, for messages.
+        :raises InvalidParameter: as :meth:`check`.
+        """
+        return _build(options_type, self.complete(self.check(values, aliases, where), where), '')
+
+    def _unknown(
+        self, key: str, value: Any, place: str, known: tuple[str, ...]
+    ) -> InvalidParameter:
+        return InvalidParameter(
+            f'{place}: ' * bool(place)
+            + f"'{self.name}' has no parameter '{key}'. {describe_choices(key, known)}",
+            key=key,
+            value=value,
+            allowed=known,
+        )
+
+
+def _contradiction(
+    name: str, first: str, second: str, values: tuple[Any, Any], place: str
+) -> InvalidParameter:
+    return InvalidParameter(
+        f'{place}: ' * bool(place)
+        + f"'{first}' ({values[0]!r}) and '{second}' ({values[1]!r}) are the same parameter "
+        f"'{name}' with different values.",
+        key=name,
+        value=values[1],
+        allowed='one value',
+    )
+
+
+def _build(options_type: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
+    """Return the dataclass whose fields are the values below a prefix."""
+    arguments: dict[str, Any] = {}
+    for field in dataclasses.fields(options_type):  # type: ignore[arg-type]
+        name = prefix + field.name
+        if name in values:
+            arguments[field.name] = values[name]
+        elif field.default_factory is not dataclasses.MISSING:
+            struct = type(field.default_factory())
+            arguments[field.name] = _build(struct, values, f'{name}.')
+    return options_type(**arguments)
+
+
+def flatten(values: Mapping[str, Any], where: str = '') -> Iterator[tuple[str, Any, str]]:
+    """
+    Yield (dotted name, value, file and line) of every leaf of nested mappings.
+
+    :param values: the mapping.
+    :param where: the place for mappings that do not know their lines.
+    """
+    for key, value in values.items():
+        place = location(values, key, where)
+        if isinstance(value, Mapping):
+            for name, leaf, leaf_place in flatten(value, place):
+                yield f'{key}.{name}', leaf, leaf_place
+        else:
+            yield str(key), value, place
+
+
+def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> ParameterSchema:
+    """
+    Return the schema in a parameter file.
+
+    :param path: a YAML file in generate_parameter_library syntax.
+    :param custom: own validators by their name in the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when the file is malformed; with file and line.
+    """
+    return make_schema(read_yaml(path), str(path), custom)
+
+
+@functools.cache
+def load_schema(resource: str) -> ParameterSchema:
+    """
+    Return the schema of a parameter file inside an installed package.
+
+    :param resource: ``package:relative/path``.
+    :raises ConfigError: when there is no such file or it is malformed.
+    """
+    package, _, relative = resource.partition(':')
+    try:
+        text = importlib.resources.files(package).joinpath(relative).read_text(encoding='utf-8')
+    except (ImportError, OSError) as error:
+        raise ConfigError(f"There is no parameter file '{resource}': {error}.") from error
+    return make_schema(parse_yaml(text, resource), resource)
+
+
+def make_schema(
+    content: Any, source: str, custom: Mapping[str, Check] | None = None
+) -> ParameterSchema:
+    """
+    Return the schema that the content of a parameter file describes.
+
+    :param content: the content, one root key.
+    :param source: the file, for messages.
+    :param custom: own validators by name.
+    :raises ConfigError: when it is malformed.
+    """
+    if not isinstance(content, Mapping) or len(content) != 1:
+        raise ConfigError(f'{source}: a parameter file has exactly one root key.')
+    root, body = next(iter(content.items()))
+    if not isinstance(body, Mapping):
+        raise ConfigError(f"{source}: below '{root}' stand parameters.")
+    leaves = tuple(_leaves(body, '', source, dict(custom or {})))
+    return ParameterSchema(str(root), leaves, source)
+
+
+def _leaves(
+    body: Mapping[str, Any], prefix: str, source: str, custom: dict[str, Check]
+) -> Iterator[Parameter]:
+    for key, value in body.items():
+        where = location(body, key, source)
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}: '{prefix}{key}' is neither a parameter nor a struct.")
+        if key.startswith('__map_'):
+            raise ConfigError(f"{where}: maps ('{key}') are not supported.")
+        if isinstance(value.get('type'), str):
+            yield _make_parameter(prefix + key, value, where, custom)
+        else:
+            yield from _leaves(value, f'{prefix}{key}.', source, custom)
+
+
+def _make_parameter(
+    name: str, leaf: Mapping[str, Any], where: str, custom: dict[str, Check]
+) -> Parameter:
+    for key in leaf:
+        if key not in _LEAF_KEYS:
+            raise ConfigError(
+                f"{where}: parameter '{name}' has an unknown key '{key}'. "
+                + describe_choices(key, _LEAF_KEYS)
+            )
+    parameter_type, size_limit = _parse_type(leaf['type'], f"{where}: parameter '{name}'")
+    parameter = Parameter(
+        name=name,
+        type=parameter_type,
+        default=REQUIRED,
+        description=str(leaf.get('description', '')),
+        read_only=bool(leaf.get('read_only', False)),
+        additional_constraints=str(leaf.get('additional_constraints', '')),
+        validators=size_limit + _validators(name, leaf.get('validation'), where, custom),
+    )
+    if leaf.get('default_value') is None and parameter_type.scalar != 'none':
+        return parameter
+    return dataclasses.replace(parameter, default=_default(parameter, leaf, where))
+
+
+def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
+    """Return the checked default; unlike a value, it must have the declared type exactly."""
+    value = leaf.get('default_value')
+    entries = value if isinstance(value, list) else [value]
+    if parameter.type.scalar == 'double' and not all(isinstance(x, float) for x in entries):
+        raise ConfigError(
+            f"{where}: the default_value of '{parameter.name}' must be written as a double, "
+            f'such as 1.0, not {value!r}.'
+        )
+    return parameter.check(value, where)
+
+
+def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, ...]]:
+    """Return the type, and the size limit that a ``_fixed_N`` type implies."""
+    if text == 'none':
+        return ParameterType('none', 'none'), ()
+    match = _TYPE.match(text)
+    if match is None or (match['n'] and not match['array'] and match['scalar'] != 'string'):
+        known = ('bool', 'int', 'double', 'string', 'none')
+        arrays = (f'{scalar}_array' for scalar in known[:-1])
+        raise ConfigError(
+            f"{where} has an unknown type '{text}'. {describe_choices(text, (*known, *arrays))}"
+        )
+    limit: tuple[Validator, ...] = ()
+    if match['n']:
+        rule = RULES['size_lt']
+        bound = int(match['n']) + 1
+        limit = (Validator('size_lt', (bound,), rule.check, rule.text.format(bound)),)
+    return ParameterType(text, match['scalar'], bool(match['array'])), limit
+
+
+def _validators(
+    name: str, validation: Any, where: str, custom: dict[str, Check]
+) -> tuple[Validator, ...]:
+    """Return the validators of a leaf; ``bounds`` and one-sided limits exclude each other."""
+    if validation is None:
+        return ()
+    place = f"{where}: parameter '{name}'"
+    if not isinstance(validation, Mapping):
+        raise ConfigError(f'{place}: validation must be a mapping.')
+    made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())
+    names = {validator.name for validator in made}
+    if 'bounds' in names and names & _RANGE_KEYS:
+        raise ConfigError(f'{place}: bounds cannot be combined with {sorted(names & _RANGE_KEYS)}.')
+    return made
