@@ -7,8 +7,8 @@ checks values (types, validators, misspelt names, aliases) and turns them into t
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 import dataclasses
+from dataclasses import dataclass
 import functools
 import importlib.resources
 import math
@@ -85,12 +85,12 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
         return bool(value)
     if scalar == 'string' and isinstance(value, str):
         return str(value)
-    if scalar == 'int' and isinstance(value, numbers.Integral) and not is_bool:
-        if -_INT64 <= value < _INT64:
-            return int(value)
-    if scalar == 'double' and isinstance(value, numbers.Real) and not is_bool:
-        if not math.isnan(value):
-            return float(value)
+    is_integer = isinstance(value, numbers.Integral) and not is_bool
+    if scalar == 'int' and is_integer and -_INT64 <= value < _INT64:
+        return int(value)
+    is_real = isinstance(value, numbers.Real) and not is_bool
+    if scalar == 'double' and is_real and not math.isnan(value):
+        return float(value)
     if scalar == 'none' and value is None:
         return None
     raise TypeError(type(value).__name__)
@@ -138,7 +138,7 @@ class Parameter:
     def _refuse(self, value: Any, reason: str, where: str) -> None:
         default = '' if self.default is REQUIRED else f', default: {self.default!r}'
         raise InvalidParameter(
-            f'{where}: ' * bool(where) + f'{reason}. Allowed: {self.allowed}{default}.',
+            _at(where) + f'{reason}. Allowed: {self.allowed}{default}.',
             key=self.name,
             value=value,
             allowed=self.allowed,
@@ -212,7 +212,7 @@ class ParameterSchema:
         if missing:
             names = ', '.join(f"'{parameter.name}'" for parameter in missing)
             raise InvalidParameter(
-                f'{where}: ' * bool(where) + f'required but not given: {names}.',
+                _at(where) + f'required but not given: {names}.',
                 key=missing[0].name,
                 value=None,
                 allowed=missing[0].allowed,
@@ -241,19 +241,23 @@ class ParameterSchema:
         self, key: str, value: Any, place: str, known: tuple[str, ...]
     ) -> InvalidParameter:
         return InvalidParameter(
-            f'{place}: ' * bool(place)
-            + f"'{self.name}' has no parameter '{key}'. {describe_choices(key, known)}",
+            _at(place) + f"'{self.name}' has no parameter '{key}'. {describe_choices(key, known)}",
             key=key,
             value=value,
             allowed=known,
         )
 
 
+def _at(place: str) -> str:
+    """Return the beginning of a message about a place in a file."""
+    return f'{place}: ' if place else ''
+
+
 def _contradiction(
     name: str, first: str, second: str, values: tuple[Any, Any], place: str
 ) -> InvalidParameter:
     return InvalidParameter(
-        f'{place}: ' * bool(place)
+        _at(place)
         + f"'{first}' ({values[0]!r}) and '{second}' ({values[1]!r}) are the same parameter "
         f"'{name}' with different values.",
         key=name,
@@ -421,5 +425,7 @@ def _validators(
     made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())
     names = {validator.name for validator in made}
     if 'bounds' in names and names & _RANGE_KEYS:
-        raise ConfigError(f'{place}: bounds cannot be combined with {sorted(names & _RANGE_KEYS)}.')
+        raise ConfigError(
+            f'{place}: bounds cannot be combined with {sorted(names & _RANGE_KEYS)}.'
+        )
     return made

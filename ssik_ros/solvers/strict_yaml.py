@@ -38,11 +38,6 @@ class LocatedMapping(dict[str, Any]):
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader with the rules of the module docstring."""
 
-    yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
 
 def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     """Return an integer: decimal (leading zeros allowed), 0x or 0o."""
@@ -63,7 +58,7 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Locat
     mapping = LocatedMapping()
     for key_node, value_node in node.value:
         key = _key(loader, key_node)
-        mapping[key] = loader.construct_object(value_node, deep=True)  # type: ignore[no-untyped-call]
+        mapping[key] = loader.construct_object(value_node, deep=True)
         mark = key_node.start_mark
         mapping.places[key] = f'{mark.name}:{mark.line + 1}'
     return mapping
@@ -92,6 +87,10 @@ def _refuse_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> None:
         seen[key] = line
 
 
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _StrictLoader.add_implicit_resolver('tag:yaml.org,2002:int', _INT, list('-+0123456789'))
 _StrictLoader.add_implicit_resolver('tag:yaml.org,2002:float', _FLOAT, list('-+.0123456789'))
 _StrictLoader.add_constructor('tag:yaml.org,2002:int', _construct_int)

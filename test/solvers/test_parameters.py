@@ -231,10 +231,10 @@ def test_a_schema_has_one_root_key():
 
 
 def test_a_missing_parameter_file_is_named(tmp_path):
-    with pytest.raises(DescriptionNotFound, match='nowhere.yaml'):
+    with pytest.raises(DescriptionNotFound, match=r'nowhere\.yaml'):
         read_schema(tmp_path / 'nowhere.yaml')
 
 
 def test_a_missing_packaged_parameter_file_is_named():
-    with pytest.raises(ConfigError, match='nowhere.yaml'):
+    with pytest.raises(ConfigError, match=r'nowhere\.yaml'):
         load_schema('ssik_ros.solvers:nowhere.yaml')

@@ -1,0 +1,223 @@
+"""
+Every solver under its name: the built-in table, and third-party solvers found by entry point.
+
+A package adds a solver with an entry point in the group ``ssik_ros.solvers``; its name is the name in
+a kinematics.yaml, its object a :class:`SolverSpec` or a callable that returns one::
+
+    'ssik_ros.solvers': ['my_package/MySolver = my_package.solver:SPEC']
+
+Nothing is imported until a solver is used, so a broken package harms only those who ask for it.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import functools
+import importlib
+from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint
+import logging
+from typing import Any
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import PluginLoadError
+from ssik_ros.errors import SsikError
+from ssik_ros.errors import UnknownSolver
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.solvers.base import Solver
+from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.solvers.parameters import load_schema
+from ssik_ros.solvers.parameters import ParameterSchema
+
+_LOGGER = logging.getLogger('ssik_ros.solvers.registry')
+
+ENTRY_POINT_GROUP = 'ssik_ros.solvers'
+DEFAULT_SOLVER = 'ssik_ros/Auto'
+
+_ITERATIVE_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'gd_jacobian_damping'}
+_POSE_IK_OPTIONS = 'ssik_ros.solvers.pose_ik.options:PoseIkOptions'
+_POSE_IK_PARAMETERS = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
+_POSE_IK_FACTORY = 'ssik_ros.solvers.pose_ik.solver:PoseIkSolver'
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        name=DEFAULT_SOLVER,
+        description='The best solver for the chain at hand; currently PoseIK.',
+        options_type=_POSE_IK_OPTIONS,
+        parameters_file=_POSE_IK_PARAMETERS,
+        factory=_POSE_IK_FACTORY,
+        parameter_aliases=_ITERATIVE_ALIASES,
+    ),
+    SolverSpec(
+        name='ssik_ros/PoseIK',
+        description='Damped least squares from a deterministic sequence of starts; several tips.',
+        options_type=_POSE_IK_OPTIONS,
+        parameters_file=_POSE_IK_PARAMETERS,
+        factory=_POSE_IK_FACTORY,
+        aliases=('pose_ik_plugin/PoseIKPlugin',),
+        parameter_aliases=_ITERATIVE_ALIASES,
+    ),
+)
+
+
+def _built_in() -> dict[str, SolverSpec]:
+    """Return the built-in rows under their names and aliases."""
+    return {name: spec for spec in SOLVERS for name in (spec.name, *spec.aliases)}
+
+
+def _third_party() -> dict[str, list[EntryPoint]]:
+    """Return the entry points of each name; a built-in name cannot be taken."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name in _built_in():
+            _warn_taken(entry.name, _provider(entry))
+        elif entry not in found.setdefault(entry.name, []):
+            found[entry.name].append(entry)
+    return found
+
+
+@functools.cache
+def _warn_taken(name: str, provider: str) -> None:
+    _LOGGER.warning("%s offers a solver '%s': ignored, the name is built in.", provider, name)
+
+
+def _provider(entry: EntryPoint) -> str:
+    """Return the distribution and object behind an entry point."""
+    distribution = entry.dist.name if entry.dist else 'unknown distribution'
+    return f"'{distribution}' ({entry.value})"
+
+
+def list_solvers() -> tuple[str, ...]:
+    """Return the names of all solvers, built-in ones first; imports none of them."""
+    return (*(spec.name for spec in SOLVERS), *sorted(_third_party()))
+
+
+def is_known(name: str) -> bool:
+    """
+    Return whether a solver or an alias of that name exists.
+
+    :param name: the name in a kinematics.yaml.
+    """
+    return name in _built_in() or name in _third_party()
+
+
+def known_names() -> tuple[str, ...]:
+    """Return every name that :func:`solver_spec` accepts: solvers and the built-in aliases."""
+    return (*_built_in(), *_third_party())
+
+
+def solver_spec(name: str) -> SolverSpec:
+    """
+    Return the row of a solver.
+
+    :param name: its name or an alias of it.
+    :raises UnknownSolver: when there is none; with the nearest name.
+    :raises PluginLoadError: when a third-party solver fails to import, is no SolverSpec, or when two
+        packages offer the name; the original exception is the cause.
+    """
+    built_in = _built_in().get(name)
+    if built_in is not None:
+        return built_in
+    entries = _third_party().get(name)
+    if entries is None:
+        raise UnknownSolver(
+            f"There is no solver '{name}'. {describe_choices(name, known_names())}",
+            name=name,
+            available=known_names(),
+        )
+    if len(entries) > 1:
+        providers = ' and '.join(_provider(entry) for entry in entries)
+        raise PluginLoadError(f"The solver '{name}' is offered by {providers}; remove one.")
+    return _load_entry_point(entries[0])
+
+
+def _load_entry_point(entry: EntryPoint) -> SolverSpec:
+    """Return the spec behind an entry point."""
+    try:
+        loaded = entry.load()
+        spec = loaded() if callable(loaded) else loaded
+    except Exception as error:
+        raise PluginLoadError(
+            f"The solver '{entry.name}' of {_provider(entry)} failed to load: "
+            f'{type(error).__name__}: {error}',
+            name=entry.name,
+        ) from error
+    if not isinstance(spec, SolverSpec):
+        raise PluginLoadError(
+            f"The entry point '{entry.name}' of {_provider(entry)} is a {type(spec).__name__}, "
+            'not a SolverSpec.'
+        )
+    if spec.name != entry.name:
+        raise PluginLoadError(
+            f"The entry point '{entry.name}' of {_provider(entry)} holds the solver '{spec.name}'; "
+            'both names must be the same.'
+        )
+    return spec
+
+
+def _load_object(path: str, solver: str) -> Any:
+    """Return the object at ``module:attribute``."""
+    module, _, attribute = path.partition(':')
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PluginLoadError(
+            f"The solver '{solver}' failed to load: {type(error).__name__}: {error}", name=solver
+        ) from error
+
+
+def solver_schema(spec: SolverSpec) -> ParameterSchema:
+    """
+    Return the parameters of a solver with types, ranges and descriptions.
+
+    :param spec: the solver's row.
+    """
+    return load_schema(spec.parameters_file)
+
+
+def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) -> Any:
+    """
+    Return the options of a solver; what is not given has its default.
+
+    :param spec: the solver's row.
+    :param parameters: values by parameter name or alias.
+    :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
+    """
+    options_type = spec.options_type
+    if isinstance(options_type, str):
+        options_type = _load_object(options_type, spec.name)
+    return solver_schema(spec).resolve(parameters or {}, options_type, spec.parameter_aliases)
+
+
+def create_solver(
+    name: str,
+    robot: RobotModel,
+    group: JointGroup,
+    parameters: Mapping[str, Any] | None = None,
+) -> Solver:
+    """
+    Return a solver for a group of a robot.
+
+    :param name: the solver's name or an alias.
+    :param robot: the robot.
+    :param group: the group whose joints are the unknowns.
+    :param parameters: values by parameter name or alias; what is not given has its default.
+    :raises UnknownSolver: when there is no such solver.
+    :raises PluginLoadError: when it fails to import or its constructor fails.
+    :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
+    """
+    spec = solver_spec(name)
+    options = make_options(spec, parameters)
+    factory: Callable[..., Solver] = (
+        _load_object(spec.factory, spec.name) if isinstance(spec.factory, str) else spec.factory
+    )
+    try:
+        return factory(robot, group, options)
+    except SsikError:
+        raise
+    except Exception as error:
+        raise PluginLoadError(
+            f"The solver '{name}' could not be made for group '{group.name}': "
+            f'{type(error).__name__}: {error}',
+            name=name,
+        ) from error
