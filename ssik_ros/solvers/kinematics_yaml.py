@@ -1,0 +1,348 @@
+"""
+Reader of kinematics.yaml: which solver a group uses, with which parameters, and where each came from.
+
+Both layouts are read: groups at the root, and groups below a node name (or ``/**``),
+``ros__parameters`` and ``robot_description_kinematics``. A key close to one of ours is an error, keys of
+other solvers and anything else are named once in a warning; nothing is dropped in silence.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+import difflib
+import logging
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import nearest_name
+from ssik_ros.errors import UnknownSolver
+from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.solvers.parameters import flatten
+from ssik_ros.solvers.parameters import make_schema
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.solvers.registry import is_known
+from ssik_ros.solvers.registry import known_names
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.strict_yaml import LocatedMapping
+from ssik_ros.solvers.strict_yaml import location
+from ssik_ros.solvers.strict_yaml import read_yaml
+
+_LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
+
+_COMMON = make_schema(
+    {
+        'kinematics.yaml': {
+            'kinematics_solver': {'type': 'string', 'default_value': ''},
+            'kinematics_solver_timeout': {
+                'type': 'double',
+                'default_value': 0.05,
+                'validation': {'gt<>': [0.0]},
+            },
+            'kinematics_solver_search_resolution': {
+                'type': 'double',
+                'default_value': 0.1,
+                'validation': {'gt_eq<>': [0.0]},
+            },
+            'position_only_ik': {'type': 'bool', 'default_value': False},
+        }
+    },
+    'kinematics.yaml',
+)
+
+_FIELDS = {
+    'kinematics_solver': 'solver',
+    'kinematics_solver_timeout': 'timeout',
+    'kinematics_solver_search_resolution': 'search_resolution',
+    'position_only_ik': 'position_only',
+}
+"""The field of :class:`GroupKinematics` for each key that every solver has."""
+
+KEYS_OF_OTHER_SOLVERS = frozenset(
+    {
+        # Common to all, of the past or of the service plugin.
+        *('kinematics_solver_attempts', 'kinematics_solver_service_name', 'link_prefix'),
+        # KDL and TRAC-IK.
+        *('epsilon', 'max_solver_iterations', 'orientation_vs_position', 'joints', 'solve_type'),
+        # pick_ik.
+        *('position_threshold', 'orientation_threshold', 'cost_threshold', 'mode'),
+        *('gd_max_iters', 'gd_step_size', 'gd_min_cost_delta', 'memetic_max_generations'),
+        *('memetic_gd_max_iters', 'memetic_gd_max_time', 'memetic_num_threads'),
+        *('memetic_population_size', 'memetic_elite_size', 'memetic_wipeout_fitness_tol'),
+        *('memetic_stop_on_first_solution', 'position_scale', 'rotation_scale'),
+        *('center_joints_weight', 'avoid_joint_limits_weight', 'minimal_displacement_weight'),
+        *('stop_optimization_on_valid_solution', 'stop_optimization_on_timeout'),
+        *('approximate_solution_position_threshold', 'approximate_solution_joint_threshold'),
+        *('approximate_solution_orientation_threshold', 'approximate_solution_cost_threshold'),
+        # bio_ik.
+        *('dpos', 'drot', 'dtwist', 'population_size', 'elite_count', 'no_wipeout'),
+        *('linear_fitness', 'threads', 'random_seed', 'counter', 'profiler'),
+        # PoseIK, where another solver of ours was chosen.
+        *('target_tolerance', 'damping', 'solve_mode', 'gd_jacobian_damping'),
+        *('gd_step_multiplier', 'gd_adaptive_threshold', 'optimization_timeout'),
+        'optimization_distance_gain',
+        # The cached plugins.
+        *('max_cache_size', 'min_pose_distance', 'min_joint_config_distance', 'cached_ik_path'),
+    }
+)
+"""Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
+
+_MISSPELT = 0.8
+"""Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKinematics:
+    """What a kinematics.yaml says about one group."""
+
+    group: str
+    requested_solver: str = ''
+    """The name in the file; empty when there is none."""
+    solver: str = DEFAULT_SOLVER
+    """The solver that answers: the requested one, or the default for an empty or a foreign name."""
+    is_foreign: bool = False
+    """Whether the requested solver is not one of ours, so that the default stands in for it."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The solver's own parameters that were given, checked, under their own names."""
+    timeout: float = 0.05
+    """Budget of a request that names none [s]."""
+    search_resolution: float = 0.1
+    """Step of solvers that sample a redundant joint [rad or m]."""
+    position_only: bool = False
+    """Whether orientation is left free."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where each value came from, by field or parameter name: ``file:line (key)``, or ``default``."""
+    unused: tuple[str, ...] = ()
+    """Keys that no solver of ours reads, in the file's order."""
+
+
+def read_kinematics_yaml(
+    path: str | Path, groups: Iterable[str] | None = None
+) -> dict[str, GroupKinematics]:
+    """
+    Return the kinematics of each group in a file.
+
+    :param path: the file, in either layout.
+    :param groups: the groups of the robot; others in the file are skipped with a warning.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when it is malformed.
+    :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
+    :raises UnknownSolver: for a misspelt name of a solver of ours.
+    """
+    return parse_kinematics(read_yaml(path), source=str(path), groups=groups)
+
+
+def parse_kinematics(
+    content: Any, *, source: str = 'kinematics', groups: Iterable[str] | None = None
+) -> dict[str, GroupKinematics]:
+    """
+    Return the kinematics of each group in the content of a file or in nested node parameters.
+
+    :param content: the content, in either layout.
+    :param source: the file or node, for messages.
+    :param groups: the groups of the robot; others are skipped with a warning.
+    :raises ConfigError: as :func:`read_kinematics_yaml`.
+    """
+    known = None if groups is None else tuple(groups)
+    result: dict[str, GroupKinematics] = {}
+    for name, (entries, place) in _find_groups(content, source).items():
+        if known is not None and name not in known:
+            _LOGGER.warning(
+                "%s: group '%s' is not in the robot's semantic description: skipped. %s",
+                place,
+                name,
+                describe_choices(name, known),
+            )
+            continue
+        result[name] = make_group_kinematics(name, entries, place)
+    return result
+
+
+def _find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """Return the entries of each group with their place; a specific node's come after ``/**``."""
+    groups: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for section in _sections(content, source):
+        for name, entries in section.items():
+            place = location(section, name, source)
+            if entries is None:
+                entries = {}
+            if not isinstance(entries, Mapping):
+                raise ConfigError(
+                    f"{place}: below the group '{name}' stand keys such as kinematics_solver, not "
+                    f'{entries!r}.'
+                )
+            if name in groups:
+                _LOGGER.warning("%s: replaces the group '%s' of %s.", place, name, groups[name][1])
+            groups[name] = (entries, place)
+    return groups
+
+
+def _sections(content: Any, source: str) -> list[Mapping[str, Any]]:
+    """Return the mappings whose keys are groups, whatever the layout."""
+    if content is None:
+        return []
+    if not isinstance(content, Mapping):
+        raise ConfigError(f'{source}: a kinematics.yaml is a mapping of groups.')
+    sections: list[Mapping[str, Any]] = []
+    bare = LocatedMapping()
+    for key in sorted(content, key=lambda name: name != '/**'):
+        value = content[key]
+        if key in ('ros__parameters', 'robot_description_kinematics'):
+            sections += _sections(value, source)
+        elif isinstance(value, Mapping) and 'ros__parameters' in value:
+            sections += _node_sections(value['ros__parameters'], source)
+        else:
+            bare[key] = value
+            bare.places[key] = location(content, key, source)
+    return [*sections, bare] if bare else sections
+
+
+def _node_sections(parameters: Any, source: str) -> list[Mapping[str, Any]]:
+    """Return the group mappings among a node's parameters; its other parameters are not ours."""
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"{source}: below 'ros__parameters' stand parameters.")
+    if 'robot_description_kinematics' not in parameters:
+        return []
+    return _sections(parameters['robot_description_kinematics'], source)
+
+
+def make_group_kinematics(
+    group: str, entries: Mapping[str, Any], where: str = ''
+) -> GroupKinematics:
+    """
+    Return the kinematics that the entries of one group describe; logs what is not used.
+
+    :param group: the group's name.
+    :param entries: the keys below the group.
+    :param where: file and line, for messages.
+    :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
+    :raises UnknownSolver: for a misspelt name of a solver of ours.
+    """
+    leaves = {key: (value, place) for key, value, place in flatten(entries, where)}
+    common = {key: _common_value(key, leaves) for key in _COMMON.names}
+    requested = common['kinematics_solver'].strip()
+    spec = _resolve_solver(requested, group, where)
+    own = {key: leaf for key, leaf in leaves.items() if _is_own(spec, key)}
+    others = {key: leaf for key, leaf in leaves.items() if key not in own and key not in common}
+    return GroupKinematics(
+        group=group,
+        requested_solver=requested,
+        solver=spec.name,
+        is_foreign=bool(requested) and not is_known(requested),
+        parameters=MappingProxyType(_own_values(spec, own)),
+        timeout=common['kinematics_solver_timeout'],
+        search_resolution=common['kinematics_solver_search_resolution'],
+        position_only=common['position_only_ik'],
+        sources=MappingProxyType(_sources(spec, leaves, own)),
+        unused=_report_unused(group, spec, others, where),
+    )
+
+
+def _common_value(key: str, leaves: Mapping[str, tuple[Any, str]]) -> Any:
+    """Return the checked value of a key that every solver has, or its default."""
+    parameter = _COMMON.parameter(key)
+    return parameter.check(*leaves[key]) if key in leaves else parameter.default
+
+
+def _is_own(spec: SolverSpec, key: str) -> bool:
+    """Return whether a key is a parameter of the solver or another name of one."""
+    return key in solver_schema(spec).names or key in spec.parameter_aliases
+
+
+def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
+    """Return the solver's parameters under their own names, checked."""
+    schema, values = solver_schema(spec), LocatedMapping()
+    for key, (value, place) in own.items():
+        values[key] = value
+        values.places[key] = place
+    return schema.check(values, spec.parameter_aliases)
+
+
+def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
+    """Return the solver that answers; the default, with one log line, for no or a foreign name."""
+    if is_known(requested):
+        return solver_spec(requested)
+    if not requested:
+        _LOGGER.info("%s: group '%s' names no solver: %s answers.", where, group, DEFAULT_SOLVER)
+    elif requested.startswith('ssik_ros/') or _nearest(requested, known_names()):
+        raise UnknownSolver(
+            f"{where}: there is no solver '{requested}'. "
+            + describe_choices(requested, known_names()),
+            name=requested,
+            available=known_names(),
+        )
+    else:
+        _LOGGER.warning(
+            "%s: group '%s' names the solver '%s', which is not one of ours: %s answers.",
+            where,
+            group,
+            requested,
+            DEFAULT_SOLVER,
+        )
+    return solver_spec(DEFAULT_SOLVER)
+
+
+def _nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that a name is a misspelling of, or None when it is another word."""
+    plain = {_plain(candidate): candidate for candidate in candidates}
+    close = difflib.get_close_matches(_plain(name), list(plain), n=1, cutoff=_MISSPELT)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    """Return a name without case and separators, in which misspelt names often differ."""
+    return name.lower().replace('_', '').replace('-', '')
+
+
+def _sources(
+    spec: SolverSpec,
+    leaves: Mapping[str, tuple[Any, str]],
+    own: Mapping[str, tuple[Any, str]],
+) -> dict[str, str]:
+    """Return where each value came from, by parameter name or field."""
+    sources = dict.fromkeys((*_FIELDS.values(), *solver_schema(spec).names), 'default')
+    for key, (_, place) in leaves.items():
+        if key in _FIELDS:
+            sources[_FIELDS[key]] = f'{place} ({key})'
+        elif key in own:
+            sources[spec.parameter_aliases.get(key, key)] = f'{place} ({key})'
+    return sources
+
+
+def _report_unused(
+    group: str, spec: SolverSpec, others: Mapping[str, tuple[Any, str]], where: str
+) -> tuple[str, ...]:
+    """Return the keys that nothing reads, after one warning that names them all."""
+    ours = (*_COMMON.names, *solver_schema(spec).names, *spec.parameter_aliases)
+    unused: dict[str, str] = {}
+    for key, (value, place) in others.items():
+        name = key.split('.')[0]
+        meant = None if name in KEYS_OF_OTHER_SOLVERS else _nearest(key, ours)
+        if meant:
+            raise InvalidParameter(
+                f"{place}: unknown key '{key}' in group '{group}'. {describe_choices(key, ours)}",
+                key=key,
+                value=value,
+                allowed=ours,
+            )
+        unused[name] = _hint(name, ours)
+    if unused:
+        _LOGGER.warning(
+            "%s: group '%s': not used by %s: %s.",
+            where,
+            group,
+            spec.name,
+            ', '.join(unused.values()),
+        )
+    return tuple(unused)
+
+
+def _hint(name: str, ours: Iterable[str]) -> str:
+    """Return a key for the warning, with the parameter of ours that it resembles, if any."""
+    similar = None if name in KEYS_OF_OTHER_SOLVERS else nearest_name(name, ours)
+    return f"{name} (similar to '{similar}')" if similar else name
