@@ -1,0 +1,156 @@
+"""
+The robot as data: one immutable tree of joints and links in flat arrays.
+
+``nj`` moving joints (revolute, continuous, prismatic, planar, floating, spherical), ``nl`` links, ``nq``
+position variables. Fixed joints are folded into placements. ``T_ab`` is the pose of b in a.
+
+Position variables of a joint, in this order: revolute, continuous and prismatic one scalar; planar
+(x, y, theta) as MoveIt; floating (x, y, z, qx, qy, qz, qw); spherical (qx, qy, qz, qw). Tangent (velocity)
+variables: as many as degrees of freedom; a rotation's tangent is the body angular velocity.
+
+A mimic joint keeps its own position variable, so that a full state names every joint as MoveIt does;
+``leader`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
+"""
+
+from dataclasses import dataclass
+from dataclasses import field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import FrameNotFound
+from ssik_ros.errors import JointNotFound
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class JointKind(IntEnum):
+    """Kinds of moving joints."""
+
+    REVOLUTE = 0
+    CONTINUOUS = 1
+    PRISMATIC = 2
+    PLANAR = 3
+    FLOATING = 4
+    SPHERICAL = 5
+
+
+POSITION_SIZE = {
+    JointKind.REVOLUTE: 1,
+    JointKind.CONTINUOUS: 1,
+    JointKind.PRISMATIC: 1,
+    JointKind.PLANAR: 3,
+    JointKind.FLOATING: 7,
+    JointKind.SPHERICAL: 4,
+}
+TANGENT_SIZE = {
+    JointKind.REVOLUTE: 1,
+    JointKind.CONTINUOUS: 1,
+    JointKind.PRISMATIC: 1,
+    JointKind.PLANAR: 3,
+    JointKind.FLOATING: 6,
+    JointKind.SPHERICAL: 3,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicTree:
+    """Joints in depth-first model order (children by joint name, as urdfdom and MoveIt order them)."""
+
+    name: str
+    root_link: str
+    joint_names: tuple[str, ...]
+    """(nj) names of the moving joints."""
+    kinds: IntArray
+    """(nj) :class:`JointKind` values."""
+    parents: IntArray
+    """(nj) index of the nearest moving joint above, -1 for none; always smaller than the own index."""
+    placements: FloatArray
+    """(nj, 4, 4) pose of the joint frame in the moved frame of the parent joint (or the root link)."""
+    axes: FloatArray
+    """(nj, 3) unit axis in the joint frame (plane normal for planar, ignored for floating, spherical)."""
+    idx_q: IntArray
+    """(nj) first position variable of the joint in a full state."""
+    lower: FloatArray
+    """(nq) lower limits, -inf where there is none [rad or m]."""
+    upper: FloatArray
+    """(nq) upper limits, +inf where there is none [rad or m]."""
+    velocity: FloatArray
+    """(nq) velocity limits, +inf where there is none [rad/s or m/s]."""
+    leaders: IntArray
+    """(nj) the driving joint of a mimic joint, -1 for a joint that is driven by nobody."""
+    multipliers: FloatArray
+    """(nj) mimic multiplier, 1 for other joints."""
+    offsets: FloatArray
+    """(nj) mimic offset, 0 for other joints [rad or m]."""
+    link_names: tuple[str, ...]
+    """(nl) all links, the root first, in depth-first order."""
+    link_joints: IntArray
+    """(nl) the moving joint that carries the link, -1 for links rigid with the root."""
+    link_placements: FloatArray
+    """(nl, 4, 4) pose of the link in the moved frame of its joint (or the root link)."""
+    joint_index: dict[str, int] = field(init=False, repr=False)
+    link_index: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Index the names and make every array read-only."""
+        object.__setattr__(self, 'joint_index', {n: i for i, n in enumerate(self.joint_names)})
+        object.__setattr__(self, 'link_index', {n: i for i, n in enumerate(self.link_names)})
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def nq(self) -> int:
+        """Return the number of position variables of a full state."""
+        return len(self.lower)
+
+    def joint(self, name: str) -> int:
+        """
+        Return the index of a moving joint.
+
+        :param name: the joint's name.
+        :raises JointNotFound: with the nearest name.
+        """
+        try:
+            return self.joint_index[name]
+        except KeyError:
+            raise JointNotFound(
+                f"Robot '{self.name}' has no moving joint '{name}'. "
+                + describe_choices(name, self.joint_names),
+                name=name,
+                available=self.joint_names,
+            ) from None
+
+    def link(self, name: str) -> int:
+        """
+        Return the index of a link.
+
+        :param name: the link's name.
+        :raises FrameNotFound: with the nearest name.
+        """
+        try:
+            return self.link_index[name]
+        except KeyError:
+            raise FrameNotFound(
+                f"Robot '{self.name}' has no link '{name}'. "
+                + describe_choices(name, self.link_names),
+                name=name,
+                available=self.link_names,
+            ) from None
+
+    def joint_path(self, link: str) -> list[int]:
+        """
+        Return the moving joints from the root to a link, in that order.
+
+        :param link: the link's name.
+        """
+        path: list[int] = []
+        joint = int(self.link_joints[self.link(link)])
+        while joint >= 0:
+            path.append(joint)
+            joint = int(self.parents[joint])
+        return path[::-1]

@@ -1,0 +1,79 @@
+"""From descriptions to a robot: the one entrance to :mod:`ssik_ros.model`."""
+
+from collections.abc import Mapping
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.model.joint_limits import compute_limits
+from ssik_ros.model.joint_limits import find_entries
+from ssik_ros.model.joint_limits import resolve_mimic
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.srdf import parse_srdf
+from ssik_ros.model.srdf import Srdf
+from ssik_ros.model.tree_builder import build_pinocchio_model
+from ssik_ros.model.tree_builder import build_tree
+from ssik_ros.model.urdf import parse_urdf
+from ssik_ros.model.urdf_source import read_source
+from ssik_ros.model.urdf_source import TextSource
+
+LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
+
+
+def load_robot(
+    urdf: TextSource,
+    srdf: TextSource | None = None,
+    joint_limits: LimitsSource | None = None,
+    xacro_args: Mapping[str, object] | None = None,
+) -> RobotModel:
+    """
+    Return the robot that a URDF describes.
+
+    :param urdf: path or text of the URDF; a ``.xacro`` file is expanded.
+    :param srdf: path or text of the semantic description.
+    :param joint_limits: content or path of a joint_limits.yaml; it may only tighten limits.
+    :param xacro_args: arguments for the URDF's xacro, by name.
+    :raises ModelError: when a description is malformed, by name and line.
+    :raises DescriptionNotFound: when a file does not exist.
+    """
+    source = read_source(urdf, 'robot description', xacro_args)
+    description = parse_urdf(source.text)
+    warnings = list(description.warnings)
+    if xacro_args and not source.expanded:
+        warnings.append(f"xacro_args are not used: '{source.origin}' is not a xacro file.")
+    semantics = Srdf()
+    if srdf is not None:
+        semantics = parse_srdf(read_source(srdf, 'semantic description').text, description)
+        warnings.extend(semantics.warnings)
+    followers = resolve_mimic(description)
+    entries = find_entries(_read_limits(joint_limits))
+    limits, limit_warnings = compute_limits(description, entries, followers)
+    model = build_pinocchio_model(description)
+    return RobotModel(
+        name=description.name,
+        tree=build_tree(description, limits, followers, model),
+        urdf=description,
+        urdf_xml=source.text,
+        srdf=semantics,
+        pinocchio_model=model,
+        warnings=(*warnings, *limit_warnings),
+    )
+
+
+def _read_limits(source: LimitsSource | None) -> Mapping[str, Any] | None:
+    """Return the content of a joint_limits.yaml."""
+    if source is None or isinstance(source, Mapping):
+        return source
+    try:
+        content = yaml.safe_load(Path(source).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise DescriptionNotFound(f"Cannot read joint limits '{source}': {error}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidParameter(f"Joint limits '{source}' are not YAML: {error}.") from error
+    if content is not None and not isinstance(content, Mapping):
+        raise InvalidParameter(f"Joint limits '{source}' are not a mapping.")
+    return content

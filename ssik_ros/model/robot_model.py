@@ -1,0 +1,291 @@
+"""A robot: its kinematic tree, its groups, its limits, and states made from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import GroupNotFound
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import ModelError
+from ssik_ros.model.joint_group import GroupBuilder
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.joint_group import name_variables
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.srdf import EndEffector
+from ssik_ros.model.srdf import GroupState
+from ssik_ros.model.srdf import Srdf
+from ssik_ros.model.srdf import VirtualJoint
+from ssik_ros.model.urdf import Urdf
+from ssik_ros.model.urdf import UrdfConstraint
+
+SCALAR_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
+"""Where the quaternion begins among the variables of a joint."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """One robot, immutable; full states are arrays of ``tree.nq`` positions in the tree's order."""
+
+    name: str
+    tree: KinematicTree
+    urdf: Urdf = field(repr=False)
+    urdf_xml: str = field(repr=False)
+    srdf: Srdf = field(repr=False)
+    pinocchio_model: Any = field(repr=False)
+    """pinocchio's model of the same joints."""
+    warnings: tuple[str, ...] = field(repr=False)
+    """What the descriptions say that is not used, one sentence each."""
+    groups: Mapping[str, JointGroup] = field(init=False)
+    _builder: GroupBuilder = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the groups."""
+        builder = GroupBuilder(self.urdf, self.tree)
+        object.__setattr__(self, '_builder', builder)
+        object.__setattr__(self, 'groups', MappingProxyType(builder.build_all(self.srdf)))
+
+    @property
+    def virtual_joints(self) -> tuple[VirtualJoint, ...]:
+        """Return the virtual joints above the root link."""
+        roots = (self.tree.root_link, self.urdf.root)
+        return tuple(j for j in self.srdf.virtual_joints if j.child_link in roots)
+
+    @property
+    def end_effectors(self) -> tuple[EndEffector, ...]:
+        """Return the end effectors."""
+        return self.srdf.end_effectors
+
+    @property
+    def constraints(self) -> tuple[UrdfConstraint, ...]:
+        """Return the ``<constraint>`` elements of the URDF."""
+        return self.urdf.constraints
+
+    @property
+    def model_frame(self) -> str:
+        """Return MoveIt's planning frame: the root link, or what a moving virtual joint hangs on."""
+        for joint in self.virtual_joints[:1]:
+            if joint.type != 'fixed':
+                return joint.parent_frame
+        return self.tree.root_link
+
+    @property
+    def variable_names(self) -> tuple[str, ...]:
+        """Return the names of all position variables of a full state."""
+        return name_variables(self.tree, range(len(self.tree.joint_names)))
+
+    def group(self, name: str) -> JointGroup:
+        """
+        Return a group.
+
+        :param name: its name in the semantic description.
+        :raises GroupNotFound: with the nearest name.
+        """
+        try:
+            return self.groups[name]
+        except KeyError:
+            raise GroupNotFound(
+                f"Robot '{self.name}' has no group '{name}'. "
+                + describe_choices(name, self.groups),
+                name=name,
+                available=tuple(self.groups),
+            ) from None
+
+    def group_from_links(self, base: str, tip: str, name: str = '') -> JointGroup:
+        """
+        Return the group of all joints from one link down to another; no SRDF is needed.
+
+        :param base: the link that targets are given in.
+        :param tip: the link that targets are for.
+        :param name: the group's name, ``base-tip`` by default.
+        :raises FrameNotFound: when a link does not exist.
+        :raises ModelError: when there is no chain of moving joints from base to tip.
+        """
+        return self._builder.between(base, tip, name or f'{base}-{tip}')
+
+    def default_positions(self) -> FloatArray:
+        """Return MoveIt's default state: 0, or mid-range where 0 is outside the limits."""
+        tree = self.tree
+        with np.errstate(invalid='ignore', over='ignore'):
+            middle = 0.5 * tree.lower + 0.5 * tree.upper
+        inside = (tree.lower <= 0.0) & (tree.upper >= 0.0)
+        one_sided = np.where(np.isfinite(tree.lower), tree.lower, tree.upper)
+        positions = np.where(inside, 0.0, np.where(np.isfinite(middle), middle, one_sided))
+        for joint, kind in enumerate(tree.kinds):
+            start = QUATERNION_START.get(JointKind(kind))
+            if start is not None:
+                positions[tree.idx_q[joint] + start + 3] = 1.0
+        return self.with_mimic(positions)
+
+    def with_mimic(self, positions: FloatArray) -> FloatArray:
+        """
+        Return a full state with all followers set from their leaders.
+
+        :param positions: (nq) full state.
+        """
+        tree = self.tree
+        result = np.array(positions, dtype=np.float64)
+        if result.shape != (tree.nq,):
+            raise DimensionMismatch(
+                f"A full state of robot '{self.name}' has {tree.nq} positions, not the shape "
+                f'{result.shape}.',
+                expected=(tree.nq,),
+                actual=result.shape,
+            )
+        followers = np.flatnonzero(tree.leaders >= 0)
+        leaders = tree.leaders[followers]
+        result[tree.idx_q[followers]] = (
+            tree.multipliers[followers] * result[tree.idx_q[leaders]] + tree.offsets[followers]
+        )
+        return result
+
+    def named_state(self, group: str | JointGroup, state: str) -> FloatArray:
+        """
+        Return the positions (n,) of a group in one of its named postures.
+
+        Joints that the posture does not name have their default values.
+
+        :param group: the group or its name.
+        :param state: the posture's name.
+        :raises ModelError: when the group has no such posture.
+        """
+        joint_group = self.group(group) if isinstance(group, str) else group
+        found = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
+        if state not in found:
+            raise ModelError(
+                f"Group '{joint_group.name}' has no state '{state}'. "
+                + describe_choices(state, found),
+                name=state,
+                available=tuple(found),
+            )
+        return self._positions_of(found[state])[joint_group.idx_q]
+
+    def _positions_of(self, state: GroupState) -> FloatArray:
+        """Return the default state with the values of a posture."""
+        tree = self.tree
+        positions = self.default_positions()
+        for name, values in state.values.items():
+            if name not in tree.joint_index and self._holds_fixed(name):
+                continue
+            joint = tree.joint(name)
+            size = POSITION_SIZE[JointKind(tree.kinds[joint])]
+            if len(values) != size:
+                raise ModelError(
+                    f"State '{state.name}' of group '{state.group}' gives joint '{name}' "
+                    f'{len(values)} values instead of {size}.',
+                    joint=name,
+                )
+            positions[tree.idx_q[joint] : tree.idx_q[joint] + size] = values
+        return positions
+
+    def _holds_fixed(self, name: str) -> bool:
+        """Return whether a name is a fixed or a virtual joint, whose value changes nothing."""
+        return name in self.urdf.joints or any(j.name == name for j in self.srdf.virtual_joints)
+
+    def sampling_bounds(self, group: JointGroup) -> tuple[FloatArray, FloatArray]:
+        """
+        Return finite bounds (n,), (n,) to draw a group's positions from.
+
+        Angles without limits are drawn from (-pi, pi], quaternions from the unit sphere.
+
+        :param group: the group.
+        :raises InvalidLimits: when a translation has no limits.
+        """
+        lower, upper = group.lower.copy(), group.upper.copy()
+        start = 0
+        for joint in group.joint_indices:
+            kind = JointKind(self.tree.kinds[joint])
+            stop = start + POSITION_SIZE[kind]
+            _bound_angles(kind, lower[start:stop], upper[start:stop])
+            start = stop
+        unbounded = ~(np.isfinite(lower) & np.isfinite(upper))
+        if unbounded.any():
+            names = [group.variable_names[i] for i in np.flatnonzero(unbounded)]
+            raise InvalidLimits(
+                f"Group '{group.name}' cannot be sampled: {', '.join(names)} of robot "
+                f"'{self.name}' has no position limits. Give them in the URDF or in "
+                'joint_limits.yaml.',
+                names=tuple(names),
+            )
+        return lower, upper
+
+    def sample(self, group: JointGroup, rng: np.random.Generator) -> FloatArray:
+        """
+        Return random positions (n,) of a group, uniform within its bounds.
+
+        :param group: the group.
+        :param rng: the generator.
+        :raises InvalidLimits: when a translation has no limits.
+        """
+        lower, upper = self.sampling_bounds(group)
+        positions = np.clip(upper - rng.random(len(upper)) * (upper - lower), lower, upper)
+        start = 0
+        for joint in group.joint_indices:
+            kind = JointKind(self.tree.kinds[joint])
+            if kind in QUATERNION_START:
+                first = start + QUATERNION_START[kind]
+                quaternion = rng.standard_normal(4)
+                positions[first : first + 4] = quaternion / np.linalg.norm(quaternion)
+            start += POSITION_SIZE[kind]
+        return positions
+
+    def rigid_offset(self, link_a: str, link_b: str) -> FloatArray | None:
+        """
+        Return the constant pose (4, 4) of link b in link a, or None if a joint moves between them.
+
+        :param link_a: name of a link.
+        :param link_b: name of a link.
+        :raises FrameNotFound: when a link does not exist.
+        """
+        tree = self.tree
+        a, b = tree.link(link_a), tree.link(link_b)
+        if tree.link_joints[a] != tree.link_joints[b]:
+            return None
+        offset: FloatArray = invert_pose(tree.link_placements[a]) @ tree.link_placements[b]
+        return offset
+
+    def require_joint(self, name: str) -> int:
+        """
+        Return the index of a moving joint.
+
+        :param name: the joint's name.
+        :raises JointNotFound: with the nearest name; says so when the joint exists but is fixed.
+        """
+        if name not in self.tree.joint_index and name in self.urdf.joints:
+            raise JointNotFound(f"Joint '{name}' of robot '{self.name}' is fixed.", name=name)
+        return self.tree.joint(name)
+
+
+def invert_pose(pose: FloatArray) -> FloatArray:
+    """
+    Return the inverse of a rigid transform.
+
+    :param pose: (4, 4).
+    """
+    inverse = np.eye(4)
+    inverse[:3, :3] = pose[:3, :3].T
+    inverse[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
+    return inverse
+
+
+def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:
+    """Replace infinite limits of rotations, in place, by one turn."""
+    if kind in QUATERNION_START:
+        lower[QUATERNION_START[kind] :] = -1.0
+        upper[QUATERNION_START[kind] :] = 1.0
+    if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PLANAR):
+        low, high = lower[-1], upper[-1]
+        if np.isinf(low):
+            lower[-1] = -np.pi if np.isinf(high) else high - 2.0 * np.pi
+        if np.isinf(high):
+            upper[-1] = np.pi if np.isinf(low) else low + 2.0 * np.pi

@@ -1,0 +1,136 @@
+"""Where the text of a description comes from: a string, a file, or a xacro file that is expanded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import importlib
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import ModelError
+
+XACRO_TAG = re.compile(r'<xacro:')
+DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')
+XACRO_TIMEOUT = 120.0  # [s]
+
+TextSource = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A description as plain XML text, and where it was found."""
+
+    text: str
+    origin: str
+    """The file's path, or ``<text>``."""
+    expanded: bool
+    """Whether xacro made the text."""
+
+
+def is_xml_text(source: TextSource) -> bool:
+    """
+    Return whether a source is the document itself rather than a path.
+
+    :param source: a path or XML text.
+    """
+    return isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<')
+
+
+def read_source(
+    source: TextSource, what: str, xacro_args: Mapping[str, object] | None = None
+) -> SourceText:
+    """
+    Return the XML text of a description.
+
+    :param source: a path, or XML text (it starts with ``<``).
+    :param what: what it is, for messages ("robot description").
+    :param xacro_args: arguments for xacro, by name.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ModelError: when the text still contains xacro or xacro fails.
+    """
+    if is_xml_text(source):
+        text = str(source)
+        if XACRO_TAG.search(text):
+            raise ModelError(
+                f'The {what} contains xacro elements; expand it first, or give the path of its '
+                'file.'
+            )
+        return SourceText(text, '<text>', False)
+    path = _existing_file(source, what)
+    text = _decode(path)
+    if path.suffix == '.xacro' or XACRO_TAG.search(text):
+        return SourceText(expand_xacro(path, xacro_args or {}), str(path), True)
+    return SourceText(text, str(path), False)
+
+
+def _existing_file(source: TextSource, what: str) -> Path:
+    """Return the path of a file that exists; an empty or very long string never names one."""
+    shown = str(source) if len(str(source)) < 200 else str(source)[:200] + '...'
+    try:
+        if str(source).strip() and Path(source).expanduser().is_file():
+            return Path(source).expanduser()
+    except (OSError, ValueError):
+        pass
+    raise DescriptionNotFound(
+        f"The {what} '{shown}' is neither a file nor XML text (which starts with '<').",
+        path=str(source),
+    )
+
+
+def _decode(path: Path) -> str:
+    """Return a file's text in the encoding that its XML declaration names."""
+    data = path.read_bytes()
+    declared = DECLARED_ENCODING.match(data)
+    encoding = declared.group(1).decode() if declared else 'utf-8'
+    try:
+        return data.decode('utf-8-sig' if encoding.lower() == 'utf-8' else encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise ModelError(f"'{path}' is not {encoding} text: {error}.", path=str(path)) from error
+
+
+def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
+    """
+    Return what a xacro file expands to, by the Python module or else the executable.
+
+    :param path: the file.
+    :param arguments: xacro arguments by name.
+    :raises ModelError: when xacro is not installed or refuses the file.
+    """
+    mappings = {name: _xacro_value(value) for name, value in arguments.items()}
+    try:
+        xacro = importlib.import_module('xacro')
+    except ImportError:
+        return _expand_by_executable(path, mappings)
+    try:
+        return str(xacro.process_file(str(path), mappings=mappings).toxml())
+    except Exception as error:
+        raise ModelError(f"xacro failed on '{path}': {error}.", path=str(path)) from error
+
+
+def _xacro_value(value: object) -> str:
+    """Return a value as xacro reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
+    """Return what the ``xacro`` program prints for a file."""
+    program = shutil.which('xacro')
+    if program is None:
+        raise ModelError(
+            f"'{path}' is a xacro file, and xacro is not installed (neither the Python module nor "
+            'the program); install it, or expand the file elsewhere and give the URDF.',
+            path=str(path),
+        )
+    command = [program, str(path), *(f'{name}:={value}' for name, value in mappings.items())]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=XACRO_TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ModelError(f"xacro failed on '{path}': {error}.", path=str(path)) from error
+    if done.returncode:
+        raise ModelError(f"xacro failed on '{path}': {done.stderr.strip()}", path=str(path))
+    return done.stdout

@@ -1,0 +1,196 @@
+"""XML as elements that know their line; documents that could hurt the process are refused."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field
+import math
+from typing import NoReturn
+from xml.parsers import expat
+
+from ssik_ros.errors import ModelError
+
+
+@dataclass(slots=True)
+class XmlElement:
+    """One element: tag and attribute names are as written, namespaces are not resolved."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list['XmlElement'] = field(default_factory=list)
+    text: str = ''
+
+    def find(self, tag: str) -> 'XmlElement | None':
+        """
+        Return the first child with a tag, or None.
+
+        :param tag: the tag as written.
+        """
+        return next(self.find_all(tag), None)
+
+    def find_all(self, tag: str) -> Iterator['XmlElement']:
+        """
+        Return the children with a tag in document order.
+
+        :param tag: the tag as written.
+        """
+        return (child for child in self.children if child.tag == tag)
+
+    def walk(self) -> Iterator['XmlElement']:
+        """Return the element and all elements below it in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
+
+    def get(self, attribute: str, default: str = '') -> str:
+        """
+        Return an attribute without surrounding blanks.
+
+        :param attribute: the attribute's name.
+        :param default: what to return when it is missing.
+        """
+        return self.attributes.get(attribute, default).strip()
+
+    def fail(self, message: str, hint: str = '') -> NoReturn:
+        """
+        Raise a :class:`ModelError` that names the line of this element.
+
+        :param message: what is wrong, without a full stop.
+        :param hint: a sentence to end with.
+        """
+        raise ModelError(f'{message} (line {self.line}). {hint}'.rstrip(), line=self.line)
+
+    def require(self, attribute: str) -> str:
+        """
+        Return an attribute that must be present and not empty.
+
+        :param attribute: the attribute's name.
+        """
+        value = self.get(attribute)
+        if not value:
+            self.fail(f"<{self.tag}> has no '{attribute}'")
+        return value
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """
+        Return an attribute as a finite number.
+
+        :param attribute: the attribute's name.
+        :param default: what to return when it is missing; None makes it required.
+        """
+        if default is not None and not self.get(attribute):
+            return default
+        value = self.number_or_infinity(attribute)
+        if not math.isfinite(value):
+            self.fail(f"<{self.tag} {attribute}='{self.get(attribute)}'> is not finite")
+        return value
+
+    def number_or_infinity(self, attribute: str) -> float:
+        """
+        Return an attribute as a number that may be infinite but is one.
+
+        :param attribute: the attribute's name.
+        """
+        text = self.require(attribute)
+        value = _to_float(text)
+        if value is None or math.isnan(value):
+            self.fail(f"<{self.tag} {attribute}='{text}'> is not a number")
+        return value
+
+    def vector(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """
+        Return an attribute as finite numbers, as many as the default has.
+
+        :param attribute: the attribute's name.
+        :param default: what to return when the attribute is missing.
+        """
+        if attribute not in self.attributes:
+            return default
+        words = self.get(attribute).split()
+        values = [_to_float(word) for word in words]
+        if len(values) != len(default) or not all(
+            value is not None and math.isfinite(value) for value in values
+        ):
+            self.fail(
+                f"<{self.tag} {attribute}='{self.get(attribute)}'> is not {len(default)} "
+                'finite numbers'
+            )
+        return tuple(float(word) for word in words)
+
+
+def _to_float(text: str) -> float | None:
+    """Return the number that a text spells, or None (Python's underscores are not numbers)."""
+    try:
+        return None if '_' in text else float(text)
+    except ValueError:
+        return None
+
+
+class _Builder:
+    """Expat handlers that grow a tree of elements."""
+
+    def __init__(self, what: str, lines_before: int) -> None:
+        """Start with an empty document called ``what`` in messages."""
+        self.what = what
+        self.lines_before = lines_before
+        self.parser = expat.ParserCreate()
+        self.root: XmlElement | None = None
+        self.stack: list[XmlElement] = []
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
+        self.parser.StartDoctypeDeclHandler = self.refuse_doctype
+
+    def line(self) -> int:
+        """Return the line that the parser is at."""
+        return self.parser.CurrentLineNumber + self.lines_before
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Open an element below the innermost open one."""
+        element = XmlElement(tag, attributes, self.line())
+        if self.stack:
+            self.stack[-1].children.append(element)
+        else:
+            self.root = element
+        self.stack.append(element)
+
+    def end(self, tag: str) -> None:
+        """Close the innermost element."""
+        self.stack.pop()
+
+    def characters(self, data: str) -> None:
+        """Collect text."""
+        if self.stack:
+            self.stack[-1].text += data
+
+    def refuse_doctype(self, *declaration: object) -> None:
+        """Refuse the document before any entity is read."""
+        raise ModelError(
+            f'The {self.what} declares a DOCTYPE (line {self.line()}); document types and '
+            'entities are refused because they can exhaust memory or read files.',
+            line=self.line(),
+        )
+
+
+def parse_xml(text: str, what: str) -> XmlElement:
+    """
+    Return the root element of a document.
+
+    :param text: the document.
+    :param what: what it is, for messages ("robot description").
+    :raises ModelError: when it is not well-formed XML or declares a document type.
+    """
+    body = text.lstrip('\ufeff \t\r\n')
+    builder = _Builder(what, text[: len(text) - len(body)].count('\n'))
+    try:
+        builder.parser.Parse(body, True)
+    except expat.ExpatError as error:
+        line = error.lineno + builder.lines_before
+        reason = f'{expat.ErrorString(error.code)} (line {line})'
+        raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
+    except UnicodeEncodeError as error:
+        raise ModelError(f'The {what} is not Unicode text: {error}.') from error
+    assert builder.root is not None
+    return builder.root
