@@ -1,0 +1,69 @@
+# The commands of the README. Everything lands inside the repository: .venv, build, install, log.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Interpreter of a new .venv; "make distclean" first to change it.
+PYTHON ?= python3
+
+# One venv per kind of machine: a sourced ROS or, without it, ROS from wheels.
+FLAVOUR := $(or $(ROS_DISTRO),wheels)
+VENV_READY := .venv/.ready-$(FLAVOUR)
+BENCH_READY := .venv-bench/.ready
+OVERLAY_READY := install/.ready-$(FLAVOUR)
+
+# Sources are linked into install/: only what setup.py lists and what gets compiled asks for a build.
+# Folders stand in the list because a file that is added or removed touches its folder.
+OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
+  $(shell find config launch -type d 2>/dev/null) $(shell find interfaces 2>/dev/null)
+
+.PHONY: help setup demo test bench mutants lint format clean distclean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build the package with colcon
+	@:
+
+demo: setup  ## Run every benchmark of config/benchmark (DEMO_SAMPLES=n for a short one)
+	. ./activate && tools/demo.sh
+
+test: setup  ## Run all tests (PYTEST_ARGS="-k name" to choose)
+	@. ./activate && python -m pytest $(PYTEST_ARGS)
+
+bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
+	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)
+
+mutants: setup  ## Break the promises on purpose and show that the tests notice
+	. ./activate && python tools/mutants.py $(MUTANTS_ARGS)
+
+lint: $(VENV_READY)  ## Check style and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: $(VENV_READY)  ## Let ruff format the sources and mend what it can
+	.venv/bin/ruff check --fix-only --exit-zero .
+	.venv/bin/ruff format .
+
+clean:  ## Remove build products, results and caches
+	rm -rf build install log dist *.egg-info demo_output bench_output
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean  ## Remove the virtual environments too
+	rm -rf .venv .venv-bench
+
+$(VENV_READY): requirements/core.txt requirements/dev.txt requirements/build.txt \
+    requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
+	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
+	@touch $@
+
+$(BENCH_READY): requirements/bench.txt requirements/core.txt tools/make_bench_venv.sh
+	tools/make_bench_venv.sh "$(PYTHON)"
+	@touch $@
+
+$(OVERLAY_READY): $(VENV_READY) $(OVERLAY_SOURCES)
+	tools/build.sh
+	@touch $@
+	@echo 'Ready. Enter the environment with: . ./activate'

@@ -1,0 +1,42 @@
+#!/bin/bash
+# Build this package and the interface packages it needs into install/, as colcon users do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Only the underlay counts here: what install/ already holds is what gets built anew.
+# The files that activate reads were not written for nounset.
+set +u
+SSIK_UNDERLAY_ONLY=1 . ./activate
+set -u
+# Under make the compilers' make would look for a job server that colcon does not hand on.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+in_underlay() {  # package
+  local prefix
+  while IFS= read -r -d : prefix; do
+    [ -f "$prefix/share/$1/package.xml" ] && [[ $prefix != "$PWD/install"* ]] && return 0
+  done <<< "${AMENT_PREFIX_PATH:-}:"
+  return 1
+}
+
+can_compile() {
+  local headers
+  headers=$(python -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+  command -v cmake > /dev/null && command -v c++ > /dev/null && [ -f "$headers/Python.h" ]
+}
+
+paths=(.)
+if ! in_underlay rosidl_default_generators; then
+  echo "build: no ROS 2 here, leaving out interfaces/" >&2
+elif ! can_compile; then
+  echo "build: cmake, a C++ compiler or Python.h is missing, leaving out interfaces/" >&2
+else
+  for folder in interfaces/*/; do
+    [ -f "$folder/package.xml" ] || continue
+    in_underlay "$(basename "$folder")" || paths+=("${folder%/}")
+  done
+fi
+
+python -m colcon build --base-paths "${paths[@]}" --symlink-install \
+  --cmake-args -DBUILD_TESTING=OFF -DCMAKE_BUILD_TYPE=Release \
+  "-DPython3_EXECUTABLE=$VIRTUAL_ENV/bin/python"
