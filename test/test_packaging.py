@@ -1,0 +1,222 @@
+"""The files around the package agree with each other and work on any machine."""
+
+from importlib.util import find_spec
+from pathlib import Path
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from typing import Any
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import setuptools
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Assembled from pieces, for this file is tracked as well.
+FOREIGN = re.compile(
+    '|'.join(
+        [
+            '/' + r'root/',
+            '/' + r'home/\w+/',
+            '/' + r'work/(main|shared)\b',
+            '/' + r'tmp/(w\d?/|bash_jobs)',
+            'file' + r':///(?!\$)',
+            '(extra-)?index' + '-url',
+            r'\b(10|192\.168|172\.(1[6-9]|2\d|3[01]))(\.\d{1,3}){2,3}\b(?!\.)' + ':',
+        ]
+    )
+)
+
+needs_git = pytest.mark.skipif(
+    shutil.which('git') is None or not (ROOT / '.git').exists(), reason='not a git clone'
+)
+
+
+@pytest.fixture
+def setup_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Give what setup.py hands to setuptools."""
+    received: dict[str, Any] = {}
+    monkeypatch.setattr(setuptools, 'setup', lambda **arguments: received.update(arguments))
+    monkeypatch.chdir(ROOT)
+    runpy.run_path(str(ROOT / 'setup.py'))
+    return received
+
+
+@pytest.fixture
+def manifest() -> ElementTree.Element:
+    """Give the root element of package.xml."""
+    return ElementTree.parse(ROOT / 'package.xml').getroot()
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(
+        ['git', '-C', str(ROOT), 'ls-files', '-z'], capture_output=True, check=True, text=True
+    )
+    files = [ROOT / name for name in listing.stdout.split('\0') if name]
+    return [path for path in files if path.is_file()]
+
+
+def installed_files(arguments: dict[str, Any]) -> set[str]:
+    return {
+        f'{target}/{Path(name).name}'
+        for target, names in arguments['data_files']
+        for name in names
+    }
+
+
+def test_package_setup_and_changelog_name_the_same_version(setup_arguments, manifest):
+    changelog = (ROOT / 'CHANGELOG.rst').read_text()
+    newest = re.search(r'^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)\n-{10,}\n\* ', changelog, re.M)
+    assert newest, 'CHANGELOG.rst has no section that catkin tools can read'
+    assert manifest.findtext('version') == setup_arguments['version'] == newest[1]
+
+
+def test_package_and_setup_agree_on_name_license_and_people(setup_arguments, manifest):
+    maintainer = manifest.find('maintainer')
+    assert manifest.findtext('name') == setup_arguments['name']
+    assert manifest.findtext('license') == setup_arguments['license']
+    assert maintainer.text == setup_arguments['maintainer']
+    assert maintainer.get('email') == setup_arguments['maintainer_email']
+
+
+def test_pip_and_make_install_the_same_bounds(setup_arguments):
+    lines = (ROOT / 'requirements/core.txt').read_text().splitlines()
+    assert [line for line in lines if not line.startswith('#')] == (
+        setup_arguments['install_requires']
+    )
+
+
+def test_every_python_dependency_has_a_rosdep_key(setup_arguments, manifest):
+    keys = {'pin': 'pinocchio', 'PyYAML': 'python3-yaml'}
+    names = [re.split('[<>=]', line)[0] for line in setup_arguments['install_requires']]
+    expected = {keys.get(name, f'python3-{name}') for name in names}
+    assert {element.text for element in manifest.findall('depend')} == expected
+
+
+def test_every_file_below_config_and_launch_is_installed(setup_arguments):
+    sources = [
+        path.relative_to(ROOT)
+        for folder in ('config', 'launch')
+        for path in (ROOT / folder).rglob('*')
+        if path.is_file() and '__pycache__' not in path.parts
+    ]
+    missing = {f'share/ssik_ros/{path}' for path in sources} - installed_files(setup_arguments)
+    assert not missing
+
+
+def test_the_ament_index_lists_the_package(setup_arguments):
+    marker = 'share/ament_index/resource_index/packages/ssik_ros'
+    assert marker in installed_files(setup_arguments)
+    assert 'share/ssik_ros/package.xml' in installed_files(setup_arguments)
+
+
+def test_every_subpackage_is_installed(setup_arguments):
+    folders = {path.parent for path in (ROOT / 'ssik_ros').rglob('*.py')}
+    names = {'.'.join(path.relative_to(ROOT).parts) for path in folders}
+    assert names == set(setup_arguments['packages'])
+
+
+@pytest.mark.parametrize(
+    'command, needs', [('ssik', 'numpy'), ('ik_server', 'rclpy')], ids=['ssik', 'ik_server']
+)
+def test_entry_point_is_callable(setup_arguments, command, needs):
+    if find_spec(needs) is None:
+        pytest.skip(f'{needs} is not installed')
+    rows = setup_arguments['entry_points']['console_scripts']
+    targets = dict(re.split(r'\s*=\s*', row) for row in rows)
+    module, function = targets[command].split(':')
+    # In a process of its own: the ROS wheels may restart the interpreter that imports them.
+    check = f'import {module}; assert callable({module}.{function})'
+    shown = subprocess.run([sys.executable, '-c', check], cwd=ROOT, capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+
+
+@needs_git
+def test_tracked_files_know_no_machine():
+    found = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding='utf-8')
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            if FOREIGN.search(line):
+                found.append(f'{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}')
+    assert not found, '\n'.join(found)
+
+
+@needs_git
+def test_build_products_are_ignored():
+    products = ['.venv/x', '.venv-bench/x', 'build/x', 'install/x', 'log/x', 'demo_output/x']
+    ignored = subprocess.run(
+        ['git', '-C', str(ROOT), 'check-ignore', *products], capture_output=True, text=True
+    )
+    assert ignored.stdout.split() == products
+
+
+@pytest.mark.parametrize('target', ['setup', 'demo', 'test', 'bench', 'mutants', 'lint', 'clean'])
+def test_make_knows_target_and_help_shows_it(target):
+    makefile = (ROOT / 'Makefile').read_text()
+    assert re.search(rf'^{target}:.*##', makefile, re.M)
+
+
+@pytest.mark.skipif(shutil.which('make') is None, reason='make is not installed')
+def test_make_alone_shows_the_targets():
+    shown = subprocess.run(['make', '-C', str(ROOT)], capture_output=True, text=True, check=True)
+    assert 'make setup' in shown.stdout
+
+
+@pytest.mark.parametrize('path', ['.ci/run', *(p.name for p in (ROOT / 'tools').glob('*.sh'))])
+def test_script_is_executable_and_parses(path):
+    script = ROOT / path if '/' in path else ROOT / 'tools' / path
+    assert script.stat().st_mode & 0o111
+    subprocess.run(['bash', '-n', str(script)], check=True)
+
+
+def make_stub_workspace(folder: Path) -> None:
+    """Lay out what ``make setup`` leaves behind, as far as activate looks at it."""
+    shutil.copy(ROOT / 'activate', folder)
+    venv = folder / '.venv/bin'
+    venv.mkdir(parents=True)
+    (venv / 'activate').write_text(f'export VIRTUAL_ENV="{venv.parent}" PATH="{venv}:$PATH"\n')
+    (venv.parent / 'ros_library_path').write_text(f'{venv.parent}/lib\n')
+    (folder / 'install').mkdir()
+    for shell in ('sh', 'bash', 'zsh'):
+        overlay = f'export AMENT_PREFIX_PATH="{folder}/install/ssik_ros:$AMENT_PREFIX_PATH"\n'
+        (folder / f'install/local_setup.{shell}').write_text(overlay)
+
+
+def run_shell(shell: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [shell, '-c', script],
+        cwd=folder,
+        env={'PATH': '/usr/bin:/bin'},
+        capture_output=True,
+        text=True,
+    )
+
+
+SHELLS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f'no {name} here'))
+    for name in ('bash', 'sh', 'zsh')
+]
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_activate_puts_the_overlay_before_the_underlay(shell, tmp_path):
+    make_stub_workspace(tmp_path)
+    shown = run_shell(shell, '. ./activate && echo "$AMENT_PREFIX_PATH" && echo "$PATH"', tmp_path)
+    prefixes, path = (line.split(':') for line in shown.stdout.splitlines())
+    assert prefixes == [f'{tmp_path}/install/ssik_ros', f'{tmp_path}/.venv']
+    assert path[:2] == [f'{tmp_path}/install/ssik_ros/lib/ssik_ros', f'{tmp_path}/.venv/bin']
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_activate_without_setup_says_what_to_run(shell, tmp_path):
+    shutil.copy(ROOT / 'activate', tmp_path)
+    shown = run_shell(shell, '. ./activate', tmp_path)
+    assert shown.returncode != 0
+    assert 'make setup' in shown.stderr
