@@ -314,9 +314,7 @@ class GroupBuilder:
         :param end_effectors: the end effectors of the semantic description.
         """
         effectors = [effector for effector in end_effectors if effector.group in groups]
-        return {
-            name: self.cut_tips(group, groups, effectors) for name, group in groups.items()
-        }
+        return {name: self.cut_tips(group, groups, effectors) for name, group in groups.items()}
 
     def cut_tips(
         self,
@@ -363,9 +361,7 @@ class GroupBuilder:
                 tip=tip,
             )
         if not any(self.moves(joint.name) for joint in joints):
-            raise ModelError(
-                f"No joint moves between '{base}' and '{tip}'.", base=base, tip=tip
-            )
+            raise ModelError(f"No joint moves between '{base}' and '{tip}'.", base=base, tip=tip)
         return self.build(name, [joint.name for joint in joints])
 
 
@@ -373,5 +369,3 @@ def _replace_tips(group: JointGroup, tips: tuple[str, ...]) -> JointGroup:
     """Return the group with other tips."""
     values = {**vars(group), 'tips': tips}
     return JointGroup(**values)
-
-

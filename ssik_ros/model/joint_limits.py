@@ -143,12 +143,10 @@ def _looks_like_entries(document: object) -> bool:
     )
 
 
-def _tighten(
-    joint: UrdfJoint, limits: Limits, entry: object, warnings: list[str]
-) -> None:
+def _tighten(joint: UrdfJoint, limits: Limits, entry: object, warnings: list[str]) -> None:
     """Apply one entry of joint_limits.yaml."""
     if not isinstance(entry, Mapping):
-        raise InvalidParameter(f"joint_limits.{joint.name} is not a mapping but {entry!r}.")
+        raise InvalidParameter(f'joint_limits.{joint.name} is not a mapping but {entry!r}.')
     _check_keys(joint.name, entry)
     if entry.get('has_position_limits'):
         lower = _number(joint.name, entry, 'min_position', limits.lower)
@@ -157,7 +155,7 @@ def _tighten(
         limits.lower, limits.upper = max(lower, limits.lower), min(upper, limits.upper)
     elif 'has_position_limits' in entry and math.isfinite(limits.upper - limits.lower):
         warnings.append(
-            f"joint_limits.{joint.name}.has_position_limits is false, but limits may only be "
+            f'joint_limits.{joint.name}.has_position_limits is false, but limits may only be '
             f'tightened: [{limits.lower:.6g}, {limits.upper:.6g}] of the model stay.'
         )
     if entry.get('has_velocity_limits'):
@@ -218,9 +216,7 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
                 joint=name,
             )
         return
-    ends = sorted(
-        (end - follower.offset) / follower.multiplier for end in (own.lower, own.upper)
-    )
+    ends = sorted((end - follower.offset) / follower.multiplier for end in (own.lower, own.upper))
     lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
     if lower > upper:
         raise InvalidLimits(
@@ -238,5 +234,7 @@ def _follower_limits(follower: Follower, leader: Limits, velocity: float) -> Lim
     """Return the image of the leader's range, so that a consistent follower is never outside."""
     if follower.multiplier == 0.0:
         return Limits(follower.offset, follower.offset, velocity)
-    ends = sorted(follower.multiplier * end + follower.offset for end in (leader.lower, leader.upper))
+    ends = sorted(
+        follower.multiplier * end + follower.offset for end in (leader.lower, leader.upper)
+    )
     return Limits(ends[0], ends[1], velocity)

@@ -106,7 +106,7 @@ def parse_urdf(text: str) -> Urdf:
     """
     document = parse_xml(text, 'robot description')
     if document.tag != 'robot':
-        document.fail(f"The root element of a robot description is <robot>, not <{document.tag}>")
+        document.fail(f'The root element of a robot description is <robot>, not <{document.tag}>')
     warnings: list[str] = []
     links = _parse_links(document)
     joints = _parse_joints(document, warnings)
@@ -297,9 +297,7 @@ def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
     )
 
 
-def _parse_mimic(
-    element: XmlElement, name: str, kind: str, warnings: list[str]
-) -> Mimic | None:
+def _parse_mimic(element: XmlElement, name: str, kind: str, warnings: list[str]) -> Mimic | None:
     """Return the mimic rule of a joint."""
     mimic = element.find('mimic')
     if mimic is None:
@@ -359,9 +357,7 @@ def _find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> st
     return roots[0]
 
 
-def _find_cycle(
-    children: dict[str, UrdfJoint], links: dict[str, XmlElement]
-) -> list[UrdfJoint]:
+def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> list[UrdfJoint]:
     """Return the joints of a cycle in order from parent to child, or nothing."""
     clear: set[str] = set()
     for start in links:
@@ -394,7 +390,7 @@ def _check_mimic(joints: dict[str, UrdfJoint]) -> None:
                 )
             if leader.name in seen:
                 raise ModelError(
-                    f"Mimic joints form a cycle: {' -> '.join([*seen, leader.name])} "
+                    f'Mimic joints form a cycle: {" -> ".join([*seen, leader.name])} '
                     f'(line {joint.line}).',
                     joints=tuple(seen),
                     line=joint.line,

@@ -1,0 +1,235 @@
+"""
+Where descriptions and configurations lie on disk.
+
+Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the order of MoveIt's
+MoveItConfigsBuilder; behind them come the robots that this package ships.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+import os
+from pathlib import Path
+import site
+import sys
+import sysconfig
+from typing import Any
+
+import yaml
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DescriptionNotFound
+
+PACKAGE = 'ssik_ros'
+SUFFIX = '_moveit_config'
+SOURCE_TREE = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveItConfig:
+    """The files of one MoveIt configuration package."""
+
+    robot_name: str
+    directory: Path
+    """The package's share folder."""
+    urdf_path: Path
+    srdf_path: Path
+    kinematics_path: Path | None
+    joint_limits_path: Path | None
+    xacro_args: Mapping[str, str] = field(default_factory=dict)
+
+
+def share_directories() -> Iterator[Path]:
+    """Return the ``share`` folders of the ROS prefixes, nearest overlay first."""
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        if prefix:
+            yield Path(prefix) / 'share'
+
+
+def find_package(name: str) -> Path | None:
+    """
+    Return the share folder of an installed ROS package, or None.
+
+    :param name: the package's name.
+    """
+    if not name or os.sep in name:
+        return None
+    folders = (share / name for share in share_directories())
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def config_directory() -> Path:
+    """
+    Return the folder ``config`` of this package.
+
+    :raises DescriptionNotFound: when it is not installed.
+    """
+    candidates = list(_config_candidates())
+    for candidate in candidates:
+        if (candidate / 'robots').is_dir():
+            return candidate
+    raise DescriptionNotFound(
+        f'The configuration files of {PACKAGE} are not installed; looked in '
+        + ', '.join(str(candidate) for candidate in candidates)
+        + '.'
+    )
+
+
+def _config_candidates() -> Iterator[Path]:
+    """Return where ``config`` may be: ROS prefixes, Python prefixes, the source tree."""
+    for share in share_directories():
+        yield share / PACKAGE / 'config'
+    prefixes = (sys.prefix, sysconfig.get_path('data'), site.getuserbase())
+    for prefix in dict.fromkeys(prefixes):
+        yield Path(prefix) / 'share' / PACKAGE / 'config'
+    yield SOURCE_TREE / 'config'
+
+
+def list_shipped_robots() -> tuple[str, ...]:
+    """Return the names of the robots that this package ships."""
+    folders = (config_directory() / 'robots').glob(f'*{SUFFIX}')
+    return tuple(sorted(folder.name.removesuffix(SUFFIX) for folder in folders))
+
+
+def find_moveit_config(
+    package_or_robot_name: str | os.PathLike[str], robot_name: str | None = None
+) -> MoveItConfig:
+    """
+    Return the files that MoveItConfigsBuilder would load.
+
+    :param package_or_robot_name: a package (``panda_moveit_config``), a robot (``panda``), or the
+        path of a package's folder.
+    :param robot_name: the robot, where the package's name does not tell.
+    :raises DescriptionNotFound: with the places looked at and the robots that are shipped.
+    """
+    name = str(package_or_robot_name)
+    folder = Path(name)
+    if folder.is_dir() and (folder / 'config').is_dir():
+        return _read_package(folder, robot_name or folder.resolve().name.removesuffix(SUFFIX))
+    robot = robot_name or name.removesuffix(SUFFIX)
+    for package in dict.fromkeys((name.removesuffix(SUFFIX) + SUFFIX, name)):
+        installed = find_package(package)
+        if installed is not None and (installed / 'config').is_dir():
+            return _read_package(installed, robot)
+    return _find_shipped(name, robot_name)
+
+
+def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
+    """Return a robot of this package, by its name or an alias of it or of its package."""
+    robots = config_directory() / 'robots'
+    aliases = read_yaml(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
+    shipped = list_shipped_robots()
+    candidates = [name.removesuffix(SUFFIX)]
+    for kind in ('packages', 'robots'):
+        candidates.append(str((aliases.get(kind) or {}).get(name, '')).removesuffix(SUFFIX))
+    for candidate in candidates:
+        if candidate in shipped:
+            return _read_package(robots / (candidate + SUFFIX), candidate)
+    looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']
+    raise DescriptionNotFound(
+        f"There is no MoveIt configuration '{name}'"
+        + (f" for robot '{robot_name}'" if robot_name else '')
+        + f'; looked for the packages {name.removesuffix(SUFFIX)}{SUFFIX} and {name} in '
+        + f'{", ".join(looked)} and for a shipped robot in {robots}. '
+        + describe_choices(name.removesuffix(SUFFIX), shipped),
+        name=name,
+        available=shipped,
+    )
+
+
+def _read_package(folder: Path, robot: str) -> MoveItConfig:
+    """Return the files of one package in the order of MoveItConfigsBuilder."""
+    config = folder / 'config'
+    assistant = _read_setup_assistant(folder)
+    urdf_entry = assistant.get('urdf', assistant.get('URDF')) or {}
+    srdf_entry = assistant.get('srdf', assistant.get('SRDF')) or {}
+    urdf = _find_urdf(folder, robot, urdf_entry)
+    srdf = folder / str(srdf_entry.get('relative_path') or f'config/{robot}.srdf')
+    for path, what in ((urdf, 'URDF'), (srdf, 'SRDF')):
+        if not path.is_file():
+            raise DescriptionNotFound(
+                f"The MoveIt configuration '{folder}' has no {what} of robot '{robot}': there is "
+                f"no file '{path}'.",
+                path=str(path),
+                robot=robot,
+            )
+    return MoveItConfig(
+        robot_name=robot,
+        directory=folder,
+        urdf_path=urdf,
+        srdf_path=srdf,
+        kinematics_path=_optional(config / 'kinematics.yaml'),
+        joint_limits_path=_optional(config / 'joint_limits.yaml'),
+        xacro_args=_parse_xacro_args(urdf_entry.get('xacro_args')),
+    )
+
+
+def _find_urdf(folder: Path, robot: str, entry: Mapping[str, Any]) -> Path:
+    """Return the URDF's path: the package's own xacro, the assistant's entry, the plain file."""
+    own = folder / 'config' / f'{robot}.urdf.xacro'
+    if own.is_file():
+        return own
+    package, relative = entry.get('package'), entry.get('relative_path')
+    if not package or not relative:
+        return folder / 'config' / f'{robot}.urdf'
+    described = find_package(str(package))
+    if described is None:
+        raise DescriptionNotFound(
+            f"The MoveIt configuration '{folder}' takes its URDF from the package '{package}', "
+            'which is not installed.',
+            package=package,
+        )
+    return described / str(relative)
+
+
+def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
+    """Return what the setup assistant noted about a package, if it did."""
+    path = folder / '.setup_assistant'
+    if not path.is_file():
+        return {}
+    entry = read_yaml(path).get('moveit_setup_assistant_config')
+    return entry if isinstance(entry, Mapping) else {}
+
+
+def _parse_xacro_args(text: object) -> dict[str, str]:
+    """Return ``a:=1 b:=2`` as a mapping."""
+    words = [word for word in str(text or '').split() if ':=' in word]
+    return dict(word.split(':=', 1) for word in words)
+
+
+def _optional(path: Path) -> Path | None:
+    """Return a path if there is such a file."""
+    return path if path.is_file() else None
+
+
+def read_yaml(path: Path) -> Mapping[str, Any]:
+    """
+    Return the mapping that a YAML file holds.
+
+    :param path: the file.
+    :raises ConfigError: when it is not YAML or not a mapping.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"'{path}' is not YAML: {error}.", path=str(path)) from error
+    if content is None:
+        return {}
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"'{path}' is not a mapping.", path=str(path))
+    return content
+
+
+def resolve_package_uri(uri: str) -> Path | None:
+    """
+    Return the file that a ``package://``, ``file://`` or plain path names, or None if it is missing.
+
+    :param uri: the location as a URDF writes it.
+    """
+    if uri.startswith('package://'):
+        package, _, relative = uri.removeprefix('package://').partition('/')
+        folder = find_package(package)
+        return None if folder is None else _optional(folder / relative)
+    return _optional(Path(uri.removeprefix('file://')))
