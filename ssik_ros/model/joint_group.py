@@ -1,23 +1,43 @@
-"""Groups of joints, put together from names, chains and other groups as MoveIt does it."""
+"""A group of joints: what one question is about."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 
-import numpy as np
-
 from ssik_ros.errors import ModelError
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.model.srdf import EndEffector
-from ssik_ros.model.srdf import Srdf
-from ssik_ros.model.srdf import SrdfGroup
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
+
+VARIABLE_SUFFIXES: Mapping[JointKind, tuple[str, ...]] = {
+    JointKind.PLANAR: ('/x', '/y', '/theta'),
+    JointKind.FLOATING: (
+        '/trans_x',
+        '/trans_y',
+        '/trans_z',
+        '/rot_x',
+        '/rot_y',
+        '/rot_z',
+        '/rot_w',
+    ),
+    JointKind.SPHERICAL: ('/rot_x', '/rot_y', '/rot_z', '/rot_w'),
+}
+
+
+def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:
+    """
+    Return MoveIt's names of the position variables of joints.
+
+    :param tree: the robot.
+    :param joints: indices of moving joints.
+    """
+    return tuple(
+        tree.joint_names[joint] + suffix
+        for joint in joints
+        for suffix in VARIABLE_SUFFIXES.get(JointKind(tree.kinds[joint]), ('',))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,298 +94,3 @@ class JointGroup:
                 tips=self.tips,
             )
         return self.tips[0]
-
-
-VARIABLE_SUFFIXES: Mapping[JointKind, tuple[str, ...]] = {
-    JointKind.PLANAR: ('/x', '/y', '/theta'),
-    JointKind.FLOATING: (
-        '/trans_x',
-        '/trans_y',
-        '/trans_z',
-        '/rot_x',
-        '/rot_y',
-        '/rot_z',
-        '/rot_w',
-    ),
-    JointKind.SPHERICAL: ('/rot_x', '/rot_y', '/rot_z', '/rot_w'),
-}
-
-
-def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:
-    """
-    Return MoveIt's names of the position variables of joints.
-
-    :param tree: the robot.
-    :param joints: indices of moving joints.
-    """
-    return tuple(
-        tree.joint_names[joint] + suffix
-        for joint in joints
-        for suffix in VARIABLE_SUFFIXES.get(JointKind(tree.kinds[joint]), ('',))
-    )
-
-
-class GroupBuilder:
-    """Makes the groups of one robot."""
-
-    def __init__(self, urdf: Urdf, tree: KinematicTree) -> None:
-        """
-        Index the joints above links and the model order.
-
-        :param urdf: the checked description.
-        :param tree: its kinematic tree.
-        """
-        self.urdf = urdf
-        self.tree = tree
-        order = urdf.depth_first()
-        self.above: dict[str, UrdfJoint] = {joint.child: joint for joint in order}
-        self.joint_order = {joint.name: i for i, joint in enumerate(order)}
-
-    def build_all(self, srdf: Srdf) -> dict[str, JointGroup]:
-        """
-        Return the groups of a semantic description, by name in its order.
-
-        :param srdf: the checked semantic description.
-        """
-        joints: dict[str, set[str]] = {}
-        links: dict[str, set[str]] = {}
-        groups: dict[str, JointGroup] = {}
-        for group in srdf.groups:
-            joints[group.name] = self.collect_joints(group, joints)
-            links[group.name] = self.collect_root(group, srdf, links)
-            groups[group.name] = self.build(
-                group.name, joints[group.name], links[group.name], group.subgroups
-            )
-        return self.with_end_effector_tips(groups, srdf.end_effectors)
-
-    def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
-        """
-        Return the joints that a group element amounts to.
-
-        :param group: the element.
-        :param of_groups: the joints of the groups before it.
-        """
-        joints = {name for name in group.joints if name in self.joint_order}
-        joints |= {self.above[link].name for link in group.links if link in self.above}
-        for base, tip in group.chains:
-            joints.update(self.chain(base, tip))
-        for subgroup in group.subgroups:
-            joints |= of_groups.get(subgroup, set())
-        return joints
-
-    def collect_root(
-        self, group: SrdfGroup, srdf: Srdf, of_groups: Mapping[str, set[str]]
-    ) -> set[str]:
-        """
-        Return the root link if a group names it, or the virtual joint above it, outright.
-
-        :param group: the element.
-        :param srdf: the semantic description.
-        :param of_groups: the same of the groups before it.
-        """
-        virtual = {joint.name for joint in srdf.virtual_joints}
-        named = self.urdf.root in group.links or bool(
-            virtual & set(group.joints) - self.joint_order.keys()
-        )
-        inherited = any(of_groups.get(subgroup) for subgroup in group.subgroups)
-        return {self.urdf.root} if named or inherited else set()
-
-    def chain(self, base: str, tip: str) -> list[str]:
-        """
-        Return the joints of an SRDF chain, which may also go up and down again.
-
-        :param base: first link.
-        :param tip: last link.
-        """
-        up_from_tip = self.joints_above(tip, stop=base)
-        if not up_from_tip or up_from_tip[-1].parent == base:
-            return [joint.name for joint in up_from_tip]
-        names = [joint.name for joint in up_from_tip]
-        from_base: list[str] = []
-        for joint in self.joints_above(base):
-            if joint.name in names:
-                # MoveIt keeps the joint that carries the common link.
-                return from_base + names[: names.index(joint.name) + 1]
-            from_base.append(joint.name)
-        return from_base + names
-
-    def joints_above(self, link: str, stop: str = '') -> list[UrdfJoint]:
-        """
-        Return the joints from a link upwards.
-
-        :param link: where to start.
-        :param stop: the link to stop at; the root if it is never met.
-        """
-        joints: list[UrdfJoint] = []
-        while link != stop and link in self.above:
-            joints.append(self.above[link])
-            link = joints[-1].parent
-        return joints
-
-    def build(
-        self,
-        name: str,
-        joints: Iterable[str],
-        links: Iterable[str] = (),
-        subgroups: tuple[str, ...] = (),
-    ) -> JointGroup:
-        """
-        Return a group of joints.
-
-        :param name: the group's name.
-        :param joints: names of its joints, in any order, fixed ones included.
-        :param links: the root link, if it belongs to the group.
-        :param subgroups: names of the groups it contains.
-        """
-        ordered = sorted(joints, key=self.joint_order.__getitem__)
-        link_names = (*links, *(self.urdf.joints[joint].child for joint in ordered))
-        moving = [self.tree.joint_index[joint] for joint in ordered if self.moves(joint)]
-        active = [joint for joint in moving if self.tree.leaders[joint] < 0]
-        idx_q = self.variables(active)
-        is_chain = self.is_chain(ordered) and bool(active)
-        leaves = self.leaves(link_names)
-        return JointGroup(
-            name=name,
-            joint_names=tuple(self.tree.joint_names[joint] for joint in active),
-            mimic_joint_names=tuple(
-                self.tree.joint_names[joint] for joint in moving if joint not in active
-            ),
-            all_joint_names=tuple(ordered),
-            link_names=link_names,
-            base_link=self.parent_link(link_names[0]) if link_names else self.urdf.root,
-            tips=link_names[-1:] if is_chain or not active else leaves,
-            is_chain=is_chain,
-            subgroups=subgroups,
-            joint_indices=np.array(active, dtype=np.int64),
-            idx_q=idx_q,
-            variable_names=name_variables(self.tree, active),
-            lower=self.tree.lower[idx_q],
-            upper=self.tree.upper[idx_q],
-        )
-
-    def moves(self, joint: str) -> bool:
-        """
-        Return whether a joint is a moving one.
-
-        :param joint: its name.
-        """
-        return joint in self.tree.joint_index
-
-    def parent_link(self, link: str) -> str:
-        """
-        Return the link above a link, or the root itself.
-
-        :param link: its name.
-        """
-        return self.above[link].parent if link in self.above else link
-
-    def variables(self, joints: Iterable[int]) -> IntArray:
-        """
-        Return the positions of the variables of joints in a full state.
-
-        :param joints: indices of moving joints.
-        """
-        tree = self.tree
-        return np.array(
-            [
-                tree.idx_q[joint] + i
-                for joint in joints
-                for i in range(POSITION_SIZE[JointKind(tree.kinds[joint])])
-            ],
-            dtype=np.int64,
-        )
-
-    def is_chain(self, joints: list[str]) -> bool:
-        """
-        Return whether each joint hangs on the one before it, with only fixed joints in between.
-
-        :param joints: names in model order.
-        """
-        for before, joint in zip(joints, joints[1:], strict=False):
-            above = self.above.get(self.urdf.joints[joint].parent)
-            while above is not None and above.name != before and not self.moves(above.name):
-                above = self.above.get(above.parent)
-            if above is None or above.name != before:
-                return False
-        return True
-
-    def leaves(self, links: Iterable[str]) -> tuple[str, ...]:
-        """
-        Return those links that carry no other link of a set.
-
-        :param links: names of links.
-        """
-        links = tuple(links)
-        inner: set[str] = set()
-        for link in links:
-            for joint in self.joints_above(link):
-                if joint.parent in inner:
-                    break
-                inner.add(joint.parent)
-        return tuple(link for link in links if link not in inner)
-
-    def with_end_effector_tips(
-        self, groups: dict[str, JointGroup], end_effectors: Iterable[EndEffector]
-    ) -> dict[str, JointGroup]:
-        """
-        Return the groups with branches that are an end effector's own cut off at its mount.
-
-        :param groups: all groups by name.
-        :param end_effectors: the end effectors of the semantic description.
-        """
-        effectors = [effector for effector in end_effectors if effector.group in groups]
-        return {name: self.cut_tips(group, groups, effectors) for name, group in groups.items()}
-
-    def cut_tips(
-        self,
-        group: JointGroup,
-        groups: Mapping[str, JointGroup],
-        effectors: Iterable[EndEffector],
-    ) -> JointGroup:
-        """
-        Return a branching group whose tips are mounts of end effectors instead of finger tips.
-
-        :param group: the group.
-        :param groups: all groups by name.
-        :param effectors: the end effectors.
-        """
-        tips = group.tips
-        for effector in effectors:
-            own = set(groups[effector.group].link_names)
-            if group.is_chain or effector.parent_link not in group.link_names or not own & {*tips}:
-                continue
-            mounted = [effector.parent_link if tip in own else tip for tip in tips]
-            tips = tuple(dict.fromkeys(mounted))
-        return group if tips == group.tips else _replace_tips(group, tips)
-
-    def between(self, base: str, tip: str, name: str) -> JointGroup:
-        """
-        Return the group of all joints from one link down to another.
-
-        :param base: the link to start from.
-        :param tip: a link below it.
-        :param name: the group's name.
-        :raises FrameNotFound: when a link does not exist.
-        :raises ModelError: when there is no chain of moving joints from base to tip.
-        """
-        self.tree.link(base)
-        self.tree.link(tip)
-        joints = self.joints_above(tip, stop=base)
-        if base != tip and (not joints or joints[-1].parent != base):
-            swapped = any(joint.parent == tip for joint in self.joints_above(base))
-            hint = ' The tip lies above the base: were they swapped?' if swapped else ''
-            raise ModelError(
-                f"Link '{tip}' is not below link '{base}', so there is no chain from base to "
-                f'tip.{hint}',
-                base=base,
-                tip=tip,
-            )
-        if not any(self.moves(joint.name) for joint in joints):
-            raise ModelError(f"No joint moves between '{base}' and '{tip}'.", base=base, tip=tip)
-        return self.build(name, [joint.name for joint in joints])
-
-
-def _replace_tips(group: JointGroup, tips: tuple[str, ...]) -> JointGroup:
-    """Return the group with other tips."""
-    values = {**vars(group), 'tips': tips}
-    return JointGroup(**values)

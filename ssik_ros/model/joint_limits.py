@@ -15,6 +15,11 @@ from ssik_ros.model.urdf import UrdfJoint
 
 ROUNDED_COPY = 1e-4
 """A file may repeat the model's limits rounded by so much without being wider [rad or m]."""
+LIMITED_SUFFIXES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(SCALAR_TYPES, ('',)),
+    'planar': ('/x', '/y', '/theta'),
+    'floating': ('/trans_x', '/trans_y', '/trans_z'),
+}
 USED_KEYS = (
     'has_position_limits',
     'min_position',
@@ -77,11 +82,22 @@ def resolve_mimic(urdf: Urdf) -> dict[str, Follower]:
     return followers
 
 
+def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
+    """
+    Return the variables of a joint that can have limits: angles and translations.
+
+    :param joint: a joint of any type.
+    """
+    return tuple(joint.name + suffix for suffix in LIMITED_SUFFIXES.get(joint.type, ()))
+
+
 def compute_limits(
     urdf: Urdf, entries: Mapping[str, Any], followers: Mapping[str, Follower]
 ) -> tuple[dict[str, Limits], list[str]]:
     """
-    Return the effective limits of all scalar joints, and warnings.
+    Return the effective limits of all variables that can have some, and warnings.
+
+    Joints with several variables have them under MoveIt's variable names (``base/x``).
 
     :param urdf: a checked description.
     :param entries: joint_limits.yaml's entries by joint.
@@ -89,14 +105,14 @@ def compute_limits(
     :raises InvalidLimits: when an entry is wider than the model or nothing is left.
     """
     limits = {
-        name: Limits(joint.lower, joint.upper, joint.velocity)
-        for name, joint in urdf.joints.items()
-        if joint.type in SCALAR_TYPES
+        variable: Limits(joint.lower, joint.upper, joint.velocity)
+        for joint in urdf.joints.values()
+        for variable in limited_variables(joint)
     }
     warnings: list[str] = []
     for name, entry in entries.items():
         if name in limits:
-            _tighten(urdf.joints[name], limits[name], entry, warnings)
+            _tighten(name, limits[name], entry, warnings)
         else:
             warnings.append(
                 f"joint_limits names '{name}', which is not a joint with limits. "
@@ -143,28 +159,28 @@ def _looks_like_entries(document: object) -> bool:
     )
 
 
-def _tighten(joint: UrdfJoint, limits: Limits, entry: object, warnings: list[str]) -> None:
+def _tighten(name: str, limits: Limits, entry: object, warnings: list[str]) -> None:
     """Apply one entry of joint_limits.yaml."""
     if not isinstance(entry, Mapping):
-        raise InvalidParameter(f'joint_limits.{joint.name} is not a mapping but {entry!r}.')
-    _check_keys(joint.name, entry)
+        raise InvalidParameter(f'joint_limits.{name} is not a mapping but {entry!r}.')
+    _check_keys(name, entry)
     if entry.get('has_position_limits'):
-        lower = _number(joint.name, entry, 'min_position', limits.lower)
-        upper = _number(joint.name, entry, 'max_position', limits.upper)
-        _check_narrower(joint.name, limits, lower, upper)
+        lower = _number(name, entry, 'min_position', limits.lower)
+        upper = _number(name, entry, 'max_position', limits.upper)
+        _check_narrower(name, limits, lower, upper)
         limits.lower, limits.upper = max(lower, limits.lower), min(upper, limits.upper)
     elif 'has_position_limits' in entry and math.isfinite(limits.upper - limits.lower):
         warnings.append(
-            f'joint_limits.{joint.name}.has_position_limits is false, but limits may only be '
+            f'joint_limits.{name}.has_position_limits is false, but limits may only be '
             f'tightened: [{limits.lower:.6g}, {limits.upper:.6g}] of the model stay.'
         )
     if entry.get('has_velocity_limits'):
-        velocity = _number(joint.name, entry, 'max_velocity', limits.velocity)
+        velocity = _number(name, entry, 'max_velocity', limits.velocity)
         if velocity < 0.0 or velocity > limits.velocity * (1.0 + ROUNDED_COPY) + ROUNDED_COPY:
             raise InvalidLimits(
-                f'joint_limits.{joint.name}.max_velocity {velocity:.6g} is not within the '
+                f'joint_limits.{name}.max_velocity {velocity:.6g} is not within the '
                 f"model's velocity limit {limits.velocity:.6g}; limits may only be tightened.",
-                joint=joint.name,
+                joint=name,
             )
         limits.velocity = min(velocity, limits.velocity)
 

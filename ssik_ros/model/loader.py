@@ -1,6 +1,7 @@
 """From descriptions to a robot: the one entrance to :mod:`ssik_ros.model`."""
 
 from collections.abc import Mapping
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import yaml
 
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import ModelError
 from ssik_ros.model.joint_limits import compute_limits
 from ssik_ros.model.joint_limits import find_entries
 from ssik_ros.model.joint_limits import resolve_mimic
@@ -17,7 +19,9 @@ from ssik_ros.model.srdf import parse_srdf
 from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.tree_builder import build_pinocchio_model
 from ssik_ros.model.tree_builder import build_tree
-from ssik_ros.model.urdf import parse_urdf
+from ssik_ros.model.urdf import Urdf
+from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf_reader import parse_urdf
 from ssik_ros.model.urdf_source import read_source
 from ssik_ros.model.urdf_source import TextSource
 
@@ -49,6 +53,7 @@ def load_robot(
     if srdf is not None:
         semantics = parse_srdf(read_source(srdf, 'semantic description').text, description)
         warnings.extend(semantics.warnings)
+    description = hang_on_virtual_joint(description, semantics)
     followers = resolve_mimic(description)
     entries = find_entries(_read_limits(joint_limits))
     limits, limit_warnings = compute_limits(description, entries, followers)
@@ -62,6 +67,45 @@ def load_robot(
         pinocchio_model=model,
         warnings=(*warnings, *limit_warnings),
     )
+
+
+def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
+    """
+    Return the robot with its virtual joint as a real one if a group moves it (a mobile base).
+
+    Otherwise the root link stays the root: where the base stands is then nobody's variable.
+
+    :param urdf: a checked description.
+    :param srdf: its semantic description.
+    :raises ModelError: when the virtual joint's names are already taken.
+    """
+    moved = {name for group in srdf.groups for name in group.joints}
+    for virtual in srdf.virtual_joints:
+        if not virtual.attached or virtual.type == 'fixed' or virtual.name not in moved:
+            continue
+        if virtual.name in urdf.joints or virtual.parent_frame in urdf.links:
+            raise ModelError(
+                f"Virtual joint '{virtual.name}' from '{virtual.parent_frame}' cannot be moved by "
+                'a group: a joint or link of the robot already has that name.',
+                joint=virtual.name,
+            )
+        return urdf.with_root_joint(
+            UrdfJoint(
+                name=virtual.name,
+                type=virtual.type,
+                parent=virtual.parent_frame,
+                child=urdf.root,
+                xyz=(0.0, 0.0, 0.0),
+                rpy=(0.0, 0.0, 0.0),
+                axis=(0.0, 0.0, 1.0),
+                lower=-math.inf,
+                upper=math.inf,
+                velocity=math.inf,
+                mimic=None,
+                line=0,
+            )
+        )
+    return urdf
 
 
 def _read_limits(source: LimitsSource | None) -> Mapping[str, Any] | None:

@@ -14,7 +14,7 @@ from ssik_ros.errors import GroupNotFound
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import ModelError
-from ssik_ros.model.joint_group import GroupBuilder
+from ssik_ros.model.group_builder import GroupBuilder
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.joint_group import name_variables
 from ssik_ros.model.kinematic_tree import FloatArray
@@ -25,8 +25,8 @@ from ssik_ros.model.srdf import EndEffector
 from ssik_ros.model.srdf import GroupState
 from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.srdf import VirtualJoint
+from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfConstraint
 
 SCALAR_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
@@ -57,9 +57,9 @@ class RobotModel:
 
     @property
     def virtual_joints(self) -> tuple[VirtualJoint, ...]:
-        """Return the virtual joints above the root link."""
-        roots = (self.tree.root_link, self.urdf.root)
-        return tuple(j for j in self.srdf.virtual_joints if j.child_link in roots)
+        """Return the virtual joint above the root link, if there is one; MoveIt takes the first."""
+        above = [j for j in self.srdf.virtual_joints if j.attached]
+        return tuple(above[:1])
 
     @property
     def end_effectors(self) -> tuple[EndEffector, ...]:
@@ -67,14 +67,14 @@ class RobotModel:
         return self.srdf.end_effectors
 
     @property
-    def constraints(self) -> tuple[UrdfConstraint, ...]:
+    def constraints(self) -> tuple[LoopConstraint, ...]:
         """Return the ``<constraint>`` elements of the URDF."""
         return self.urdf.constraints
 
     @property
     def model_frame(self) -> str:
         """Return MoveIt's planning frame: the root link, or what a moving virtual joint hangs on."""
-        for joint in self.virtual_joints[:1]:
+        for joint in self.virtual_joints:
             if joint.type != 'fixed':
                 return joint.parent_frame
         return self.tree.root_link

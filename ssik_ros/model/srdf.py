@@ -55,6 +55,8 @@ class VirtualJoint:
     """fixed, floating or planar."""
     parent_frame: str
     child_link: str
+    attached: bool
+    """Whether the child link is the root; MoveIt leaves out a joint to any other link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,9 @@ class _SrdfReader:
                 f"Virtual joint '{name}' (line {element.line}) is left out: its child link "
                 f"'{child}' is not the root link '{self.urdf.root}'."
             )
-        return VirtualJoint(name, kind, element.require('parent_frame'), child)
+        return VirtualJoint(
+            name, kind, element.require('parent_frame'), child, child == self.urdf.root
+        )
 
     def passive_joints(self) -> tuple[str, ...]:
         """Return the passive joints; some files write them inside a group."""

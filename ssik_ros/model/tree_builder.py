@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from ssik_ros.errors import ModelError
 from ssik_ros.model.joint_limits import Follower
+from ssik_ros.model.joint_limits import limited_variables
 from ssik_ros.model.joint_limits import Limits
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
@@ -140,11 +141,10 @@ def _stack_limits(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return lower, upper and velocity limits of all position variables."""
     free = Limits(-math.inf, math.inf, math.inf)
-    rows = [
-        limits.get(joint.name, free)
-        for joint, size in zip(joints, sizes, strict=True)
-        for _ in range(size)
-    ]
+    rows: list[Limits] = []
+    for joint, size in zip(joints, sizes, strict=True):
+        limited = [limits[variable] for variable in limited_variables(joint)]
+        rows += limited + [free] * (size - len(limited))
     table = np.array([(row.lower, row.upper, row.velocity) for row in rows], dtype=np.float64)
     lower, upper, velocity = table.reshape(-1, 3).T.copy()
     return lower, upper, velocity
