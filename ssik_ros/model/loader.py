@@ -48,7 +48,7 @@ def load_robot(
     description = parse_urdf(source.text)
     warnings = list(description.warnings)
     if xacro_args and not source.expanded:
-        warnings.append(f"xacro_args are not used: '{source.origin}' is not a xacro file.")
+        warnings.append('xacro_args are not used: the robot description is not a xacro file.')
     semantics = Srdf()
     if srdf is not None:
         semantics = parse_srdf(read_source(srdf, 'semantic description').text, description)
@@ -66,6 +66,7 @@ def load_robot(
         srdf=semantics,
         pinocchio_model=model,
         warnings=(*warnings, *limit_warnings),
+        directory=None if source.path is None else source.path.parent,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -44,8 +45,10 @@ class RobotModel:
     srdf: Srdf = field(repr=False)
     pinocchio_model: Any = field(repr=False)
     """pinocchio's model of the same joints."""
-    warnings: tuple[str, ...] = field(repr=False)
+    warnings: tuple[str, ...] = field(repr=False, default=())
     """What the descriptions say that is not used, one sentence each."""
+    directory: Path | None = field(repr=False, default=None)
+    """Where the URDF file lies, if it came from a file."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
 

@@ -91,7 +91,7 @@ def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
         element.fail(
             f"Joint '{name}' has the unknown type '{kind}'", describe_choices(kind, JOINT_TYPES)
         )
-    xyz, rpy = _parse_origin(element.find('origin'))
+    xyz, rpy = parse_origin(element.find('origin'))
     lower, upper, velocity = _parse_limits(element, name, kind, warnings)
     return UrdfJoint(
         name=name,
@@ -109,8 +109,12 @@ def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
     )
 
 
-def _parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return position and roll, pitch, yaw of an origin element; the identity without one."""
+def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """
+    Return position [m] and roll, pitch, yaw [rad] of an origin element; the identity without one.
+
+    :param origin: an element with xyz and with rpy or quat_xyzw, or None.
+    """
     if origin is None:
         return ZERO, ZERO
     if 'quat_xyzw' not in origin.attributes:
@@ -147,8 +151,8 @@ def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstr
                 f"The {tag} link '{link}' of constraint '{name}' does not exist",
                 describe_choices(link, links),
             )
-    parent_xyz, parent_rpy = _parse_origin(element.find('parent_origin'))
-    child_xyz, child_rpy = _parse_origin(element.find('child_origin'))
+    parent_xyz, parent_rpy = parse_origin(element.find('parent_origin'))
+    child_xyz, child_rpy = parse_origin(element.find('child_origin'))
     return LoopConstraint(
         name=name,
         type=element.get('type'),

@@ -24,8 +24,8 @@ class SourceText:
     """A description as plain XML text, and where it was found."""
 
     text: str
-    origin: str
-    """The file's path, or ``<text>``."""
+    path: Path | None
+    """The file, None for text that was given itself."""
     expanded: bool
     """Whether xacro made the text."""
 
@@ -58,12 +58,12 @@ def read_source(
                 f'The {what} contains xacro elements; expand it first, or give the path of its '
                 'file.'
             )
-        return SourceText(text, '<text>', False)
+        return SourceText(text, None, False)
     path = _existing_file(source, what)
     text = _decode(path)
     if path.suffix == '.xacro' or XACRO_TAG.search(text):
-        return SourceText(expand_xacro(path, xacro_args or {}), str(path), True)
-    return SourceText(text, str(path), False)
+        return SourceText(expand_xacro(path, xacro_args or {}), path, True)
+    return SourceText(text, path, False)
 
 
 def _existing_file(source: TextSource, what: str) -> Path:

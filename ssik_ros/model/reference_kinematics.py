@@ -1,0 +1,122 @@
+"""
+Forward kinematics by pinocchio's own algorithms, to judge answers without the code that made them.
+
+One instance serves one thread: pinocchio keeps its results in a work space.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import RobotModel
+
+
+class ReferenceKinematics:
+    """An independent judge of one robot."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """
+        Map the robot's state to pinocchio's.
+
+        :param robot: the robot.
+        """
+        self.robot = robot
+        self.model: Any = robot.pinocchio_model
+        self.data: Any = self.model.createData()
+        self._frames: dict[str, int] = {}
+        tree = robot.tree
+        self._joints = [
+            (
+                self.model.joints[self.model.getJointId(name)],
+                int(tree.idx_q[joint]),
+                POSITION_SIZE[JointKind(tree.kinds[joint])],
+            )
+            for joint, name in enumerate(tree.joint_names)
+        ]
+
+    def to_pinocchio(self, positions: FloatArray) -> FloatArray:
+        """
+        Return pinocchio's configuration vector for a full state.
+
+        :param positions: (nq) full state, followers included.
+        """
+        configuration = np.empty(self.model.nq)
+        for joint, start, size in self._joints:
+            values = np.asarray(positions[start : start + size], dtype=np.float64)
+            if size == 4 or size == 7:
+                values = values.copy()
+                values[-4:] /= np.linalg.norm(values[-4:])
+            elif joint.nq == size + 1:
+                # Unlimited angles are (cos, sin) pairs there; the angle comes last in ours.
+                values = np.append(values[:-1], (math.cos(values[-1]), math.sin(values[-1])))
+            configuration[joint.idx_q : joint.idx_q + joint.nq] = values
+        return configuration
+
+    def link_pose(self, positions: FloatArray, link: str) -> FloatArray:
+        """
+        Return the pose (4, 4) of a link in the root frame.
+
+        :param positions: (nq) full state, followers included.
+        :param link: the link's name.
+        :raises FrameNotFound: with the nearest name.
+        """
+        pin.forwardKinematics(self.model, self.data, self.to_pinocchio(positions))
+        pose = pin.updateFramePlacement(self.model, self.data, self._frame(link))
+        result: FloatArray = np.array(pose.homogeneous)
+        return result
+
+    def group_tip_poses(self, positions: FloatArray, group: JointGroup) -> FloatArray:
+        """
+        Return the poses (t, 4, 4) of a group's tips in its base link.
+
+        :param positions: (nq) full state, followers included.
+        :param group: the group.
+        """
+        pin.forwardKinematics(self.model, self.data, self.to_pinocchio(positions))
+        base, *tips = (
+            pin.updateFramePlacement(self.model, self.data, self._frame(link))
+            for link in (group.base_link, *group.tips)
+        )
+        return np.array([(base.inverse() * tip).homogeneous for tip in tips])
+
+    def within_limits(self, group: JointGroup, q: FloatArray, slack: float = 0.0) -> bool:
+        """
+        Return whether a group's positions are finite and inside the closed limits.
+
+        :param group: the group.
+        :param q: (n) positions in group order.
+        :param slack: distance outside that is forgiven [rad or m].
+        """
+        values = np.asarray(q, dtype=np.float64)
+        return bool(
+            np.isfinite(values).all()
+            and (values >= group.lower - slack).all()
+            and (values <= group.upper + slack).all()
+        )
+
+    @staticmethod
+    def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
+        """
+        Return how far a pose is from another, in metres and in radians.
+
+        :param actual: (4, 4).
+        :param target: (4, 4).
+        """
+        difference = actual[:3, :3].T @ target[:3, :3]
+        axis = difference[[2, 0, 1], [1, 2, 0]] - difference[[1, 2, 0], [2, 0, 1]]
+        # Sine and cosine together keep all digits at 0 and at pi, unlike arccos of the trace.
+        angle = math.atan2(float(np.linalg.norm(axis)), float(np.trace(difference)) - 1.0)
+        return float(np.linalg.norm(actual[:3, 3] - target[:3, 3])), angle
+
+    def _frame(self, link: str) -> int:
+        """Return pinocchio's frame of a link."""
+        if link not in self._frames:
+            self.robot.tree.link(link)
+            self._frames[link] = int(self.model.getFrameId(link, pin.FrameType.BODY))
+        return self._frames[link]

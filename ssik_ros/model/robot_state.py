@@ -1,0 +1,166 @@
+"""One full posture of a robot, by name, with followers that always agree with their leaders."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import numpy as np
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import RequestError
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_link_pose
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import RobotModel
+
+CONTRADICTION = 1e-3
+"""A follower given further than this from what its leader says is reported [rad or m]."""
+
+JointValue = float | Sequence[float] | FloatArray
+
+
+class RobotState:
+    """A full state; starts at the robot's default positions."""
+
+    def __init__(self, robot: RobotModel, positions: FloatArray | None = None) -> None:
+        """
+        Take the default positions, or given ones.
+
+        :param robot: the robot.
+        :param positions: (nq) full state; followers are set from their leaders.
+        :raises DimensionMismatch: when the shape is another.
+        :raises RequestError: when a value is not finite.
+        """
+        self.robot = robot
+        start = robot.default_positions() if positions is None else robot.with_mimic(positions)
+        self._positions = _require_finite(start, 'The full state')
+        self._joint_poses: FloatArray | None = None
+
+    @property
+    def positions(self) -> FloatArray:
+        """Return the full state (nq), read-only."""
+        view = self._positions.view()
+        view.setflags(write=False)
+        return view
+
+    def copy(self) -> 'RobotState':
+        """Return an independent state with the same positions."""
+        return RobotState(self.robot, self._positions)
+
+    def set_group_positions(self, group: str | JointGroup, q: FloatArray) -> None:
+        """
+        Set the variables of a group.
+
+        :param group: the group or its name.
+        :param q: (n) values in group order.
+        :raises DimensionMismatch: when the group has another number of variables.
+        :raises RequestError: when a value is not finite.
+        """
+        joint_group = self._group(group)
+        values = np.asarray(q, dtype=np.float64)
+        if values.shape != joint_group.idx_q.shape:
+            raise DimensionMismatch(
+                f"Group '{joint_group.name}' has {joint_group.variable_count} position variables; "
+                f'the given values have the shape {values.shape}.',
+                expected=joint_group.idx_q.shape,
+                actual=values.shape,
+            )
+        positions = self._positions.copy()
+        positions[joint_group.idx_q] = _require_finite(values, f"Group '{joint_group.name}'")
+        self._assign(positions)
+
+    def group_positions(self, group: str | JointGroup) -> FloatArray:
+        """
+        Return the variables (n) of a group.
+
+        :param group: the group or its name.
+        """
+        return self._positions[self._group(group).idx_q]
+
+    def set_joint_positions(self, values: Mapping[str, JointValue]) -> tuple[str, ...]:
+        """
+        Set joints by name; the others keep their values.
+
+        A follower given without its leader sets the leader; given with it, the leader wins.
+
+        :param values: a number, or as many as the joint has variables, by joint.
+        :returns: the followers that were given a value contradicting their leader's.
+        :raises JointNotFound: for a name that is no moving joint; nothing is changed then.
+        """
+        tree = self.robot.tree
+        positions = self._positions.copy()
+        followers: dict[int, float] = {}
+        for name, value in values.items():
+            joint = self.robot.require_joint(name)
+            numbers = self._joint_values(joint, value)
+            if tree.leaders[joint] < 0:
+                positions[tree.idx_q[joint] : tree.idx_q[joint] + len(numbers)] = numbers
+            else:
+                followers[joint] = float(numbers[0])
+        for joint, number in followers.items():
+            leader = tree.leaders[joint]
+            if tree.joint_names[leader] not in values and tree.multipliers[joint] != 0.0:
+                driven = (number - tree.offsets[joint]) / tree.multipliers[joint]
+                positions[tree.idx_q[leader]] = driven
+        self._assign(positions)
+        return tuple(
+            tree.joint_names[joint]
+            for joint, number in followers.items()
+            if abs(self._positions[tree.idx_q[joint]] - number) > CONTRADICTION
+        )
+
+    def joint_positions(self, name: str) -> FloatArray:
+        """
+        Return the variables of one moving joint.
+
+        :param name: the joint's name.
+        :raises JointNotFound: with the nearest name.
+        """
+        tree = self.robot.tree
+        joint = self.robot.require_joint(name)
+        start = int(tree.idx_q[joint])
+        return self._positions[start : start + POSITION_SIZE[JointKind(tree.kinds[joint])]].copy()
+
+    def link_transform(self, link: str) -> FloatArray:
+        """
+        Return the pose (4, 4) of a link in the root frame.
+
+        :param link: the link's name.
+        :raises FrameNotFound: with the nearest name.
+        """
+        index = self.robot.tree.link(link)
+        if self._joint_poses is None:
+            self._joint_poses = compute_joint_poses(self.robot.tree, self._positions)
+        return compute_link_pose(self.robot.tree, self._joint_poses, index)
+
+    def _group(self, group: str | JointGroup) -> JointGroup:
+        """Return a group given itself or its name."""
+        return self.robot.group(group) if isinstance(group, str) else group
+
+    def _joint_values(self, joint: int, value: JointValue) -> FloatArray:
+        """Return the values for one joint as an array of the right size."""
+        tree = self.robot.tree
+        name = tree.joint_names[joint]
+        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        size = POSITION_SIZE[JointKind(tree.kinds[joint])]
+        if numbers.shape != (size,):
+            raise DimensionMismatch(
+                f"Joint '{name}' has {size} position variable(s); the given value has the shape "
+                f'{numbers.shape}.',
+                joint=name,
+            )
+        return _require_finite(numbers, f"Joint '{name}'")
+
+    def _assign(self, positions: FloatArray) -> None:
+        """Take new positions, with followers set."""
+        self._positions = self.robot.with_mimic(positions)
+        self._joint_poses = None
+
+
+def _require_finite(values: FloatArray, what: str) -> FloatArray:
+    """Return values that are all finite, or raise."""
+    if not np.isfinite(values).all():
+        raise RequestError(f'{what} has values that are not finite: {values}.', values=values)
+    return values

@@ -1,0 +1,146 @@
+"""
+A chain of one-degree joints in product-of-exponentials form, as the analytic solvers want it.
+
+T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the unit axis and a point on it in
+the base frame with all joints at zero.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.model.forward_kinematics import joint_motion
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import IntArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+
+SERIAL_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+
+
+@dataclass(frozen=True, eq=False)
+class SerialChain:
+    """``n`` joints from a base link to a tip link."""
+
+    base_link: str
+    tip_link: str
+    joint_names: tuple[str, ...]
+    kinds: IntArray
+    """(n) :class:`JointKind` values: revolute, continuous or prismatic."""
+    axes: FloatArray
+    """(n, 3) unit axes in the base frame, all joints at zero."""
+    points: FloatArray
+    """(n, 3) a point on each axis in the base frame, all joints at zero [m]."""
+    home: FloatArray
+    """(4, 4) pose of the tip in the base frame, all joints at zero."""
+    lower: FloatArray
+    """(n) lower limits, -inf for none [rad or m]."""
+    upper: FloatArray
+    """(n) upper limits, +inf for none [rad or m]."""
+    joint_indices: IntArray
+    """(n) index of each joint in the tree."""
+    idx_q: IntArray
+    """(n) positions of the variables in a full state."""
+
+    def __post_init__(self) -> None:
+        """Make every array read-only."""
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @classmethod
+    def from_robot(cls, robot: RobotModel, base: str, tip: str) -> 'SerialChain':
+        """
+        Return the chain from one link down to another.
+
+        :param robot: the robot.
+        :param base: the base link.
+        :param tip: a link below it.
+        :raises ModelError: when there is no chain of moving joints from base to tip.
+        :raises UnsupportedJoint: for mimic joints and joints with several degrees of freedom.
+        """
+        return cls.from_group(robot, robot.group_from_links(base, tip))
+
+    @classmethod
+    def from_group(cls, robot: RobotModel, group: JointGroup) -> 'SerialChain':
+        """
+        Return the chain from a group's base link to its tip.
+
+        :param robot: the robot.
+        :param group: a group with one tip.
+        :raises UnsupportedJoint: for mimic joints, joints with several degrees of freedom, and
+            moving joints on the way that the group does not have.
+        """
+        tree = robot.tree
+        above_base = tree.joint_path(group.base_link)
+        path = tree.joint_path(group.tip)[len(above_base) :]
+        for joint in path:
+            _check_joint(tree, joint, group)
+        axes, points, home = _compute_screws(tree, group.base_link, group.tip, path)
+        indices = np.array(path, dtype=np.int64)
+        idx_q = tree.idx_q[indices]
+        return cls(
+            base_link=group.base_link,
+            tip_link=group.tip,
+            joint_names=tuple(tree.joint_names[joint] for joint in path),
+            kinds=tree.kinds[indices],
+            axes=axes,
+            points=points,
+            home=home,
+            lower=tree.lower[idx_q],
+            upper=tree.upper[idx_q],
+            joint_indices=indices,
+            idx_q=idx_q,
+        )
+
+    def pose(self, q: FloatArray) -> FloatArray:
+        """
+        Return the pose (4, 4) of the tip in the base frame by the product of exponentials.
+
+        :param q: (n) joint values.
+        """
+        pose = np.eye(4)
+        for kind, axis, point, value in zip(self.kinds, self.axes, self.points, q, strict=True):
+            motion = joint_motion(JointKind(kind), axis, np.array([value]))
+            if kind != JointKind.PRISMATIC:
+                motion[:3, 3] = point - motion[:3, :3] @ point
+            pose = pose @ motion
+        return pose @ self.home
+
+
+def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
+    """Raise for a joint that has no place in a serial chain."""
+    name = tree.joint_names[joint]
+    kind = JointKind(tree.kinds[joint])
+    reason = ''
+    if kind not in SERIAL_KINDS:
+        reason = f'it is {kind.name.lower()}'
+    elif tree.leaders[joint] >= 0:
+        reason = f"it mimics '{tree.joint_names[tree.leaders[joint]]}'"
+    elif joint not in group.joint_indices:
+        reason = f"group '{group.name}' does not contain it"
+    if reason:
+        raise UnsupportedJoint(
+            f"Joint '{name}' between '{group.base_link}' and '{group.tip}' cannot be part of a "
+            f'serial chain: {reason}.',
+            joint=name,
+        )
+
+
+def _compute_screws(
+    tree: KinematicTree, base: str, tip: str, path: list[int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return axes and points of the joints and the home pose of the tip, in the base frame."""
+    pose = invert_pose(tree.link_placements[tree.link(base)])
+    axes = np.empty((len(path), 3))
+    points = np.empty((len(path), 3))
+    for i, joint in enumerate(path):
+        pose = pose @ tree.placements[joint]
+        axis = pose[:3, :3] @ tree.axes[joint]
+        axes[i] = axis / np.linalg.norm(axis)
+        points[i] = pose[:3, 3]
+    return axes, points, pose @ tree.link_placements[tree.link(tip)]
