@@ -19,7 +19,7 @@ fail() {
 python=$("$python" -c 'import sys; print(sys._base_executable)')
 
 # A venv of another flavour sees other packages: start again, with what was built against it.
-if [ -d .venv ] && [ ! -f ".venv/.flavour-$flavour" ]; then
+if [ -d .venv ] && [ "$(cat .venv/flavour 2> /dev/null)" != "$flavour" ]; then
   rm -rf .venv build install log
 fi
 if [ ! -d .venv ]; then
@@ -27,7 +27,7 @@ if [ ! -d .venv ]; then
   [ "$flavour" = wheels ] || options+=(--system-site-packages)
   "$python" -m venv "${options[@]}" .venv ||
     { rm -rf .venv; fail "no venv from $python; Debian and Ubuntu have it in python3-venv"; }
-  touch ".venv/.flavour-$flavour"
+  echo "$flavour" > .venv/flavour
 fi
 pip=(.venv/bin/python -m pip install --quiet --progress-bar off)
 
