@@ -12,7 +12,7 @@ import subprocess
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import ModelError
 
-XACRO_TAG = re.compile(r'<xacro:')
+COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')
 XACRO_TIMEOUT = 120.0  # [s]
 
@@ -53,7 +53,7 @@ def read_source(
     """
     if is_xml_text(source):
         text = str(source)
-        if XACRO_TAG.search(text):
+        if _contains_xacro(text):
             raise ModelError(
                 f'The {what} contains xacro elements; expand it first, or give the path of its '
                 'file.'
@@ -61,9 +61,14 @@ def read_source(
         return SourceText(text, None, False)
     path = _existing_file(source, what)
     text = _decode(path)
-    if path.suffix == '.xacro' or XACRO_TAG.search(text):
+    if path.suffix == '.xacro' or _contains_xacro(text):
         return SourceText(expand_xacro(path, xacro_args or {}), path, True)
     return SourceText(text, path, False)
+
+
+def _contains_xacro(text: str) -> bool:
+    """Return whether there are xacro elements outside comments."""
+    return '<xacro:' in text and '<xacro:' in COMMENT.sub('', text)
 
 
 def _existing_file(source: TextSource, what: str) -> Path:

@@ -1,0 +1,229 @@
+"""Whatever is wrong with a robot description is said by name and line, and nothing else happens."""
+
+import pytest
+from small_robots import joint
+from small_robots import robot
+
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import SsikError
+from ssik_ros.model.loader import load_robot
+
+BILLION_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    '<robot name="&b;"><link name="a"/></robot>'
+)
+EXTERNAL_ENTITY = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot name="&x;"><link name="a"/></robot>'
+BROKEN = {
+    'a document type with nested entities': (BILLION_LAUGHS, 'DOCTYPE'),
+    'an external entity': (EXTERNAL_ENTITY, 'DOCTYPE'),
+    'text that is not XML': ('<robot name="r"><link name="a"></robot>', 'line 1'),
+    'an undefined entity': ('<robot name="&b;"><link name="a"/></robot>', 'undefined entity'),
+    'another root element': ('<sdf><model/></sdf>', '<sdf>'),
+    'no name': ('<robot><link name="a"/></robot>', "no 'name'"),
+    'no links': ('<robot name="r"/>', 'no links'),
+    'a link without a name': ('<robot name="r"><link/></robot>', "<link> has no 'name'"),
+    'xacro that nobody expanded': ('<robot name="r"><xacro:arm/></robot>', 'xacro'),
+    'a link twice': (robot(links='aa'), "Link 'a' is declared twice"),
+    'a joint twice': (
+        robot(joint('j', 'fixed', 'a', 'b'), joint('j', 'fixed', 'a', 'c')),
+        "Joint 'j' is declared twice",
+    ),
+    'two roots': (robot(links='ab'), '2 root links'),
+    'a cycle of all joints': (
+        robot(joint('j', 'fixed', 'a', 'b'), joint('k', 'fixed', 'b', 'a')),
+        'cycle',
+    ),
+    'a cycle beside the tree': (
+        robot(
+            joint('i', 'fixed', 'a', 'b'),
+            joint('j', 'fixed', 'c', 'd'),
+            joint('k', 'fixed', 'd', 'c'),
+        ),
+        'cycle',
+    ),
+    'a link that is its own parent': (robot(joint('j', 'fixed', 'a', 'a')), 'cycle'),
+    'a link with two parents': (
+        robot(
+            joint('i', 'fixed', 'a', 'b'),
+            joint('j', 'fixed', 'a', 'c'),
+            joint('k', 'fixed', 'b', 'c'),
+        ),
+        "child of two joints, 'j' and 'k'",
+    ),
+    'a parent link that is missing': (
+        robot(joint('j', 'fixed', 'aaa', 'b'), links=['aab', 'b']),
+        "Did you mean 'aab'",
+    ),
+    'a child link that is missing': (
+        robot(joint('j', 'fixed', 'a', 'b'), links='a'),
+        "child link 'b'",
+    ),
+    'no parent': (
+        '<robot name="r"><link name="a"/><joint name="j" type="fixed"/></robot>',
+        'parent',
+    ),
+    'an unknown joint type': (robot(joint('j', 'revolut', 'a', 'b')), "Did you mean 'revolute'"),
+    'a joint without a type': (robot(joint('j', '', 'a', 'b')), "no 'type'"),
+    'a zero axis': (robot(joint('j', 'revolute', 'a', 'b', axis='0 0 0')), "axis of joint 'j'"),
+    'an axis of two numbers': (robot(joint('j', 'revolute', 'a', 'b', axis='0 1')), '3 finite'),
+    'an axis that is not finite': (
+        robot(joint('j', 'revolute', 'a', 'b', axis='0 nan 1')),
+        'finite',
+    ),
+    'an origin that is not finite': (
+        robot(joint('j', 'fixed', 'a', 'b', '<origin xyz="0 inf 0"/>')),
+        'finite',
+    ),
+    'an origin that is not a number': (
+        robot(joint('j', 'fixed', 'a', 'b', '<origin rpy="0 pi 0"/>')),
+        'finite',
+    ),
+    'two rotations of one origin': (
+        robot(joint('j', 'fixed', 'a', 'b', '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>')),
+        'both rpy and quat_xyzw',
+    ),
+    'a quaternion of another length': (
+        robot(joint('j', 'fixed', 'a', 'b', '<origin quat_xyzw="0 0 0 2"/>')),
+        'length 1',
+    ),
+    'a mimic of a joint that does not exist': (
+        robot(joint('j', 'revolute', 'a', 'b', '<mimic joint="k"/>')),
+        "'k'",
+    ),
+    'a mimic of a fixed joint': (
+        robot(
+            joint('k', 'fixed', 'a', 'b'), joint('j', 'revolute', 'b', 'c', '<mimic joint="k"/>')
+        ),
+        'one degree of freedom',
+    ),
+    'a mimic of itself': (
+        robot(joint('j', 'revolute', 'a', 'b', '<mimic joint="j"/>')),
+        'j -> j',
+    ),
+    'a mimic cycle': (
+        robot(
+            joint('j', 'revolute', 'a', 'b', '<mimic joint="k"/>'),
+            joint('k', 'revolute', 'b', 'c', '<mimic joint="j"/>'),
+        ),
+        'cycle',
+    ),
+    'a floating joint that mimics': (
+        robot(
+            joint('k', 'revolute', 'a', 'b'),
+            joint('j', 'floating', 'b', 'c', '<mimic joint="k"/>'),
+        ),
+        'cannot mimic',
+    ),
+    'a mimic multiplier that is not finite': (
+        robot(
+            joint('k', 'revolute', 'a', 'b'),
+            joint('j', 'revolute', 'b', 'c', '<mimic joint="k" multiplier="inf"/>'),
+        ),
+        'not finite',
+    ),
+    'a constraint on a link that does not exist': (
+        robot(
+            extra='<constraint name="c" type="fixed"><parent link="a"/><child link="z"/></constraint>'
+        ).replace('<link name="z"/>', ''),
+        "constraint 'c'",
+    ),
+}
+BROKEN_LIMITS = {
+    'lower above upper': 'lower="1" upper="0"',
+    'a limit that is not a number': 'lower="nan" upper="0"',
+}
+
+
+@pytest.mark.parametrize('case', BROKEN)
+def test_a_description_is_refused_that_has(case):
+    text, message = BROKEN[case]
+    with pytest.raises(ModelError) as caught:
+        load_robot(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize('case', BROKEN_LIMITS)
+def test_limits_are_refused_that_have(case):
+    with pytest.raises(ModelError, match='line 2'):
+        load_robot(robot(joint('j', 'revolute', 'a', 'b', limit=BROKEN_LIMITS[case])))
+
+
+def test_an_error_names_the_line_where_it_was_made():
+    text = '\n\n' + robot(joint('i', 'fixed', 'a', 'b'), joint('j', 'elastic', 'b', 'c'))
+    with pytest.raises(ModelError) as caught:
+        load_robot(text)
+    assert caught.value.line == 5
+
+
+def test_a_revolute_joint_without_limits_is_refused_by_name():
+    with pytest.raises(InvalidLimits, match=r"'j'.*continuous"):
+        load_robot(robot(joint('j', 'revolute', 'a', 'b', limit='')))
+
+
+def test_limits_that_exclude_the_soft_limits_are_refused():
+    safety = '<safety_controller soft_lower_limit="2" soft_upper_limit="3" k_velocity="1"/>'
+    with pytest.raises(InvalidLimits, match='nothing in common'):
+        load_robot(robot(joint('j', 'revolute', 'a', 'b', safety)))
+
+
+def test_a_negative_velocity_limit_is_refused():
+    text = robot(joint('j', 'revolute', 'a', 'b')).replace('velocity="1"', 'velocity="-1"')
+    with pytest.raises(InvalidLimits, match='velocity'):
+        load_robot(text)
+
+
+def test_a_missing_file_is_an_error_with_its_name():
+    with pytest.raises(DescriptionNotFound, match='nowhere'):
+        load_robot('nowhere/robot.urdf')
+
+
+@pytest.mark.parametrize('source', ['', ' ', 'x' * 100_000, 'a\0b'])
+def test_text_that_is_no_path_and_no_xml_is_an_error(source):
+    with pytest.raises(DescriptionNotFound):
+        load_robot(source)
+
+
+def test_lone_surrogates_are_an_error_of_ours():
+    with pytest.raises(SsikError):
+        load_robot('<robot name="\udc80"><link name="a"/></robot>')
+
+
+def test_nothing_is_printed_for_a_broken_description(capfd):
+    with pytest.raises(ModelError):
+        load_robot(BROKEN['two roots'][0])
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ''
+
+
+def test_nothing_is_printed_for_a_careless_description(capfd):
+    visual = '<visual><geometry><mesh filename="package://gone/x.dae"/></geometry></visual>'
+    load_robot(
+        robot(joint('j', 'revolute', 'a', 'b')).replace(
+            '<link name="b"/>', f'<link name="b">{visual}<material name="m"/><inertial/></link>'
+        )
+    )
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ''
+
+
+def test_names_may_need_escaping_in_xml():
+    text = robot(joint('a&amp;&lt;j&quot;', 'revolute', 'a', 'b'))
+    assert load_robot(text).tree.joint_names == ('a&<j"',)
+
+
+def test_links_and_joints_may_share_a_name_even_with_pinocchio_s_own():
+    text = robot(joint('universe', 'revolute', 'universe', 'b'), links=['universe', 'b'])
+    assert load_robot(text).tree.joint_names == ('universe',)
+
+
+def test_a_constraint_is_kept_as_data():
+    constraint = (
+        '<constraint name="loop" type="revolute"><parent link="a"/><child link="b"/>'
+        '<parent_origin xyz="1 2 3" rpy="0 0 0.5"/><child_axis xyz="0 1 0"/></constraint>'
+    )
+    (loop,) = load_robot(robot(joint('j', 'fixed', 'a', 'b'), extra=constraint)).constraints
+    assert (loop.name, loop.type, loop.parent, loop.child) == ('loop', 'revolute', 'a', 'b')
+    assert loop.parent_xyz == (1.0, 2.0, 3.0)
+    assert loop.child_axis == (0.0, 1.0, 0.0)
