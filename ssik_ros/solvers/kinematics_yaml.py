@@ -106,7 +106,7 @@ class GroupKinematics:
     solver: str = DEFAULT_SOLVER
     """The solver that answers: the requested one, or the default for an empty or a foreign name."""
     is_foreign: bool = False
-    """Whether the requested solver is not one of ours, so that the default stands in for it."""
+    """Whether the requested solver is not one of ours."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The solver's own parameters that were given, checked, under their own names."""
     timeout: float = 0.05
@@ -122,23 +122,31 @@ class GroupKinematics:
 
 
 def read_kinematics_yaml(
-    path: str | Path, groups: Iterable[str] | None = None
+    path: str | Path, groups: Iterable[str] | None = None, *, substitute: bool = True
 ) -> dict[str, GroupKinematics]:
     """
     Return the kinematics of each group in a file.
 
     :param path: the file, in either layout.
     :param groups: the groups of the robot; others in the file are skipped with a warning.
+    :param substitute: whether the default solver stands in for a foreign one; if not, nothing does
+        (``solver`` is empty) and the parameters of the foreign solver are left alone.
     :raises DescriptionNotFound: when there is no such file.
     :raises ConfigError: when it is malformed.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
-    return parse_kinematics(read_yaml(path), source=str(path), groups=groups)
+    return parse_kinematics(
+        read_yaml(path), source=str(path), groups=groups, substitute=substitute
+    )
 
 
 def parse_kinematics(
-    content: Any, *, source: str = 'kinematics', groups: Iterable[str] | None = None
+    content: Any,
+    *,
+    source: str = 'kinematics',
+    groups: Iterable[str] | None = None,
+    substitute: bool = True,
 ) -> dict[str, GroupKinematics]:
     """
     Return the kinematics of each group in the content of a file or in nested node parameters.
@@ -146,6 +154,7 @@ def parse_kinematics(
     :param content: the content, in either layout.
     :param source: the file or node, for messages.
     :param groups: the groups of the robot; others are skipped with a warning.
+    :param substitute: whether the default solver stands in for a foreign one.
     :raises ConfigError: as :func:`read_kinematics_yaml`.
     """
     known = None if groups is None else tuple(groups)
@@ -159,7 +168,7 @@ def parse_kinematics(
                 describe_choices(name, known),
             )
             continue
-        result[name] = make_group_kinematics(name, entries, place)
+        result[name] = make_group_kinematics(name, entries, place, substitute=substitute)
     return result
 
 
@@ -212,7 +221,7 @@ def _node_sections(parameters: Any, source: str) -> list[Mapping[str, Any]]:
 
 
 def make_group_kinematics(
-    group: str, entries: Mapping[str, Any], where: str = ''
+    group: str, entries: Mapping[str, Any], where: str = '', *, substitute: bool = True
 ) -> GroupKinematics:
     """
     Return the kinematics that the entries of one group describe; logs what is not used.
@@ -220,12 +229,15 @@ def make_group_kinematics(
     :param group: the group's name.
     :param entries: the keys below the group.
     :param where: file and line, for messages.
+    :param substitute: whether the default solver stands in for a foreign one.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
     leaves = {key: (value, place) for key, value, place in flatten(entries, where)}
     common = {key: _common_value(key, leaves) for key in _COMMON.names}
     requested = common['kinematics_solver'].strip()
+    if not substitute and _is_foreign(requested):
+        return GroupKinematics(group, requested, solver='', is_foreign=True)
     spec = _resolve_solver(requested, group, where)
     own = {key: leaf for key, leaf in leaves.items() if _is_own(spec, key)}
     others = {key: leaf for key, leaf in leaves.items() if key not in own and key not in common}
@@ -233,7 +245,7 @@ def make_group_kinematics(
         group=group,
         requested_solver=requested,
         solver=spec.name,
-        is_foreign=bool(requested) and not is_known(requested),
+        is_foreign=_is_foreign(requested),
         parameters=MappingProxyType(_own_values(spec, own)),
         timeout=common['kinematics_solver_timeout'],
         search_resolution=common['kinematics_solver_search_resolution'],
@@ -263,13 +275,19 @@ def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[st
     return schema.check(values, spec.parameter_aliases)
 
 
+def _is_foreign(requested: str) -> bool:
+    """Return whether a name is that of somebody else's solver, not of ours nor a misspelt one."""
+    ours = is_known(requested) or requested.startswith('ssik_ros/')
+    return bool(requested) and not ours and _nearest(requested, known_names()) is None
+
+
 def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
     """Return the solver that answers; the default, with one log line, for no or a foreign name."""
     if is_known(requested):
         return solver_spec(requested)
     if not requested:
         _LOGGER.info("%s: group '%s' names no solver: %s answers.", where, group, DEFAULT_SOLVER)
-    elif requested.startswith('ssik_ros/') or _nearest(requested, known_names()):
+    elif not _is_foreign(requested):
         raise UnknownSolver(
             f"{where}: there is no solver '{requested}'. "
             + describe_choices(requested, known_names()),

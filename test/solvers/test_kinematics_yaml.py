@@ -226,3 +226,11 @@ def test_a_file_of_another_shape_is_an_error_with_its_name(text):
 def test_nested_parameters_of_a_node_are_read_as_well():
     groups = parse_kinematics({'arm': {'epsilon': 0.01}}, source='/ik_server')
     assert groups['arm'].sources['target_tolerance'] == '/ik_server (epsilon)'
+
+
+def test_a_foreign_solver_is_only_reported_when_nothing_shall_stand_in_for_it(caplog):
+    text = 'arm:\n  kinematics_solver: pick_ik/PickIkPlugin\n  gd_max_iters: 0\n  foo: 1\n'
+    group = read(text, substitute=False)['arm']
+    assert (group.requested_solver, group.solver) == ('pick_ik/PickIkPlugin', '')
+    assert group.is_foreign
+    assert warnings(caplog) == []

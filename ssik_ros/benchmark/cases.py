@@ -1,0 +1,206 @@
+"""
+The questions of a benchmark: the same goals and seeds for every solver, kept in a file.
+
+Per trial, in this order: the goal state, then the seed state, each uniform within the limits in the order
+of the group's joints, from ``numpy.random.default_rng(random_seed)``. A shorter run asks the first
+questions of a longer one. The target is the pose of the goal state.
+
+A goals file has one JSON object per line: first the header, then one trial each with ``goal`` and ``seed``
+(joint positions, exact) and ``poses`` (per tip ``x y z qx qy qz qw`` in the base frame, for readers that
+bring their own kinematics; this package recomputes and compares them).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.trials import write_atomically
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+
+FloatArray = NDArray[np.float64]
+
+FORMAT = 'ssik_ros goals'
+VERSION = 1
+_SAME_POSE = 1e-6
+"""Difference [m and rad] of a stored pose above which the file belongs to another robot."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkCases:
+    """``m`` questions about a group with ``n`` positions and ``t`` tips."""
+
+    goals: FloatArray
+    """(m, n)."""
+    seeds: FloatArray
+    """(m, n)."""
+    targets: FloatArray
+    """(m, t, 4, 4) poses of the tips in the base frame."""
+    random_seed: int | None
+    """None for goals that were not generated here."""
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self.goals)
+
+    def first(self, count: int) -> 'BenchmarkCases':
+        """
+        Return the first questions.
+
+        :param count: how many.
+        """
+        return BenchmarkCases(
+            self.goals[:count], self.seeds[:count], self.targets[:count], self.random_seed
+        )
+
+
+def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> BenchmarkCases:
+    """
+    Return random questions.
+
+    :param oracle: the group and its forward kinematics.
+    :param sample_size: how many.
+    :param random_seed: the generator's seed.
+    :raises InvalidLimits: when a translation of the group has no limits.
+    """
+    rng = np.random.default_rng(random_seed)
+    robot, group = oracle.robot, oracle.group
+    states = np.array([robot.sample(group, rng) for _ in range(2 * sample_size)])
+    goals, seeds = states[0::2], states[1::2]
+    return BenchmarkCases(goals, seeds, _targets(oracle, goals), random_seed)
+
+
+def _targets(oracle: GroupOracle, goals: FloatArray) -> FloatArray:
+    return np.array([oracle.tip_poses(goal) for goal in goals])
+
+
+def write_goals(cases: BenchmarkCases, oracle: GroupOracle, path: Path) -> None:
+    """
+    Write a goals file in place of an older one.
+
+    :param cases: the questions.
+    :param oracle: the group that they are about.
+    :param path: the file.
+    """
+    lines = (json.dumps(entry) for entry in _entries(cases, oracle))
+    write_atomically(path, '\n'.join(lines) + '\n')
+
+
+def _entries(cases: BenchmarkCases, oracle: GroupOracle) -> Iterator[dict[str, Any]]:
+    group = oracle.group
+    yield {
+        'format': FORMAT,
+        'version': VERSION,
+        'robot': oracle.robot.name,
+        'group': group.name,
+        'variables': list(group.variable_names),
+        'base_frame': group.base_link,
+        'tip_frames': list(group.tips),
+        'random_seed': cases.random_seed,
+        'generator': 'numpy.random.default_rng',
+        'numpy': np.__version__,
+        'sample_size': len(cases),
+    }
+    for i, (goal, seed, targets) in enumerate(zip(cases.goals, cases.seeds, cases.targets)):
+        poses = [_pose_to_list(target) for target in targets]
+        yield {'trial': i + 1, 'goal': goal.tolist(), 'seed': seed.tolist(), 'poses': poses}
+
+
+def _pose_to_list(pose: FloatArray) -> list[float]:
+    """Return x y z qx qy qz qw."""
+    quaternion = Rotation.from_matrix(pose[:3, :3]).as_quat()
+    return [*pose[:3, 3].tolist(), *quaternion.tolist()]
+
+
+def _list_to_pose(numbers: list[float]) -> FloatArray:
+    """Return the pose (4, 4) of x y z qx qy qz qw."""
+    pose = np.eye(4)
+    pose[:3, 3] = numbers[:3]
+    pose[:3, :3] = Rotation.from_quat(numbers[3:]).as_matrix()
+    return pose
+
+
+def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
+    """
+    Return the questions of a goals file.
+
+    :param path: the file.
+    :param oracle: the group that they are asked about.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when it is malformed, or made for another robot or group.
+    """
+    try:
+        lines = path.read_text(encoding='utf-8').splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionNotFound(f"Cannot read the goals file '{path}': {error}.") from error
+    entries = [_parse_line(line, f'{path}, line {i + 1}') for i, line in enumerate(lines)]
+    if not entries or entries[0].get('format') != FORMAT or entries[0].get('version') != VERSION:
+        raise ConfigError(f"'{path}' is no goals file of version {VERSION}.", path=path)
+    header, trials = entries[0], entries[1:]
+    _compare_header(header, oracle, path)
+    goals = _states(trials, 'goal', oracle, path)
+    seeds = _states(trials, 'seed', oracle, path)
+    cases = BenchmarkCases(goals, seeds, _targets(oracle, goals), header.get('random_seed'))
+    _compare_poses(trials, cases, path)
+    return cases
+
+
+def _parse_line(line: str, where: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f'{where}: {error}.') from error
+    if not isinstance(entry, dict):
+        raise ConfigError(f'{where}: not a JSON object.')
+    return entry
+
+
+def _compare_header(header: dict[str, Any], oracle: GroupOracle, path: Path) -> None:
+    """Raise when the file is about other joints or frames."""
+    group = oracle.group
+    expected = {
+        'variables': list(group.variable_names),
+        'base_frame': group.base_link,
+        'tip_frames': list(group.tips),
+    }
+    for key, value in expected.items():
+        if header.get(key) != value:
+            raise ConfigError(
+                f"The goals file '{path}' was made for {key} {header.get(key)}, but group "
+                f"'{group.name}' of robot '{oracle.robot.name}' has {value}."
+            )
+
+
+def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: Path) -> FloatArray:
+    """Return the joint positions (m, n) under a key."""
+    shape = (len(trials), oracle.group.variable_count)
+    try:
+        states = np.array([trial[key] for trial in trials], dtype=np.float64)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"'{path}': a trial has no usable '{key}': {error}.") from error
+    if states.shape != shape or not len(trials) or not np.isfinite(states).all():
+        raise ConfigError(
+            f"'{path}': every trial needs '{key}' with {shape[1]} finite numbers; there is at "
+            'least one trial.'
+        )
+    return states
+
+
+def _compare_poses(trials: list[dict[str, Any]], cases: BenchmarkCases, path: Path) -> None:
+    """Raise when a stored pose is not the pose of its goal: the robot has changed."""
+    for trial, targets in zip(trials, cases.targets):
+        for stored, target in zip(trial.get('poses', ()), targets):
+            distance, angle = ReferenceKinematics.pose_errors(_list_to_pose(stored), target)
+            if not max(distance, angle) <= _SAME_POSE:
+                raise ConfigError(
+                    f"The goals file '{path}' was made for another robot: the pose of trial "
+                    f'{trial.get("trial")} differs by {distance:.3g} m and {angle:.3g} rad.'
+                )

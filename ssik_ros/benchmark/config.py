@@ -1,0 +1,190 @@
+"""The configuration of a benchmark: the YAML file of ik_benchmarking, unchanged."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.solvers.parameters import make_schema
+from ssik_ros.solvers.strict_yaml import location
+from ssik_ros.solvers.strict_yaml import read_yaml
+
+_SCHEMA = make_schema(
+    {
+        'benchmark configuration': {
+            'moveit_config_pkg': {'type': 'string', 'validation': {'not_empty<>': None}},
+            'robot_name': {'type': 'string', 'validation': {'not_empty<>': None}},
+            'planning_group': {'type': 'string', 'validation': {'not_empty<>': None}},
+            'sample_size': {'type': 'int', 'validation': {'gt_eq<>': [1]}},
+            'random_seed': {'type': 'int', 'validation': {'gt_eq<>': [0]}},
+            'ik_timeout': {'type': 'double', 'validation': {'gt<>': [0.0]}},
+            'ik_iteration_display_step': {'type': 'int', 'validation': {'gt_eq<>': [1]}},
+        }
+    },
+    'benchmark configuration',
+)
+_ENTRY = make_schema(
+    {
+        'ik_solvers entry': {
+            'name': {'type': 'string', 'validation': {'not_empty<>': None}},
+            'kinematics_file': {'type': 'string', 'validation': {'not_empty<>': None}},
+        }
+    },
+    'ik_solvers entry',
+)
+_KEYS = (*_SCHEMA.names, 'ik_solvers')
+
+
+@dataclass(frozen=True, slots=True)
+class SolverEntry:
+    """One solver of a benchmark."""
+
+    name: str
+    """Label of the solver in tables, plots and file names."""
+    kinematics_file: str
+    """File in the ``config`` folder of the MoveIt configuration package."""
+
+    @property
+    def csv_name(self) -> str:
+        """Return the name of the solver's data file, as ik_benchmarking calls it."""
+        label = self.name.replace('/', '_').replace('\\', '_')
+        return f'{label}_ik_benchmarking_data.csv'
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkConfig:
+    """What to run: one group of one robot, and the solvers to compare on it."""
+
+    name: str
+    """The file's name without suffix."""
+    moveit_config_pkg: str
+    robot_name: str
+    planning_group: str
+    sample_size: int
+    random_seed: int
+    ik_timeout: float
+    """Budget of each solve [s]."""
+    ik_iteration_display_step: int
+    ik_solvers: tuple[SolverEntry, ...]
+
+    def with_samples(self, sample_size: int) -> 'BenchmarkConfig':
+        """
+        Return this configuration with another number of samples.
+
+        :param sample_size: the number; its samples are the first ones of the longer run.
+        :raises InvalidParameter: when it is smaller than one.
+        """
+        _SCHEMA.parameter('sample_size').check(sample_size)
+        return dataclasses.replace(self, sample_size=sample_size)
+
+    def with_solvers(self, names: Iterable[str]) -> 'BenchmarkConfig':
+        """
+        Return this configuration with some of its solvers.
+
+        :param names: their labels.
+        :raises InvalidParameter: when the configuration has no such solver.
+        """
+        known = [entry.name for entry in self.ik_solvers]
+        wanted = list(names)
+        for name in wanted:
+            if name not in known:
+                raise InvalidParameter(
+                    f"Benchmark '{self.name}' lists no solver '{name}'. "
+                    + describe_choices(name, known),
+                    key='ik_solvers',
+                    value=name,
+                    allowed=known,
+                )
+        chosen = tuple(entry for entry in self.ik_solvers if entry.name in wanted)
+        return dataclasses.replace(self, ik_solvers=chosen)
+
+
+def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
+    """
+    Return the configuration in a file.
+
+    :param path: a YAML file with the keys of ik_benchmarking, at its root or below one other key.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises InvalidParameter: for a missing or misspelt key, a wrong type or a value out of range.
+    :raises ConfigError: when it is malformed.
+    """
+    return parse_benchmark_config(read_yaml(path), Path(path).stem, str(path))
+
+
+def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkConfig:
+    """
+    Return the configuration in the content of a file.
+
+    :param content: the content.
+    :param name: the benchmark's name.
+    :param source: the file, for messages.
+    :raises ConfigError: as :func:`read_benchmark_config`.
+    """
+    body = _find_body(content, source)
+    for key in body:
+        if key not in _KEYS:
+            raise InvalidParameter(
+                f"{location(body, key, source)}: unknown key '{key}'. "
+                + describe_choices(key, _KEYS),
+                key=key,
+                value=body[key],
+                allowed=_KEYS,
+            )
+    missing = [key for key in _KEYS if body.get(key) is None]
+    if missing:
+        raise InvalidParameter(
+            f'{source}: required but not given: {", ".join(missing)}.',
+            key=missing[0],
+            value=None,
+            allowed=_KEYS,
+        )
+    values = {
+        key: _SCHEMA.parameter(key).check(body[key], location(body, key, source))
+        for key in _SCHEMA.names
+    }
+    place = location(body, 'ik_solvers', source)
+    return BenchmarkConfig(name=name, **values, ik_solvers=_entries(body['ik_solvers'], place))
+
+
+def _find_body(content: Any, source: str) -> Mapping[str, Any]:
+    """Return the mapping with the keys, which may stand below others such as ``ros__parameters``."""
+    while isinstance(content, Mapping) and len(content) == 1:
+        inner = next(iter(content.values()))
+        if not isinstance(inner, Mapping):
+            break
+        content = inner
+    if not isinstance(content, Mapping):
+        raise ConfigError(
+            f'{source}: a benchmark configuration is a mapping with the keys {", ".join(_KEYS)}.'
+        )
+    return content
+
+
+def _entries(content: Any, where: str) -> tuple[SolverEntry, ...]:
+    """Return the solvers, whose labels must differ because they name files."""
+    if not isinstance(content, list) or not content:
+        raise ConfigError(f'{where}: ik_solvers is a list of name and kinematics_file.')
+    entries = tuple(_entry(item, where) for item in content)
+    seen: dict[str, str] = {}
+    for entry in entries:
+        if entry.csv_name in seen:
+            raise ConfigError(
+                f"{where}: two solvers, '{seen[entry.csv_name]}' and '{entry.name}', would write "
+                f"the file '{entry.csv_name}'; give each its own name."
+            )
+        seen[entry.csv_name] = entry.name
+    return entries
+
+
+def _entry(item: Any, where: str) -> SolverEntry:
+    if not isinstance(item, Mapping):
+        raise ConfigError(
+            f'{where}: an entry of ik_solvers has name and kinematics_file, {item!r} has not.'
+        )
+    place = location(item, next(iter(item), ''), where)
+    return SolverEntry(**_ENTRY.complete(_ENTRY.check(item, where=where), place))

@@ -1,0 +1,68 @@
+"""What a measurement was made on: processor, system and versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import datetime
+import importlib.metadata
+import os
+from pathlib import Path
+import platform
+
+_DISTRIBUTIONS = {
+    'ssik_ros': ('ssik_ros', 'ssik-ros'),
+    'numpy': ('numpy',),
+    'numba': ('numba',),
+    'pinocchio': ('pin', 'pinocchio'),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Processor and software of one run."""
+
+    cpu: str
+    cores: int
+    """Processors that this process may use."""
+    system: str
+    versions: Mapping[str, str]
+    date: str
+    """UTC, ISO 8601."""
+
+
+def describe_machine() -> Machine:
+    """Return this machine, now."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return Machine(
+        cpu=_cpu_model(),
+        cores=len(os.sched_getaffinity(0))
+        if hasattr(os, 'sched_getaffinity')
+        else os.cpu_count() or 1,
+        system=platform.platform(),
+        versions={'python': platform.python_version(), **_versions()},
+        date=now.isoformat(timespec='seconds'),
+    )
+
+
+def _cpu_model() -> str:
+    """Return the processor's name."""
+    cpuinfo = Path('/proc/cpuinfo')
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding='utf-8', errors='replace').splitlines():
+            key, _, value = line.partition(':')
+            if key.strip() in ('model name', 'Model') and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine() or 'unknown'
+
+
+def _versions() -> dict[str, str]:
+    """Return the version of each package that matters, as its distribution says."""
+    return {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
+
+
+def _version(distributions: tuple[str, ...]) -> str:
+    for distribution in distributions:
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return 'unknown'

@@ -1,0 +1,119 @@
+"""
+The independent judge of answers: forward kinematics that shares no code with the solvers.
+
+Poses are (4, 4) transforms of a group's tips in the group's base frame.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.model.robot_model import RobotModel
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-12
+"""Difference between two correct computations of an error [m and rad]; added to the tolerance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the check of one answer found."""
+
+    verdict: Verdict
+    """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
+    within_limits: bool
+    position_error: float
+    """Largest over the tips [m]; NaN when the vector is not finite."""
+    orientation_error: float
+    """Largest over the tips [rad]."""
+
+
+class GroupOracle:
+    """Forward kinematics and checks for one group of a robot."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        """
+        Prepare the reference kinematics.
+
+        :param robot: the robot.
+        :param group: the group; joints outside it have their default values.
+        """
+        self.robot = robot
+        self.group = group
+        self._reference = ReferenceKinematics(robot)
+        self._state = robot.default_positions()
+        self._wrapping = np.array(
+            [robot.tree.kinds[joint] == JointKind.CONTINUOUS for joint in group.joint_indices]
+        )
+
+    def tip_poses(self, positions: FloatArray) -> FloatArray:
+        """
+        Return the poses (t, 4, 4) of the group's tips in its base frame.
+
+        :param positions: (n,) positions of the group.
+        """
+        state = self._state.copy()
+        state[self.group.idx_q] = positions
+        state = self.robot.with_mimic(state)
+        return self._reference.group_tip_poses(state, self.group)
+
+    def errors(self, positions: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """
+        Return the position errors (t,) [m] and orientation errors (t,) [rad] of an answer.
+
+        :param positions: (n,) the answer.
+        :param targets: (t, 4, 4) poses of the tips.
+        """
+        poses = self.tip_poses(positions)
+        pairs = zip(poses, targets, strict=True)
+        errors = np.array([self._reference.pose_errors(pose, target) for pose, target in pairs])
+        return errors[:, 0], errors[:, 1]
+
+    def verify(
+        self,
+        positions: FloatArray,
+        targets: FloatArray,
+        tolerance: float,
+        *,
+        position_only: bool = False,
+    ) -> Verification:
+        """
+        Return whether an answer holds.
+
+        :param positions: the answer, of any shape and content.
+        :param targets: (t, 4, 4) poses of the tips.
+        :param tolerance: norm of position and orientation error that counts as reached, per tip.
+        :param position_only: whether orientation is left free.
+        """
+        if positions.shape != self.group.lower.shape or not np.isfinite(positions).all():
+            return Verification(Verdict.NOT_FINITE, False, np.nan, np.nan)
+        inside = self._reference.within_limits(self.group, positions)
+        distances, angles = self.errors(positions, targets)
+        norms = distances if position_only else np.hypot(distances, angles)
+        verdict = Verdict.VERIFIED
+        if not (norms <= tolerance + ROUNDING).all():
+            verdict = Verdict.OUTSIDE_TOLERANCE
+        if not inside:
+            verdict = Verdict.OUTSIDE_LIMITS
+        return Verification(verdict, inside, float(distances.max()), float(angles.max()))
+
+    def joint_distance(self, positions: FloatArray, seed: FloatArray) -> float:
+        """
+        Return the norm of the joint distance; joints without limits are compared modulo one turn.
+
+        :param positions: (n,) the answer.
+        :param seed: (n,) what it is compared with.
+        """
+        if positions.shape != seed.shape:
+            return float('nan')
+        difference = positions - seed
+        if self._wrapping.shape == difference.shape:
+            turns = np.round(difference / (2.0 * np.pi)) * self._wrapping
+            difference = difference - 2.0 * np.pi * turns
+        return float(np.linalg.norm(difference))

@@ -1,0 +1,282 @@
+"""
+Plots of benchmarks: the four of ik_benchmarking's visualiser, and a grid over robots.
+
+Figures that others published appear only in the grid, hatched and labelled as such.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.published import PUBLISHED_MACHINE
+from ssik_ros.benchmark.published import PublishedFigure
+from ssik_ros.benchmark.report import BenchmarkReport
+from ssik_ros.benchmark.trials import RunStatus
+from ssik_ros.benchmark.trials import SolverRun
+
+FloatArray = NDArray[np.float64]
+
+_SIZE = (15.0, 10.0)
+_FONT_SIZE = 18
+_COLOURS = ('#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#72b7b2', '#9d755d', '#eeca3b')
+_GREY = '#8a8a8a'
+_PALE = '#f2f2f2'
+_BOX_WIDTH = 0.55
+_WHISKERS = (1, 99)
+GRID_FILE = 'benchmark_grid.png'
+
+
+def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
+    """
+    Write the four plots of ik_benchmarking for one benchmark and return their paths.
+
+    :param report: the outcome; solvers that did not run are left out.
+    :param folder: where to write; existing plots are replaced.
+    """
+    runs = [run for run in report.runs if run.status is RunStatus.RAN]
+    if not runs:
+        return []
+    return [
+        _plot_boxes(report, runs, 'solve_time', folder / 'solve_times.png'),
+        _plot_success(report, runs, folder / 'success_rates.png'),
+        _plot_boxes(report, runs, 'position_error', folder / 'position_error.png'),
+        _plot_boxes(report, runs, 'orientation_error', folder / 'orientation_error.png'),
+    ]
+
+
+_BOX_PLOTS = {
+    'solve_time': ('Solve Times for Successful Trials', 'Microseconds'),
+    'position_error': ('Position Error for Successful Trials', 'Position Error (Meters)'),
+    'orientation_error': (
+        'Orientation Error for Successful Trials',
+        'Orientation Error (Radians)',
+    ),
+}
+
+
+def found_values(run: SolverRun, quantity: str) -> FloatArray:
+    """
+    Return a quantity over the verified answers of a run.
+
+    :param run: the run.
+    :param quantity: ``solve_time`` [us], ``position_error`` [m] or ``orientation_error`` [rad].
+    """
+    found = [trial for trial in run.trials if trial.found_ik]
+    if quantity == 'solve_time':
+        return np.array([trial.solve_time_ns for trial in found]) / 1e3
+    return np.array([getattr(trial, quantity) for trial in found], dtype=np.float64)
+
+
+def _new_figure(size: tuple[float, float]) -> Figure:
+    """Return a figure that needs no display and no global state."""
+    figure = Figure(figsize=size, layout='constrained')
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _plot_boxes(
+    report: BenchmarkReport, runs: Sequence[SolverRun], quantity: str, path: Path
+) -> Path:
+    """Write a box plot over solvers, successes only, without outliers."""
+    title, unit = _BOX_PLOTS[quantity]
+    figure = _new_figure(_SIZE)
+    axes = figure.add_subplot()
+    data = [found_values(run, quantity) for run in runs]
+    _draw_boxes(axes, data, list(range(len(runs))), _COLOURS)
+    _finish_axes(axes, [run.name for run in runs], unit)
+    axes.set_title(f'{title}\n{_subtitle(report)}', fontsize=_FONT_SIZE)
+    axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
+    axes.set_ylim(bottom=0.0)
+    figure.savefig(path)
+    return path
+
+
+def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path) -> Path:
+    """Write bars of verified answers with percent labels."""
+    figure = _new_figure(_SIZE)
+    axes = figure.add_subplot()
+    rates = [len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
+    _draw_bars(axes, rates, list(range(len(runs))), _COLOURS)
+    labels = [f'{run.name}\n{100.0 * rate:.2f}%' for run, rate in zip(runs, rates)]
+    _finish_axes(axes, labels, 'Rate')
+    axes.set_title(f'Success Rate (verified)\n{_subtitle(report)}', fontsize=_FONT_SIZE)
+    axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
+    axes.set_ylim(0.0, 1.0)
+    figure.savefig(path)
+    return path
+
+
+def _subtitle(report: BenchmarkReport) -> str:
+    config = report.config
+    return f'{report.robot}, {config.planning_group}, {config.sample_size} samples'
+
+
+def _draw_boxes(
+    axes: Axes, data: Sequence[FloatArray], positions: Sequence[int], colours: Sequence[str]
+) -> None:
+    """Draw boxes of the quartiles with whiskers at the 1st and 99th percentile."""
+    drawn = [i for i, values in enumerate(data) if len(values)]
+    if not drawn:
+        return
+    parts: dict[str, Any] = axes.boxplot(
+        [data[i] for i in drawn],
+        positions=[positions[i] for i in drawn],
+        widths=_BOX_WIDTH,
+        whis=_WHISKERS,
+        showfliers=False,
+        patch_artist=True,
+        medianprops={'color': 'black', 'linewidth': 1.6},
+        manage_ticks=False,
+    )
+    for box, i in zip(parts['boxes'], drawn):
+        box.set_facecolor(colours[i % len(colours)])
+        box.set_edgecolor('black')
+
+
+def _draw_bars(
+    axes: Axes,
+    heights: Sequence[float],
+    positions: Sequence[int],
+    colours: Sequence[str],
+    hatch: str = '',
+) -> None:
+    shown = [colours[i % len(colours)] for i in range(len(heights))]
+    edge = _GREY if hatch else 'black'
+    axes.bar(positions, heights, width=_BOX_WIDTH, color=shown, edgecolor=edge, hatch=hatch)
+
+
+def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
+    """Label the solvers and make the values readable."""
+    axes.set_xticks(range(len(labels)), labels, fontsize=_FONT_SIZE)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
+    axes.set_ylabel(unit, fontsize=_FONT_SIZE)
+    axes.tick_params(axis='y', labelsize=_FONT_SIZE - 2)
+    axes.grid(axis='y', alpha=0.35)
+    axes.set_axisbelow(True)
+    axes.spines[['top', 'right']].set_visible(False)
+
+
+def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
+    """
+    Write the grid of solve time, position error and success rate over robots.
+
+    :param reports: one outcome per column; those in which nothing ran are left out.
+    :param path: the file; an existing one is replaced.
+    :returns: the path, or None when nothing ran.
+    """
+    shown = [report for report in reports if report.has_run]
+    if not shown:
+        return None
+    figure = _new_figure((max(6.0, 4.6 * len(shown)) + 0.6, 11.0))
+    grid: Any = figure.subplots(3, len(shown), squeeze=False, sharey='row')
+    for column, report in enumerate(shown):
+        _draw_column(grid[:, column], report)
+    for row, label in enumerate(('Solve time [ms]', 'Position error [m]', 'Success rate [%]')):
+        grid[row, 0].set_ylabel(label, fontsize=13)
+    if any(report.published for report in shown):
+        figure.supxlabel(
+            f'Hatched: published for an {PUBLISHED_MACHINE}, not measured here; mean over all '
+            'trials and the own verdict of each solver.\nBoxes: quartiles of verified answers, '
+            'whiskers from 1 to 99 %, diamond: mean over all trials.',
+            fontsize=10,
+            color='#404040',
+        )
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def _draw_column(column: Sequence[Axes], report: BenchmarkReport) -> None:
+    """Draw the three rows of one robot: published figures first, then what was measured."""
+    runs = [run for run in report.runs if run.status is RunStatus.RAN]
+    published = report.published
+    places = list(range(len(published), len(published) + len(runs)))
+    labels = [f'{figure.solver}\npublished' for figure in published] + [run.name for run in runs]
+    time_axes, error_axes, success_axes = column
+    time_axes.set_title(f'{report.robot}: {report.config.planning_group}', fontsize=14)
+    _draw_times(time_axes, runs, places, published)
+    _draw_boxes(
+        error_axes, [found_values(run, 'position_error') for run in runs], places, _COLOURS
+    )
+    _mark_tolerance(error_axes, runs)
+    _draw_success(success_axes, runs, places, published)
+    for axes in column:
+        _finish_cell(axes, labels, len(published))
+
+
+def _draw_times(
+    axes: Axes,
+    runs: Sequence[SolverRun],
+    places: Sequence[int],
+    published: Sequence[PublishedFigure],
+) -> None:
+    """Draw solve times on a logarithmic scale."""
+    means = [figure.mean_ms for figure in published]
+    _draw_bars(axes, means, list(range(len(published))), (_PALE,), hatch='///')
+    _draw_boxes(axes, [found_values(run, 'solve_time') / 1e3 for run in runs], places, _COLOURS)
+    own = [float(np.mean([trial.solve_time_ns for trial in run.trials])) / 1e6 for run in runs]
+    axes.plot(places, own, 'D', color='white', markeredgecolor='black', markersize=7, zorder=4)
+    axes.set_yscale('log')
+    tops = [max(mean, _whisker_end(run)) for run, mean in zip(runs, own)]
+    for place, top, value in zip(
+        [*range(len(published)), *places], [*means, *tops], [*means, *own]
+    ):
+        axes.annotate(
+            f'{value:.3g}', (place, top), xytext=(0, 4), textcoords='offset points', ha='center'
+        )
+    axes.margins(y=0.12)
+
+
+def _whisker_end(run: SolverRun) -> float:
+    """Return the upper end of the whisker of solve times [ms]."""
+    times = found_values(run, 'solve_time') / 1e3
+    return float(np.percentile(times, _WHISKERS[1])) if len(times) else 0.0
+
+
+def _mark_tolerance(axes: Axes, runs: Sequence[SolverRun]) -> None:
+    """Draw the tolerance, and a scale that shows errors far below it."""
+    axes.set_yscale('log')
+    for tolerance in sorted({run.tolerance for run in runs}):
+        axes.axhline(tolerance, color=_GREY, linestyle='--', linewidth=1.2)
+        axes.annotate(
+            f'tolerance {tolerance:g}',
+            (0.01, tolerance),
+            xycoords=('axes fraction', 'data'),
+            xytext=(0, 3),
+            textcoords='offset points',
+            color='#505050',
+            fontsize=9,
+        )
+
+
+def _draw_success(
+    axes: Axes,
+    runs: Sequence[SolverRun],
+    places: Sequence[int],
+    published: Sequence[PublishedFigure],
+) -> None:
+    """Draw success rates with percent labels."""
+    claimed = [100.0 * figure.success_rate for figure in published]
+    _draw_bars(axes, claimed, list(range(len(published))), (_PALE,), hatch='///')
+    rates = [100.0 * len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
+    _draw_bars(axes, rates, places, _COLOURS)
+    for place, value in zip([*range(len(published)), *places], [*claimed, *rates]):
+        axes.annotate(
+            f'{value:.4g}', (place, value), xytext=(0, 3), textcoords='offset points', ha='center'
+        )
+    axes.set_ylim(0.0, 112.0)
+
+
+def _finish_cell(axes: Axes, labels: Sequence[str], published: int) -> None:
+    axes.set_xticks(range(len(labels)), labels, fontsize=10)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
+    if published:
+        axes.axvline(published - 0.5, color='#c0c0c0', linewidth=1.0)
+    axes.grid(axis='y', alpha=0.35)
+    axes.set_axisbelow(True)
+    axes.spines[['top', 'right']].set_visible(False)

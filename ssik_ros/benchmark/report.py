@@ -1,0 +1,230 @@
+"""One benchmark's outcome as a table, as JSON and as Markdown."""
+
+from collections.abc import Sequence
+import dataclasses
+from dataclasses import dataclass
+import json
+from typing import Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.machine import Machine
+from ssik_ros.benchmark.published import published_for
+from ssik_ros.benchmark.published import PUBLISHED_SOURCE
+from ssik_ros.benchmark.published import PublishedFigure
+from ssik_ros.benchmark.summary import summarise
+from ssik_ros.benchmark.summary import Summary
+from ssik_ros.benchmark.trials import RunStatus
+from ssik_ros.benchmark.trials import SolverRun
+
+COLUMNS = (
+    'solver',
+    'verified',
+    'mean',
+    'found',
+    'median',
+    'p95',
+    'p99',
+    'pos [m]',
+    'ori [rad]',
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReport:
+    """Everything that one benchmark found."""
+
+    config: BenchmarkConfig
+    robot: str
+    """Name of the robot in its description."""
+    description: str
+    """Path of the robot description."""
+    goals_source: str
+    """How the questions came about."""
+    machine: Machine
+    runs: tuple[SolverRun, ...]
+
+    @property
+    def summaries(self) -> tuple[tuple[SolverRun, Summary], ...]:
+        """Return each run with its figures."""
+        return tuple((run, summarise(run)) for run in self.runs)
+
+    @property
+    def published(self) -> tuple[PublishedFigure, ...]:
+        """Return the figures that others published for this robot."""
+        return published_for(self.config.robot_name)
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether at least one solver ran."""
+        return any(run.status is RunStatus.RAN for run in self.runs)
+
+
+def make_table(report: BenchmarkReport) -> Table:
+    """
+    Return the outcome as a table for the terminal.
+
+    :param report: the outcome.
+    """
+    table = Table(
+        title=escape(_title(report)),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for column in COLUMNS:
+        table.add_column(escape(column), justify='left' if column == 'solver' else 'right')
+    for cells in _rows(report):
+        table.add_row(*(escape(cell) for cell in cells))
+    table.add_section()
+    for cells in _published_rows(report):
+        table.add_row(*cells, style='dim')
+    return table
+
+
+def make_markdown(reports: Sequence[BenchmarkReport]) -> str:
+    """
+    Return outcomes as a Markdown document.
+
+    :param reports: the outcomes.
+    """
+    return '\n'.join(_markdown_section(report) for report in reports)
+
+
+def _markdown_section(report: BenchmarkReport) -> str:
+    rows = [*_rows(report), *_published_rows(report)]
+    lines = [
+        f'## {_title(report)}',
+        '',
+        _markdown_row(COLUMNS),
+        _markdown_row(['---', *['---:'] * (len(COLUMNS) - 1)]),
+        *(_markdown_row(cells) for cells in rows),
+        '',
+        *(f'{line}  ' for line in describe(report).splitlines()),
+        '',
+    ]
+    return '\n'.join(lines)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
+
+
+def _title(report: BenchmarkReport) -> str:
+    config = report.config
+    return f'{config.name}: {config.planning_group} of {report.robot}'
+
+
+def describe(report: BenchmarkReport) -> str:
+    """
+    Return what a reader needs beside the table: questions, machine, meaning of the columns, notes.
+
+    :param report: the outcome.
+    """
+    config, machine = report.config, report.machine
+    versions = ', '.join(f'{name} {version}' for name, version in machine.versions.items())
+    lines = [
+        f'{config.sample_size} samples, {report.goals_source}; ik_timeout {config.ik_timeout:g} s.',
+        f'{machine.cpu}, {machine.cores} core(s); {versions}; {machine.date}.',
+        'Verified: FK of the answer is within tolerance and limits, whatever the solver says. '
+        'Times of a call in ms: mean over all, mean over verified, median, percentiles. Worst errors.',
+        *_notes(report),
+    ]
+    if report.published:
+        lines.append(
+            f'Published: {PUBLISHED_SOURCE}; another machine, own verdict of each solver.'
+        )
+    return '\n'.join(lines)
+
+
+def _notes(report: BenchmarkReport) -> list[str]:
+    """Return what a reader must know beside the figures, one line per solver."""
+    notes = []
+    for run, summary in report.summaries:
+        if run.status is not RunStatus.RAN:
+            notes.append(f'{run.name}: {run.status.value}: {run.reason}.')
+        if summary.false_claims:
+            notes.append(
+                f'{run.name}: called {summary.false_claims} answers solved that do not hold.'
+            )
+        if summary.exceptions:
+            notes.append(f'{run.name}: raised in {summary.exceptions} trials.')
+    return notes
+
+
+def _rows(report: BenchmarkReport) -> list[list[str]]:
+    return [_row(run, summary) for run, summary in report.summaries]
+
+
+def _row(run: SolverRun, summary: Summary) -> list[str]:
+    if run.status is not RunStatus.RAN:
+        return [run.name, run.status.value, *[''] * (len(COLUMNS) - 2)]
+    return [
+        run.name,
+        f'{100.0 * summary.success_rate:.2f} %',
+        _milliseconds(summary.mean_us),
+        _milliseconds(summary.mean_found_us),
+        _milliseconds(summary.median_us),
+        _milliseconds(summary.p95_us),
+        _milliseconds(summary.p99_us),
+        _error(summary.worst_position_error),
+        _error(summary.worst_orientation_error),
+    ]
+
+
+def _published_rows(report: BenchmarkReport) -> list[list[str]]:
+    return [
+        [
+            figure.label,
+            f'({100.0 * figure.success_rate:.0f} %)',
+            f'{figure.mean_ms:.4g}',
+            *[''] * (len(COLUMNS) - 3),
+        ]
+        for figure in report.published
+    ]
+
+
+def _milliseconds(microseconds: float | None) -> str:
+    return '' if microseconds is None else f'{microseconds / 1e3:.3g}'
+
+
+def _error(value: float | None) -> str:
+    return '' if value is None else f'{value:.1e}'
+
+
+def make_json(reports: Sequence[BenchmarkReport]) -> str:
+    """
+    Return outcomes as a JSON document: a list with one object per benchmark.
+
+    :param reports: the outcomes.
+    """
+    return json.dumps([_as_mapping(report) for report in reports], indent=2) + '\n'
+
+
+def _as_mapping(report: BenchmarkReport) -> dict[str, Any]:
+    return {
+        'config': dataclasses.asdict(report.config),
+        'robot': report.robot,
+        'robot_description': report.description,
+        'goals': report.goals_source,
+        'machine': dataclasses.asdict(report.machine),
+        'solvers': [
+            {
+                'name': run.name,
+                'status': run.status.value,
+                'reason': run.reason,
+                'kinematics_solver': run.requested_solver,
+                'parameters': dict(run.parameters),
+                'tolerance': run.tolerance,
+                **(dataclasses.asdict(summary) if run.status is RunStatus.RAN else {}),
+            }
+            for run, summary in report.summaries
+        ],
+        'published': {
+            'source': PUBLISHED_SOURCE,
+            'figures': [dataclasses.asdict(figure) for figure in report.published],
+        },
+    }

@@ -1,0 +1,244 @@
+"""
+Runs the solvers of a benchmark one after another on the same questions.
+
+Only the call of ``solve`` is timed. All calls of a solver come first and their checks after them, so that
+checking does not disturb caches between calls; garbage collection is off in between, as ``timeit`` has it.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+from dataclasses import dataclass
+import gc
+import logging
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.cases import BenchmarkCases
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.trials import RunStatus
+from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.benchmark.trials import Trial
+from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.errors import SolverError
+from ssik_ros.errors import SsikError
+from ssik_ros.results import IkResult
+from ssik_ros.solvers.base import Solver
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.registry import create_solver
+from ssik_ros.solvers.registry import make_options
+from ssik_ros.solvers.registry import solver_spec
+
+_LOGGER = logging.getLogger('ssik_ros.benchmark')
+
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+"""Called with the solver's label, the trials done and the trials to do."""
+
+DEFAULT_TOLERANCE = 0.001
+"""Used for a solver whose options have no ``target_tolerance``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One timed call, not yet checked."""
+
+    wall_ns: int
+    cpu_ns: int
+    result: IkResult | None
+    answer: FloatArray
+    """(n,) the solver's vector in its own joint order."""
+    error: str
+
+
+def run_solver(
+    entry: SolverEntry,
+    kinematics: GroupKinematics,
+    oracle: GroupOracle,
+    cases: BenchmarkCases,
+    config: BenchmarkConfig,
+    progress: Progress | None = None,
+) -> SolverRun:
+    """
+    Return what one solver does with all questions.
+
+    :param entry: the solver's label and file.
+    :param kinematics: what the file says about the group.
+    :param oracle: the group and its judge.
+    :param cases: the questions.
+    :param config: budget and display step.
+    :param progress: told every ``ik_iteration_display_step`` trials.
+    :returns: the run; a solver that is not ours, or that cannot be made, has no trials and a reason.
+    """
+    if kinematics.is_foreign:
+        reason = f"'{kinematics.requested_solver}' is not a solver of this package"
+        return SolverRun(
+            entry, RunStatus.NOT_INSTALLED, kinematics.requested_solver, reason=reason
+        )
+    requested = kinematics.requested_solver or kinematics.solver
+    try:
+        solver, options = _make_solver(kinematics, oracle)
+        order = joint_order(solver, oracle)
+    except SsikError as error:
+        _LOGGER.warning("Solver '%s' (%s) failed: %s", entry.name, requested, error)
+        _LOGGER.info('It failed here:', exc_info=error)
+        return SolverRun(entry, RunStatus.FAILED, requested, reason=str(error))
+    tolerance = float(options.get('target_tolerance', DEFAULT_TOLERANCE))
+    calls = _time_calls(solver, _requests(cases, order, config), config, entry.name, progress)
+    trials = [
+        _judge(i, call, order, kinematics, tolerance, oracle, cases)
+        for i, call in enumerate(calls)
+    ]
+    return SolverRun(
+        entry,
+        RunStatus.RAN,
+        requested,
+        parameters=options,
+        tolerance=tolerance,
+        trials=trials,
+    )
+
+
+def _make_solver(
+    kinematics: GroupKinematics, oracle: GroupOracle
+) -> tuple[Solver, Mapping[str, Any]]:
+    """Return the warm solver and its options."""
+    spec = solver_spec(kinematics.solver)
+    options = dataclasses.asdict(make_options(spec, kinematics.parameters))
+    solver = create_solver(kinematics.solver, oracle.robot, oracle.group, kinematics.parameters)
+    try:
+        solver.warm_up()
+    except SsikError:
+        raise
+    except Exception as error:
+        raise SolverError(f'warm_up failed: {type(error).__name__}: {error}') from error
+    return solver, options
+
+
+def joint_order(solver: Solver, oracle: GroupOracle) -> NDArray[np.int64]:
+    """
+    Return the index (n,) in the group of each position of the solver's vectors.
+
+    :param solver: the solver.
+    :param oracle: the group.
+    :raises SolverError: when the solver answers for other joints or frames than the group's.
+    """
+    group = oracle.group
+    theirs = (solver.base_frame, tuple(solver.tip_frames))
+    ours = (group.base_link, tuple(group.tips))
+    if theirs != ours:
+        raise SolverError(
+            f'It answers for base and tips {theirs}, the benchmark asks about {ours}.'
+        )
+    names = tuple(solver.joint_names)
+    if names == group.joint_names:
+        return np.arange(group.variable_count)
+    if sorted(names) != sorted(group.variable_names):
+        raise SolverError(f'It answers for joints {names}, not for {group.joint_names}.')
+    return np.array([group.variable_names.index(name) for name in names])
+
+
+def _requests(
+    cases: BenchmarkCases, order: NDArray[np.int64], config: BenchmarkConfig
+) -> list[SolveRequest]:
+    return [
+        SolveRequest(targets=targets.copy(), seed=seed[order], timeout=config.ik_timeout)
+        for targets, seed in zip(cases.targets, cases.seeds)
+    ]
+
+
+def _time_calls(
+    solver: Solver,
+    requests: list[SolveRequest],
+    config: BenchmarkConfig,
+    label: str,
+    progress: Progress | None,
+) -> list[_Call]:
+    """Return all calls, made with garbage collection off."""
+    step = config.ik_iteration_display_step
+    calls: list[_Call] = []
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        for request in requests:
+            calls.append(_time_call(solver, request))
+            if progress is not None and (len(calls) % step == 0 or len(calls) == len(requests)):
+                progress(label, len(calls), len(requests))
+    finally:
+        if collecting:
+            gc.enable()
+    return calls
+
+
+def _time_call(solver: Solver, request: SolveRequest) -> _Call:
+    """Return one call with its times; an exception is an answer too."""
+    solve = solver.solve
+    result: IkResult | None = None
+    error = ''
+    cpu_start = time.process_time_ns()
+    start = time.perf_counter_ns()
+    try:
+        result = solve(request)
+        stop = time.perf_counter_ns()
+    except Exception as exception:
+        stop = time.perf_counter_ns()
+        error = f'{type(exception).__name__}: {exception}'
+    cpu_stop = time.process_time_ns()
+    if not error and not isinstance(result, IkResult):
+        result, error = None, f'returned a {type(result).__name__} instead of an IkResult'
+    answer = np.array(result.best, dtype=np.float64) if result is not None else np.empty(0)
+    return _Call(stop - start, cpu_stop - cpu_start, result, answer, error)
+
+
+def _judge(
+    index: int,
+    call: _Call,
+    order: NDArray[np.int64],
+    kinematics: GroupKinematics,
+    tolerance: float,
+    oracle: GroupOracle,
+    cases: BenchmarkCases,
+) -> Trial:
+    """Return the record of one call after the independent check."""
+    targets, seed, result = cases.targets[index], cases.seeds[index], call.result
+    answer = in_group_order(call.answer, order)
+    check = oracle.verify(answer, targets, tolerance, position_only=kinematics.position_only)
+    claim = result is not None and bool(result.solved)
+    verdict = check.verdict if claim else Verdict.NO_ANSWER
+    return Trial(
+        trial=index + 1,
+        verdict=Verdict.EXCEPTION if call.error else verdict,
+        solve_time_ns=call.wall_ns,
+        cpu_time_ns=call.cpu_ns,
+        position_error=check.position_error,
+        orientation_error=check.orientation_error,
+        solver_claim=claim,
+        within_limits=check.within_limits,
+        cause=result.cause.name if result is not None else '',
+        iterations=int(result.iterations) if result is not None else 0,
+        searches=int(result.searches) if result is not None else 0,
+        clock_ended=result is not None and bool(result.clock_ended),
+        seed_distance=oracle.joint_distance(answer, seed),
+        note=' '.join(call.error.split()),
+    )
+
+
+def in_group_order(answer: FloatArray, order: NDArray[np.int64]) -> FloatArray:
+    """
+    Return a solver's vector in the group's order; one of the wrong size as it is.
+
+    :param answer: the vector.
+    :param order: the result of :func:`joint_order`.
+    """
+    if answer.shape != order.shape:
+        return answer
+    ordered = np.empty_like(answer)
+    ordered[order] = answer
+    return ordered

@@ -1,0 +1,97 @@
+"""Statistics of a run: what a reader compares solvers by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.benchmark.trials import Trial
+from ssik_ros.benchmark.trials import Verdict
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Figures over the trials of one solver; times in microseconds, None where there is no trial."""
+
+    samples: int
+    found: int
+    """Verified answers."""
+    claimed: int
+    """Answers that the solver itself calls solved."""
+    false_claims: int
+    """Claims that the independent check refuses."""
+    exceptions: int
+    success_rate: float
+    """found / samples."""
+    mean_us: float | None
+    """Over all trials, as ik_benchmarking reports it."""
+    mean_found_us: float | None
+    """Over verified answers."""
+    median_us: float | None
+    p95_us: float | None
+    p99_us: float | None
+    max_us: float | None
+    mean_cpu_us: float | None
+    worst_position_error: float | None
+    """Over verified answers [m]."""
+    worst_orientation_error: float | None
+    """Over verified answers [rad]."""
+    mean_position_error: float | None
+    mean_orientation_error: float | None
+    mean_iterations: float | None
+    mean_searches: float | None
+    mean_seed_distance: float | None
+    """Over verified answers."""
+    clock_ended: int
+    """Trials that the wall clock ended; 0 means that a rerun gives the same answers."""
+
+
+def summarise(run: SolverRun) -> Summary:
+    """
+    Return the figures of a run.
+
+    :param run: the solver's trials; none when it did not run.
+    """
+    trials = run.trials
+    found = [trial for trial in trials if trial.found_ik]
+    times = np.array([trial.solve_time_ns for trial in trials]) / 1e3
+    claimed = sum(trial.solver_claim for trial in trials)
+    return Summary(
+        samples=len(trials),
+        found=len(found),
+        claimed=claimed,
+        false_claims=sum(trial.solver_claim and not trial.found_ik for trial in trials),
+        exceptions=sum(trial.verdict is Verdict.EXCEPTION for trial in trials),
+        success_rate=len(found) / len(trials) if trials else 0.0,
+        mean_us=_mean(times),
+        mean_found_us=_mean(np.array([trial.solve_time_ns for trial in found]) / 1e3),
+        median_us=_percentile(times, 50),
+        p95_us=_percentile(times, 95),
+        p99_us=_percentile(times, 99),
+        max_us=_percentile(times, 100),
+        mean_cpu_us=_mean(np.array([trial.cpu_time_ns for trial in trials]) / 1e3),
+        worst_position_error=_percentile(_column(found, 'position_error'), 100),
+        worst_orientation_error=_percentile(_column(found, 'orientation_error'), 100),
+        mean_position_error=_mean(_column(found, 'position_error')),
+        mean_orientation_error=_mean(_column(found, 'orientation_error')),
+        mean_iterations=_mean(_column(trials, 'iterations')),
+        mean_searches=_mean(_column(trials, 'searches')),
+        mean_seed_distance=_mean(_column(found, 'seed_distance')),
+        clock_ended=sum(trial.clock_ended for trial in trials),
+    )
+
+
+def _column(trials: Sequence[Trial], name: str) -> FloatArray:
+    return np.array([getattr(trial, name) for trial in trials], dtype=np.float64)
+
+
+def _mean(values: FloatArray) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+def _percentile(values: FloatArray, percent: float) -> float | None:
+    return float(np.percentile(values, percent)) if values.size else None

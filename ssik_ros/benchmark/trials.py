@@ -1,0 +1,166 @@
+"""What was measured: one record per trial, all records of a solver, and their data file."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import csv
+from dataclasses import dataclass
+from dataclasses import field
+from enum import Enum
+import io
+import os
+from pathlib import Path
+from typing import Any
+from typing import NamedTuple
+
+from ssik_ros.benchmark.config import SolverEntry
+
+
+class Verdict(str, Enum):
+    """What the independent check says about an answer."""
+
+    VERIFIED = 'verified'
+    NO_ANSWER = 'no answer'
+    """The solver itself reports that it found nothing."""
+    NOT_FINITE = 'not finite'
+    """The solver claims success, but the vector has the wrong size or is not finite."""
+    OUTSIDE_LIMITS = 'outside limits'
+    OUTSIDE_TOLERANCE = 'outside tolerance'
+    EXCEPTION = 'exception'
+    """The solver raised instead of answering."""
+
+
+class RunStatus(str, Enum):
+    """What became of a solver of a benchmark."""
+
+    RAN = 'ran'
+    NOT_INSTALLED = 'not installed'
+    """Its kinematics file names a solver that this package does not have."""
+    FAILED = 'failed'
+    """It could not be made or warmed up for this group."""
+
+
+class Trial(NamedTuple):
+    """One solve, timed and checked."""
+
+    trial: int
+    """Counted from one."""
+    verdict: Verdict
+    solve_time_ns: int
+    cpu_time_ns: int
+    position_error: float
+    """Largest distance of a tip from its target, by independent FK [m]."""
+    orientation_error: float
+    """Largest rotation left at a tip, by independent FK [rad]."""
+    solver_claim: bool
+    within_limits: bool
+    cause: str
+    iterations: int
+    searches: int
+    clock_ended: bool
+    seed_distance: float
+    """Norm of the joint distance to the seed; joints without limits modulo one turn."""
+    note: str = ''
+    """Text of an exception."""
+
+    @property
+    def found_ik(self) -> bool:
+        """Return whether the answer was verified, whatever the solver says."""
+        return self.verdict is Verdict.VERIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class SolverRun:
+    """Everything that one solver did in one benchmark."""
+
+    entry: SolverEntry
+    status: RunStatus
+    requested_solver: str
+    """The name in the kinematics file."""
+    reason: str = ''
+    """Why it did not run."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The solver's options, defaults included."""
+    tolerance: float = 0.0
+    """Norm of position and orientation error that counts as reached."""
+    trials: Sequence[Trial] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the solver's label."""
+        return self.entry.name
+
+
+CSV_COLUMNS = (
+    'trial',
+    'found_ik',
+    'solve_time',
+    'position_error',
+    'orientation_error',
+    'solver_claim',
+    'verdict',
+    'solve_time_ns',
+    'cpu_time_ns',
+    'within_limits',
+    'cause',
+    'iterations',
+    'searches',
+    'clock_ended',
+    'seed_distance',
+    'note',
+)
+"""The five columns of ik_benchmarking, then ours."""
+
+
+def write_csv(run: SolverRun, path: Path) -> None:
+    """
+    Write the data file of a solver in place of an older one.
+
+    :param run: the solver's trials.
+    :param path: the file.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator='\n')
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows(_row(trial) for trial in run.trials)
+    write_atomically(path, text.getvalue())
+
+
+def _row(trial: Trial) -> tuple[Any, ...]:
+    return (
+        trial.trial,
+        _truth(trial.found_ik),
+        trial.solve_time_ns // 1000,
+        f'{trial.position_error:.9g}',
+        f'{trial.orientation_error:.9g}',
+        _truth(trial.solver_claim),
+        trial.verdict.value,
+        trial.solve_time_ns,
+        trial.cpu_time_ns,
+        _truth(trial.within_limits),
+        trial.cause,
+        trial.iterations,
+        trial.searches,
+        _truth(trial.clock_ended),
+        f'{trial.seed_distance:.9g}',
+        trial.note,
+    )
+
+
+def _truth(value: bool) -> str:
+    return 'true' if value else 'false'
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """
+    Write a file so that a reader sees the old or the new content, never a part.
+
+    :param path: the file; an existing one is replaced.
+    :param text: its content.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f'.{path.name}.{os.getpid()}')
+    try:
+        partial.write_text(text, encoding='utf-8')
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,117 @@
+"""
+The command ``ssik``: finds the verb, runs it, and turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 the answer is no (no solution, nothing ran), 2 the question was wrong, 130 interrupted.
+A verb is a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments) -> int``; it is imported
+only when it is chosen.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+import importlib
+import importlib.metadata
+import logging
+import os
+import re
+import sys
+
+from ssik_ros.errors import SsikError
+
+NO = 1
+WRONG = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb of the command."""
+
+    name: str
+    module: str
+    summary: str
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb('solve', 'ssik_ros.cli.verb.solve', 'solve for one pose and show how good the answer is'),
+    Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
+    Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
+    Verb('robots', 'ssik_ros.cli.verb.robots', 'list the robots that come along'),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run the command and return its exit code.
+
+    :param argv: arguments without the program's name; None means those of the process.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = make_parser(_chosen_verb(words)).parse_args(words)
+    level = logging.INFO if arguments.verbose else logging.WARNING
+    logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
+    try:
+        return int(arguments.run(arguments))
+    except SsikError as error:
+        print(f'ssik {arguments.verb}: {" ".join(str(error).split())}', file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt:
+        print('ssik: interrupted', file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `ssik solvers | head`; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO
+
+
+def _chosen_verb(words: Sequence[str]) -> str:
+    """Return the first word that is no option, or an empty string."""
+    return next((word for word in words if not word.startswith('-')), '')
+
+
+def make_parser(chosen: str = '') -> argparse.ArgumentParser:
+    """
+    Return the parser of the command; only the chosen verb has its arguments.
+
+    :param chosen: the verb's name.
+    """
+    parser = argparse.ArgumentParser(
+        prog='ssik',
+        description='Inverse kinematics for any robot that a URDF can describe.',
+        epilog='`ssik VERB --help` explains a verb and shows examples.',
+    )
+    parser.add_argument('--version', action='version', version=f'ssik_ros {_version()}')
+    parser.add_argument('--verbose', action='store_true', help='log what is decided on the way')
+    verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
+    for verb in VERBS:
+        own = verbs.add_parser(
+            verb.name,
+            help=verb.summary,
+            description=f'{verb.summary[0].upper()}{verb.summary[1:]}.',
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if verb.name == chosen:
+            _add_verb(own, verb)
+    return parser
+
+
+def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """Give the parser of a verb the verb's arguments and examples."""
+    module = importlib.import_module(verb.module)
+    parser.epilog = 'examples:\n' + '\n'.join(f'  {line}' for line in module.EXAMPLES)
+    # Words such as -1e-3 are numbers, not options; argparse alone knows only -1 and -0.001.
+    parser._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
+    module.add_arguments(parser)
+    parser.set_defaults(run=module.run)
+
+
+def _version() -> str:
+    """Return the installed version."""
+    try:
+        return importlib.metadata.version('ssik_ros')
+    except importlib.metadata.PackageNotFoundError:
+        return '(source tree, not installed)'
+
+
+if __name__ == '__main__':
+    sys.exit(main())

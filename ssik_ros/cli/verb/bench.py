@@ -1,0 +1,187 @@
+"""``ssik bench``: replay ik_benchmarking configurations in process."""
+
+import argparse
+from collections.abc import Iterator
+import contextlib
+from pathlib import Path
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn
+from rich.progress import MofNCompleteColumn
+from rich.progress import Progress as ProgressBar
+from rich.progress import TaskID
+from rich.progress import TextColumn
+from rich.progress import TimeElapsedColumn
+
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.config import read_benchmark_config
+from ssik_ros.benchmark.plots import GRID_FILE
+from ssik_ros.benchmark.plots import plot_grid
+from ssik_ros.benchmark.plots import plot_report
+from ssik_ros.benchmark.report import BenchmarkReport
+from ssik_ros.benchmark.report import describe
+from ssik_ros.benchmark.report import make_json
+from ssik_ros.benchmark.report import make_markdown
+from ssik_ros.benchmark.report import make_table
+from ssik_ros.benchmark.runner import Progress
+from ssik_ros.benchmark.session import BenchmarkSession
+from ssik_ros.benchmark.session import find_benchmark_config
+from ssik_ros.benchmark.session import prepare_benchmark
+from ssik_ros.benchmark.session import write_results
+from ssik_ros.benchmark.trials import write_atomically
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import InvalidOption
+
+EXAMPLES = (
+    'ssik bench panda                       a shipped configuration',
+    'ssik bench ik_benchmarking.yaml        the file of ik_benchmarking, unchanged',
+    'ssik bench panda fanuc gen3 -o results three robots, one folder each, and a grid of plots',
+    'ssik bench panda --samples 1000 --solver PoseIK --no-plots',
+    'ssik bench panda --goals results/goals.jsonl   the very same questions again',
+)
+DEFAULT_OUTPUT = 'ik_benchmark_results'
+LOG_WIDTH = 110
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    parser.add_argument(
+        'configs',
+        nargs='+',
+        metavar='CONFIG',
+        help='a file in the format of ik_benchmarking, or the name of a shipped one (panda, fanuc, '
+        'gen3, ur5e)',
+    )
+    parser.add_argument(
+        '-o',
+        '--output',
+        type=Path,
+        default=Path(DEFAULT_OUTPUT),
+        metavar='DIR',
+        help='folder for data, goals, summary and plots; files of an earlier run are replaced '
+        '(default: %(default)s)',
+    )
+    parser.add_argument('--samples', type=int, metavar='N', help='samples instead of sample_size')
+    parser.add_argument(
+        '--solver',
+        action='append',
+        default=[],
+        metavar='NAME',
+        help='run only this solver of the configuration; may be repeated',
+    )
+    parser.add_argument(
+        '--goals', type=Path, metavar='FILE', help='ask the questions of this goals file'
+    )
+    parser.add_argument('--no-plots', action='store_true', help='write no PNG files')
+    parser.add_argument('--json', action='store_true', help='print the summary as JSON')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Run the benchmarks; 0 unless nothing could run.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when a configuration, robot, group or file is wrong.
+    """
+    sessions = _prepare(arguments)
+    reports = []
+    for session in sessions:
+        report = _run_session(session)
+        _write(session, report, _folder(arguments, sessions, report), not arguments.no_plots)
+        reports.append(report)
+        if not arguments.json:
+            _print(report)
+    _write_together(reports, arguments)
+    if arguments.json:
+        print(make_json(reports), end='')
+    else:
+        print(f'Results are in {arguments.output}.')
+    return 0 if any(report.has_run for report in reports) else 1
+
+
+def _print(report: BenchmarkReport) -> None:
+    """Print the outcome; a log file gets the full width."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=LOG_WIDTH)
+    console.print(make_table(report))
+    console.print(describe(report), markup=False, highlight=False, soft_wrap=True)
+
+
+def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
+    """Return all benchmarks, so that a mistake in the last one shows before the first one runs."""
+    configs = [_configure(name, arguments) for name in arguments.configs]
+    names = [config.name for config in configs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f'Two configurations are called {", ".join(twice)}; rename one.')
+    if arguments.goals is not None and len(configs) > 1:
+        raise InvalidOption('--goals needs exactly one CONFIG: a goals file is for one robot.')
+    return [prepare_benchmark(config, arguments.goals) for config in configs]
+
+
+def _configure(name: str, arguments: argparse.Namespace) -> BenchmarkConfig:
+    """Return a configuration with the changes of the command line."""
+    config = read_benchmark_config(find_benchmark_config(name))
+    if arguments.samples is not None:
+        config = config.with_samples(arguments.samples)
+    return config.with_solvers(arguments.solver) if arguments.solver else config
+
+
+def _run_session(session: BenchmarkSession) -> BenchmarkReport:
+    with _progress(session.config.name) as progress:
+        return session.run(progress)
+
+
+@contextlib.contextmanager
+def _progress(label: str) -> Iterator[Progress | None]:
+    """Show a bar per solver on the terminal; show nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn())
+    with ProgressBar(*columns, TimeElapsedColumn(), console=console) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(solver: str, done: int, total: int) -> None:
+            if solver not in tasks:
+                tasks[solver] = bar.add_task(f'{label}: {solver}', total=total)
+            bar.update(tasks[solver], completed=done)
+
+        yield show
+
+
+def _folder(
+    arguments: argparse.Namespace, sessions: list[BenchmarkSession], report: BenchmarkReport
+) -> Path:
+    """Return where one benchmark is written: a folder of its own when there are several."""
+    output: Path = arguments.output
+    return output if len(sessions) == 1 else output / report.config.name
+
+
+def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plots: bool) -> None:
+    write_results(session, report, folder)
+    if plots:
+        plot_report(report, folder)
+    for run_, summary in report.summaries:
+        if summary.false_claims:
+            print(
+                f"ssik bench: '{run_.name}' called {summary.false_claims} answers solved that do "
+                'not hold.',
+                file=sys.stderr,
+            )
+
+
+def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespace) -> None:
+    """Write what compares robots: the grid of plots, and the summaries in one file."""
+    if len(reports) > 1:
+        write_atomically(arguments.output / 'summary.json', make_json(reports))
+        write_atomically(arguments.output / 'summary.md', make_markdown(reports))
+    if not arguments.no_plots:
+        plot_grid(reports, arguments.output / GRID_FILE)

@@ -1,0 +1,60 @@
+"""``ssik robots``: the robots that come along."""
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.description_files import list_shipped_robots
+from ssik_ros.model.loader import load_robot
+
+EXAMPLES = ('ssik robots', 'ssik robots --json')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Print every shipped robot with its groups.
+
+    :param arguments: the parsed arguments.
+    """
+    robots = [_describe(name) for name in list_shipped_robots()]
+    if arguments.json:
+        print(json.dumps(robots, indent=2))
+        return 0
+    table = Table()
+    for column in ('robot', 'group', 'joints', 'base', 'tips'):
+        table.add_column(column)
+    for robot in robots:
+        for group in robot['groups']:
+            joints, tips = str(len(group['joints'])), ', '.join(group['tips'])
+            table.add_row(robot['name'], group['name'], joints, group['base'], tips)
+    Console().print(table)
+    return 0
+
+
+def _describe(name: str) -> dict[str, Any]:
+    """Return a robot's name, files and groups."""
+    files = find_moveit_config(name)
+    robot = load_robot(files.urdf_path, files.srdf_path, files.joint_limits_path)
+    groups = [
+        {
+            'name': group.name,
+            'joints': list(group.joint_names),
+            'base': group.base_link,
+            'tips': list(group.tips),
+        }
+        for group in robot.groups.values()
+    ]
+    return {'name': name, 'robot_description': str(files.urdf_path), 'groups': groups}
