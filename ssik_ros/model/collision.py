@@ -11,7 +11,11 @@ from ssik_ros.model.collision_geometry import CollisionShape
 from ssik_ros.model.collision_geometry import read_shapes
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
+
+PROBES = 20
+PROBE_SEED = 1
 
 
 def import_coal() -> Any:
@@ -33,8 +37,8 @@ class CollisionChecker:
     Checks pairs of links that the semantic description does not exclude.
 
     Links that no joint moves against each other are never checked. Where the semantic description
-    excludes nothing at all, neighbours in the tree are excluded, since they touch by design.
-    One instance serves one thread.
+    excludes nothing at all, neighbours in the tree are excluded, and pairs that touch in every one of
+    some random states: they do so by design. One instance serves one thread.
     """
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
@@ -56,6 +60,8 @@ class CollisionChecker:
         self._centers = np.array([shape.center for shape in self.shapes]).reshape(-1, 3, 1)
         self._request = self._coal.CollisionRequest()
         self._request.security_margin = padding
+        if not robot.srdf.disabled_collisions:
+            self._exclude_touching()
 
     @property
     def available(self) -> bool:
@@ -77,19 +83,35 @@ class CollisionChecker:
             return None
         poses = self._shape_poses(positions)
         for a, b in self._near_pairs(poses):
-            result = self._coal.CollisionResult()
-            first, second = self.shapes[a], self.shapes[b]
-            self._coal.collide(
-                first.geometry,
-                self._transform(poses[a]),
-                second.geometry,
-                self._transform(poses[b]),
-                self._request,
-                result,
-            )
-            if result.isCollision():
-                return first.link, second.link
+            if self._collide(a, b, poses):
+                return self.shapes[a].link, self.shapes[b].link
         return None
+
+    def _collide(self, a: int, b: int, poses: FloatArray) -> bool:
+        """Return whether two shapes collide at their poses."""
+        result = self._coal.CollisionResult()
+        self._coal.collide(
+            self.shapes[a].geometry,
+            self._transform(poses[a]),
+            self.shapes[b].geometry,
+            self._transform(poses[b]),
+            self._request,
+            result,
+        )
+        return bool(result.isCollision())
+
+    def _exclude_touching(self) -> None:
+        """Leave out the pairs that collide in every one of some random states."""
+        touching = {(int(a), int(b)) for a, b in self._pairs}
+        for positions in _random_states(self.robot):
+            poses = self._shape_poses(positions)
+            touching = {
+                (a, b)
+                for a, b in self._near_pairs(poses)
+                if (a, b) in touching and self._collide(a, b, poses)
+            }
+        kept = [pair for pair in self._pairs.tolist() if tuple(pair) not in touching]
+        self._pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
 
     def _transform(self, pose: FloatArray) -> Any:
         """Return coal's form of a pose."""
@@ -137,3 +159,16 @@ class CollisionChecker:
         return bool(
             (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)
         )
+
+
+def _random_states(robot: RobotModel) -> Iterator[FloatArray]:
+    """Return the same few states each time, spread over the limits where there are some."""
+    tree = robot.tree
+    rng = np.random.default_rng(PROBE_SEED)
+    default = robot.default_positions()
+    angular = np.zeros(tree.nq, dtype=bool)
+    angular[tree.idx_q[np.isin(tree.kinds, (JointKind.REVOLUTE, JointKind.CONTINUOUS))]] = True
+    low = np.where(np.isfinite(tree.lower), tree.lower, np.where(angular, -np.pi, default))
+    high = np.where(np.isfinite(tree.upper), tree.upper, np.where(angular, np.pi, default))
+    for _ in range(PROBES):
+        yield robot.with_mimic(rng.uniform(low, np.maximum(low, high)))

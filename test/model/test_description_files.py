@@ -1,0 +1,318 @@
+"""Finding descriptions: MoveIt packages in MoveIt's order, the shipped robots, xacro, package URIs."""
+
+import os
+from pathlib import Path
+import sys
+import types
+
+import pytest
+from small_robots import joint
+from small_robots import robot
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import ModelError
+from ssik_ros.model import description_files
+from ssik_ros.model.description_files import config_directory
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.description_files import resolve_package_uri
+from ssik_ros.model.loader import load_robot
+
+ARM = robot(joint('j', 'revolute', 'a', 'b'), name='arm')
+SRDF = '<robot name="arm"/>'
+
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    """Return a ROS prefix that is the only one."""
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'ros'))
+    return tmp_path / 'ros'
+
+
+def write(prefix, package, files):
+    """Write the files of a package and return its share folder."""
+    folder = prefix / 'share' / package
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+PLAIN = {'config/arm.urdf': ARM, 'config/arm.srdf': SRDF}
+ASSISTANT = """
+moveit_setup_assistant_config:
+  {key}:
+    package: arm_description
+    relative_path: urdf/robot.urdf
+    xacro_args: "prefix:=left_ use_gripper:=false"
+  {srdf}:
+    relative_path: config/semantics.srdf
+"""
+
+
+def test_a_robot_s_name_finds_its_package(prefix):
+    folder = write(prefix, 'arm_moveit_config', PLAIN)
+    found = find_moveit_config('arm')
+    assert found.directory == folder
+    assert found.robot_name == 'arm'
+    assert found.urdf_path == folder / 'config/arm.urdf'
+    assert found.srdf_path == folder / 'config/arm.srdf'
+
+
+def test_a_package_s_name_finds_it(prefix):
+    folder = write(prefix, 'arm_moveit_config', PLAIN)
+    assert find_moveit_config('arm_moveit_config').directory == folder
+
+
+def test_a_package_may_have_any_name_when_the_robot_is_told(prefix):
+    folder = write(prefix, 'cell', PLAIN)
+    assert find_moveit_config('cell', 'arm').urdf_path == folder / 'config/arm.urdf'
+
+
+def test_a_folder_may_be_given_itself(tmp_path):
+    folder = write(tmp_path, 'arm_moveit_config', PLAIN)
+    assert find_moveit_config(folder).robot_name == 'arm'
+
+
+def test_the_xacro_of_the_package_comes_first(prefix):
+    files = {
+        **PLAIN,
+        'config/arm.urdf.xacro': ARM,
+        '.setup_assistant': ASSISTANT.format(key='URDF', srdf='SRDF'),
+        'config/semantics.srdf': SRDF,
+    }
+    folder = write(prefix, 'arm_moveit_config', files)
+    assert find_moveit_config('arm').urdf_path == folder / 'config/arm.urdf.xacro'
+
+
+@pytest.mark.parametrize(('key', 'srdf'), [('URDF', 'SRDF'), ('urdf', 'srdf')])
+def test_the_setup_assistant_s_entry_comes_second(prefix, key, srdf):
+    described = write(prefix, 'arm_description', {'urdf/robot.urdf': ARM})
+    files = {
+        **PLAIN,
+        '.setup_assistant': ASSISTANT.format(key=key, srdf=srdf),
+        'config/semantics.srdf': SRDF,
+    }
+    folder = write(prefix, 'arm_moveit_config', files)
+    found = find_moveit_config('arm')
+    assert found.urdf_path == described / 'urdf/robot.urdf'
+    assert found.srdf_path == folder / 'config/semantics.srdf'
+    assert found.xacro_args == {'prefix': 'left_', 'use_gripper': 'false'}
+
+
+def test_a_description_package_that_is_not_installed_is_named(prefix):
+    files = {**PLAIN, '.setup_assistant': ASSISTANT.format(key='URDF', srdf='SRDF')}
+    write(prefix, 'arm_moveit_config', files)
+    with pytest.raises(DescriptionNotFound, match="'arm_description'"):
+        find_moveit_config('arm')
+
+
+@pytest.mark.parametrize('missing', ['config/arm.urdf', 'config/arm.srdf'])
+def test_a_missing_file_of_a_package_is_named(prefix, missing):
+    write(prefix, 'arm_moveit_config', {k: v for k, v in PLAIN.items() if k != missing})
+    with pytest.raises(DescriptionNotFound, match=missing):
+        find_moveit_config('arm')
+
+
+def test_optional_files_are_found_or_none(prefix):
+    files = {**PLAIN, 'config/kinematics.yaml': 'g: {}'}
+    folder = write(prefix, 'arm_moveit_config', files)
+    found = find_moveit_config('arm')
+    assert found.kinematics_path == folder / 'config/kinematics.yaml'
+    assert found.joint_limits_path is None
+
+
+def test_the_nearest_overlay_wins(prefix, tmp_path, monkeypatch):
+    write(prefix, 'arm_moveit_config', PLAIN)
+    nearer = write(tmp_path / 'overlay', 'arm_moveit_config', PLAIN)
+    overlays = os.pathsep.join([str(tmp_path / 'overlay'), str(prefix)])
+    monkeypatch.setenv('AMENT_PREFIX_PATH', overlays)
+    assert find_moveit_config('arm').directory == nearer
+
+
+def test_a_broken_setup_assistant_file_is_an_error(prefix):
+    write(prefix, 'arm_moveit_config', {**PLAIN, '.setup_assistant': 'a: [1'})
+    with pytest.raises(ConfigError, match='setup_assistant'):
+        find_moveit_config('arm')
+
+
+def test_an_unknown_name_lists_the_places_and_the_shipped_robots(prefix):
+    with pytest.raises(DescriptionNotFound) as caught:
+        find_moveit_config('pandda')
+    message = str(caught.value)
+    assert str(prefix) in message
+    assert "Did you mean 'panda'" in message
+    assert 'fanuc' in message
+
+
+@pytest.mark.parametrize('name', ['panda', 'panda_moveit_config', 'moveit_resources_panda'])
+def test_a_shipped_robot_is_found_by_name_package_and_alias(prefix, name):
+    found = find_moveit_config(name)
+    assert found.robot_name == 'panda'
+    assert found.urdf_path.is_file()
+
+
+def test_a_shipped_robot_is_found_by_the_alias_of_its_package_and_robot(prefix):
+    found = find_moveit_config('moveit_resources_panda_moveit_config', 'moveit_resources_panda')
+    assert found.directory.name == 'panda_moveit_config'
+
+
+def test_an_installed_package_comes_before_a_shipped_robot(prefix):
+    files = {name.replace('arm', 'panda'): text for name, text in PLAIN.items()}
+    folder = write(prefix, 'panda_moveit_config', files)
+    assert find_moveit_config('panda').directory == folder
+
+
+def test_the_shipped_panda_loads_with_moveit_s_frames_and_order():
+    found = find_moveit_config('panda')
+    model = load_robot(found.urdf_path, found.srdf_path, found.joint_limits_path)
+    fingers = ('panda_finger_joint1', 'panda_finger_joint2')
+    arm = tuple(f'panda_joint{i}' for i in range(1, 8))
+    assert model.tree.joint_names == arm + fingers
+    assert model.model_frame == 'world'
+    group = model.group('panda_arm')
+    assert (group.base_link, group.tip, group.joint_names) == ('panda_link0', 'panda_link8', arm)
+
+
+@pytest.mark.parametrize('name', ['panda', 'fanuc', 'gen3', 'ur5e'])
+def test_a_shipped_robot_loads_without_remarks(name):
+    found = find_moveit_config(name)
+    assert load_robot(found.urdf_path, found.srdf_path, found.joint_limits_path).warnings == ()
+
+
+def make_config(folder):
+    """Make a configuration folder and return it."""
+    (folder / 'robots').mkdir(parents=True)
+    return folder
+
+
+def test_configuration_files_in_a_ros_prefix_come_first(prefix):
+    expected = make_config(prefix / 'share' / 'ssik_ros' / 'config')
+    assert config_directory() == expected
+
+
+def test_configuration_files_in_a_python_prefix_come_second(prefix, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path / 'python'))
+    expected = make_config(tmp_path / 'python' / 'share' / 'ssik_ros' / 'config')
+    assert config_directory() == expected
+
+
+def test_missing_configuration_files_are_an_error_with_the_places(prefix, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        description_files, '_config_candidates', lambda: iter([tmp_path / 'nowhere'])
+    )
+    with pytest.raises(DescriptionNotFound, match='nowhere'):
+        config_directory()
+
+
+def test_a_package_uri_is_a_file_of_an_installed_package(prefix):
+    folder = write(prefix, 'arm_description', {'meshes/link.stl': ''})
+    uri = 'package://arm_description/meshes/link.stl'
+    assert resolve_package_uri(uri) == folder / 'meshes/link.stl'
+
+
+@pytest.mark.parametrize(
+    'uri', ['package://gone/x.stl', 'package://', 'package:///etc/passwd', 'file:///gone', '']
+)
+def test_a_uri_that_leads_nowhere_is_none(prefix, uri):
+    assert resolve_package_uri(uri) is None
+
+
+def test_a_file_uri_is_a_path(tmp_path):
+    path = tmp_path / 'x.stl'
+    path.touch()
+    assert resolve_package_uri(f'file://{path}') == path
+
+
+XACRO = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arm/></robot>'
+
+
+@pytest.fixture
+def without_xacro(monkeypatch):
+    """Take xacro away, module and program."""
+    monkeypatch.setitem(sys.modules, 'xacro', None)
+    monkeypatch.setenv('PATH', '')
+
+
+def test_xacro_that_is_not_installed_is_said(tmp_path, without_xacro):
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    with pytest.raises(ModelError, match='xacro is not installed'):
+        load_robot(path)
+
+
+def test_xacro_elements_in_comments_need_no_xacro(tmp_path, without_xacro):
+    path = tmp_path / 'arm.urdf'
+    path.write_text(ARM.replace('</robot>', '<!-- <xacro:old/> --></robot>'))
+    assert load_robot(path).name == 'arm'
+
+
+def test_the_xacro_module_expands_with_the_given_arguments(tmp_path, monkeypatch):
+    seen = {}
+
+    def process_file(path, mappings):
+        seen.update(mappings, path=Path(path).name)
+        return types.SimpleNamespace(toxml=lambda: ARM)
+
+    monkeypatch.setitem(sys.modules, 'xacro', types.SimpleNamespace(process_file=process_file))
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    assert load_robot(path, xacro_args={'hand': True, 'n': 2}).name == 'arm'
+    assert seen == {'hand': 'true', 'n': '2', 'path': 'arm.urdf.xacro'}
+
+
+def test_a_xacro_module_that_fails_is_an_error_of_ours(tmp_path, monkeypatch):
+    def process_file(path, mappings):
+        raise KeyError('no such macro')
+
+    monkeypatch.setitem(sys.modules, 'xacro', types.SimpleNamespace(process_file=process_file))
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    with pytest.raises(ModelError, match='no such macro'):
+        load_robot(path)
+
+
+def fake_program(folder, script):
+    """Write a program called xacro and return its folder."""
+    program = folder / 'xacro'
+    program.write_text(f'#!/bin/sh\n{script}\n')
+    program.chmod(0o755)
+    return folder
+
+
+def test_the_xacro_program_stands_in_for_the_module(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'xacro', None)
+    (tmp_path / 'out.urdf').write_text(ARM)
+    script = f'[ "$2" = "hand:=false" ] && /bin/cat "{tmp_path}/out.urdf"'
+    monkeypatch.setenv('PATH', str(fake_program(tmp_path, script)))
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    assert load_robot(path, xacro_args={'hand': False}).name == 'arm'
+
+
+def test_a_xacro_program_that_fails_is_an_error_with_its_words(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'xacro', None)
+    monkeypatch.setenv('PATH', str(fake_program(tmp_path, 'echo "bad macro" >&2; exit 2')))
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    with pytest.raises(ModelError, match='bad macro'):
+        load_robot(path)
+
+
+def test_arguments_for_a_file_that_is_no_xacro_are_said():
+    assert 'xacro_args' in load_robot(ARM, xacro_args={'hand': True}).warnings[0]
+
+
+def test_a_file_may_be_written_in_another_encoding(tmp_path):
+    path = tmp_path / 'arm.urdf'
+    text = '<?xml version="1.0" encoding="iso-8859-1"?>' + ARM.replace('"arm"', '"Gelenk_ä"')
+    path.write_bytes(text.encode('iso-8859-1'))
+    assert load_robot(path).name == 'Gelenk_ä'
+
+
+def test_a_file_that_is_not_text_is_an_error(tmp_path):
+    path = tmp_path / 'arm.urdf'
+    path.write_bytes(b'\xff\xfe\x00binary')
+    with pytest.raises(ModelError, match='utf-8'):
+        load_robot(path)

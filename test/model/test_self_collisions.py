@@ -1,0 +1,189 @@
+"""Self collisions: primitive shapes, excluded pairs, padding, meshes that are not there."""
+
+import numpy as np
+import pytest
+from small_robots import joint
+from small_robots import robot
+
+from ssik_ros.model.collision import CollisionChecker
+from ssik_ros.model.loader import load_robot
+
+SPHERE = '<sphere radius="0.1"/>'
+LINKS = {'a': SPHERE, 'b': '', 'c': SPHERE, 'd': SPHERE}
+
+
+def with_shapes(text, shapes, origin=''):
+    """Return a description whose links have collision shapes."""
+    for link, shape in shapes.items():
+        collision = f'<collision>{origin}<geometry>{shape}</geometry></collision>' if shape else ''
+        text = text.replace(f'<link name="{link}"/>', f'<link name="{link}">{collision}</link>')
+    return text
+
+
+def rail(shapes=LINKS, origin=''):
+    """Return three sliders on one line: a -i- b -j- c -k- d, a shape on each but b."""
+    free = 'lower="-9" upper="9"'
+    sliders = [
+        joint(name, 'prismatic', parent, child, axis='1 0 0', limit=free)
+        for name, parent, child in (('i', 'a', 'b'), ('j', 'b', 'c'), ('k', 'c', 'd'))
+    ]
+    return with_shapes(robot(*sliders), shapes, origin)
+
+
+def srdf(*pairs, extra=''):
+    """Return a semantic description that excludes pairs of links."""
+    inside = ''.join(
+        f'<disable_collisions link1="{a}" link2="{b}" reason="Never"/>' for a, b in pairs
+    )
+    return f'<robot name="r">{inside}{extra}</robot>'
+
+
+ONLY_A_AND_D = srdf('ac', 'cd')
+
+
+def colliding(positions, text=None, semantics=ONLY_A_AND_D, **options):
+    """Return the colliding pair of the rail at some positions."""
+    checker = CollisionChecker(load_robot(text or rail(), semantics), **options)
+    return checker.colliding_pair(np.array(positions))
+
+
+def test_links_that_overlap_are_named():
+    assert colliding([0.0, 0.0, 0.15]) == ('a', 'd')
+
+
+def test_links_that_do_not_overlap_are_free():
+    assert colliding([0.0, 0.0, 0.21]) is None
+
+
+def test_padding_keeps_links_further_apart():
+    assert colliding([0.0, 0.0, 0.21], padding=0.02) == ('a', 'd')
+
+
+def test_pairs_that_the_semantic_description_excludes_are_not_checked():
+    assert colliding([0.0, 0.0, 0.0], semantics=srdf('ac', 'cd', 'da')) is None
+
+
+def test_neighbours_are_checked_unless_excluded():
+    assert colliding([0.0, 1.0, 0.0], semantics=srdf('ac', 'ad')) == ('c', 'd')
+
+
+def test_neighbours_are_left_out_when_nothing_is_excluded():
+    assert colliding([0.0, 1.0, 0.05], semantics=None) is None
+
+
+def test_links_that_touch_in_every_state_are_left_out_when_nothing_is_excluded():
+    huge = '<sphere radius="99"/>'
+    assert colliding([0.0, 1.0, 0.0], rail({'a': huge, 'd': huge}), None) is None
+
+
+def test_links_that_touch_in_some_states_are_checked_when_nothing_is_excluded():
+    assert colliding([0.0, 1.0, -1.0], semantics=None) == ('a', 'd')
+
+
+def test_a_link_without_default_collisions_collides_only_where_enabled():
+    base = '<disable_default_collisions link="d"/>'
+    assert colliding([0.0, 0.0, 0.15], semantics=srdf('ac', extra=base)) is None
+    enabled = base + '<enable_collisions link1="a" link2="d"/>'
+    assert colliding([0.0, 0.0, 0.15], semantics=srdf('ac', extra=enabled)) == ('a', 'd')
+
+
+def test_links_of_one_body_never_collide():
+    text = with_shapes(
+        robot(joint('j', 'revolute', 'a', 'b'), joint('k', 'fixed', 'b', 'c', limit='')),
+        {'b': SPHERE, 'c': SPHERE},
+    )
+    model = load_robot(text, srdf('ab'))
+    assert CollisionChecker(model).colliding_pair(model.default_positions()) is None
+
+
+def test_shapes_stand_at_their_origins():
+    text = rail(
+        {'a': '<box size="0.2 2 0.2"/>', 'd': '<box size="0.2 0.2 2"/>'},
+        '<origin xyz="0 0 1" rpy="1.5707963267948966 0 0"/>',
+    )
+    # Turned about x, box a points along z and box d along y: they part when d is 0.2 away.
+    assert colliding([0.0, 0.0, 0.19], text) == ('a', 'd')
+    assert colliding([0.0, 0.0, 0.21], text) is None
+
+
+@pytest.mark.parametrize(
+    'shape',
+    [
+        '<box size="0.2 0.2 0.2"/>',
+        '<cylinder radius="0.1" length="0.2"/>',
+        '<capsule radius="0.1" length="0.2"/>',
+    ],
+)
+def test_all_primitive_shapes_of_urdf_are_known(shape):
+    text = rail({'a': shape, 'd': shape})
+    assert colliding([0.0, 0.0, 0.19], text) == ('a', 'd')
+    assert colliding([0.0, 0.0, 0.21], text) is None
+
+
+def test_a_robot_without_geometry_says_so():
+    checker = CollisionChecker(load_robot(rail({})))
+    assert not checker.available
+    assert checker.colliding_pair(np.zeros(3)) is None
+
+
+@pytest.mark.parametrize(
+    ('shape', 'message'),
+    [
+        ('<mesh filename="package://gone/link.stl"/>', 'package://gone/link.stl'),
+        ('<cone/>', '<cone>'),
+        (' ', 'empty'),
+    ],
+)
+def test_geometry_that_is_left_out_is_named_with_its_link(shape, message):
+    checker = CollisionChecker(load_robot(rail({'a': shape, 'd': SPHERE})))
+    assert checker.checked_links == ('d',)
+    (warning,) = checker.warnings
+    assert "'a'" in warning
+    assert message in warning
+
+
+TETRAHEDRON = """solid t
+facet normal 0 0 0 outer loop vertex 0 0 0 vertex 0 1 0 vertex 1 0 0 endloop endfacet
+facet normal 0 0 0 outer loop vertex 0 0 0 vertex 1 0 0 vertex 0 0 1 endloop endfacet
+facet normal 0 0 0 outer loop vertex 0 0 0 vertex 0 0 1 vertex 0 1 0 endloop endfacet
+facet normal 0 0 0 outer loop vertex 1 0 0 vertex 0 1 0 vertex 0 0 1 endloop endfacet
+endsolid t
+"""
+
+
+def test_a_mesh_of_an_installed_package_is_scaled_and_checked(tmp_path, monkeypatch):
+    folder = tmp_path / 'share' / 'arm_description'
+    folder.mkdir(parents=True)
+    (folder / 'link.stl').write_text(TETRAHEDRON)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    mesh = '<mesh filename="package://arm_description/link.stl" scale="2 1 1"/>'
+    text = rail({'a': mesh, 'd': SPHERE})
+    assert colliding([0.0, 0.0, 1.9], text) == ('a', 'd')
+    assert colliding([0.0, 0.0, 2.2], text) is None
+
+
+def test_a_mesh_that_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / 'link.stl'
+    path.write_text('no mesh at all')
+    checker = CollisionChecker(load_robot(rail({'a': f'<mesh filename="file://{path}"/>'})))
+    assert str(path) in checker.warnings[0]
+
+
+def test_followers_are_moved_before_checking():
+    text = with_shapes(
+        robot(
+            joint('j', 'prismatic', 'a', 'b', axis='1 0 0', limit='lower="-9" upper="9"'),
+            joint(
+                'k',
+                'prismatic',
+                'b',
+                'c',
+                '<mimic joint="j"/>',
+                axis='1 0 0',
+                limit='lower="-9" upper="9"',
+            ),
+        ),
+        {'a': SPHERE, 'c': SPHERE},
+    )
+    checker = CollisionChecker(load_robot(text, srdf('ab')))
+    assert checker.colliding_pair(np.array([0.05, 9.0])) == ('a', 'c')
