@@ -241,7 +241,10 @@ def _whisker_end(run: SolverRun) -> float:
 def _mark_tolerance(axes: Axes, runs: Sequence[SolverRun]) -> None:
     """Draw the tolerance, and a scale that shows errors far below it."""
     axes.set_yscale('log')
-    for tolerance in sorted({run.tolerance for run in runs}):
+    tolerances = sorted({run.tolerance for run in runs})
+    if not any(len(found_values(run, 'position_error')) for run in runs):
+        axes.set_ylim(tolerances[0] / 1e3, tolerances[-1] * 10.0)
+    for tolerance in tolerances:
         axes.axhline(tolerance, color=_GREY, linestyle='--', linewidth=1.2)
         axes.annotate(
             f'tolerance {tolerance:g}',

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -332,26 +333,32 @@ def _limit_margin(group: JointGroup, q: FloatArray) -> float:
 def _print(answer: _Answer) -> None:
     """Print the answer as a table: a row per joint, a column per solution."""
     result, group, console = answer.result, answer.group, Console()
+    if not console.is_terminal:
+        console = Console(width=_NAME_WIDTH + _CELL_WIDTH * (len(answer.vectors) + 2))
     tips = ', '.join(answer.solver.tip_frames)
     heading = f'{answer.solver.name}: {group.name}, {answer.solver.base_frame} -> {tips}'
-    console.print(heading, markup=False, highlight=False)
-    shown = [_solution(answer, q) for q in answer.vectors]
-    titles = [f'solution {i + 1}' for i in range(len(shown))] if result.solved else ['nearest']
-    table = Table(escape('joint [rad or m]'), 'lower', 'upper', *titles)
+    console.print(heading, markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(escape('joint [rad or m]'), no_wrap=True)
+    numbers = [f'#{i + 1}' for i in range(len(answer.vectors))] if result.solved else ['nearest']
+    for title in ('lower', 'upper', *numbers):
+        table.add_column(title, justify='right', no_wrap=True)
     for i, name in enumerate(group.variable_names):
         values = (group.lower[i], group.upper[i], *(q[i] for q in answer.vectors))
-        table.add_row(escape(name), *(f'{value:.6g}' for value in values))
+        table.add_row(escape(name), *(f'{value:.4f}' for value in values))
     table.add_section()
+    shown = [_solution(answer, q) for q in answer.vectors]
     for key, title in _FOOTER.items():
         table.add_row(escape(title), '', '', *(_footer_cell(one[key]) for one in shown))
     console.print(table)
     print(f'{result.summary()} {answer.elapsed_ms:.3g} ms.')
 
 
+_NAME_WIDTH, _CELL_WIDTH = 40, 10
 _FOOTER = {
     'position_error': 'position error [m]',
     'orientation_error': 'orientation error [rad]',
-    'limit_margin': 'margin to limits [rad or m]',
+    'limit_margin': 'margin to limits',
 }
 
 

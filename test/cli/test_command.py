@@ -1,0 +1,76 @@
+"""The command ``ssik``: verbs, exit codes, and errors on one line."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ssik_ros.cli import command
+from ssik_ros.cli.verb import robots
+
+
+def run(*words):
+    """Return the exit code of the command; argparse exits by itself."""
+    try:
+        return command.main(list(words))
+    except SystemExit as error:
+        return error.code
+
+
+def test_help_names_every_verb(capsys):
+    assert run('--help') == 0
+    text = capsys.readouterr().out
+    assert all(f' {verb.name} ' in text for verb in command.VERBS)
+
+
+@pytest.mark.parametrize('verb', command.VERBS, ids=lambda verb: verb.name)
+def test_help_of_every_verb_shows_examples(verb, capsys):
+    assert run(verb.name, '--help') == 0
+    text = capsys.readouterr().out
+    assert f'examples:\n  ssik {verb.name}' in text
+
+
+def test_version_is_printed(capsys):
+    assert run('--version') == 0
+    assert capsys.readouterr().out.startswith('ssik_ros ')
+
+
+@pytest.mark.parametrize('words', [(), ('slove',), ('robots', '--nothing')])
+def test_words_that_make_no_sense_end_with_two(words, capsys):
+    assert run(*words) == 2
+    assert 'usage: ssik' in capsys.readouterr().err
+
+
+def test_an_error_of_ours_is_one_line_and_ends_with_two(capsys):
+    assert run('solve', '--robot', 'pandda', '--joints', '0') == 2
+    text = capsys.readouterr().err
+    assert text.startswith("ssik solve: There is no MoveIt configuration 'pandda'")
+    assert text.count('\n') == 1
+
+
+def test_an_interruption_ends_with_130(monkeypatch, capsys):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(robots, 'run', interrupt)
+    assert run('robots') == 130
+
+
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch):
+    monkeypatch.setattr(robots, 'run', lambda arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run('robots')
+
+
+def test_the_command_imports_no_numerics_before_a_verb_is_chosen():
+    code = (
+        'import sys; import ssik_ros.cli.command as command; command.make_parser();'
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'matplotlib', 'rich')))"
+    )
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_a_reader_that_goes_away_causes_no_traceback():
+    line = f'{sys.executable} -m ssik_ros.cli.command solvers --json | head -c 1'
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ''

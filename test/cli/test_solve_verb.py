@@ -1,0 +1,147 @@
+"""``ssik solve``: targets, solvers, answers with errors, and exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ssik_ros.cli.command import main
+from ssik_ros.model.description_files import find_moveit_config
+
+JOINTS = ['0.1', '-1.2', '1.3', '-0.4', '0.5', '0.6']
+POSE = ['0.4', '0.2', '0.3', '1', '0', '0', '0']
+
+
+def solve(*words):
+    """Return the exit code of ``ssik solve`` for the UR5e."""
+    return main(['solve', '--robot', 'ur5e', *words])
+
+
+def answer(capsys, *words):
+    """Return exit code and JSON of ``ssik solve``."""
+    code = solve(*words, '--json')
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_pose_is_solved_within_tolerance(capsys):
+    code, content = answer(capsys, '--pose', *POSE)
+    (solution,) = content['solutions']
+    assert (code, content['status'], content['cause']) == (0, 'SOLVED', 'NONE')
+    assert np.hypot(solution['position_error'], solution['orientation_error']) <= 1e-3
+    assert solution['limit_margin'] >= 0.0
+
+
+def test_roll_pitch_yaw_mean_the_same_pose_as_the_quaternion(capsys):
+    _, by_quaternion = answer(capsys, '--pose', *POSE)
+    _, by_angles = answer(capsys, '--xyz-rpy', '0.4', '0.2', '0.3', str(np.pi), '0', '0')
+    assert by_angles['solutions'][0]['positions'] == pytest.approx(
+        by_quaternion['solutions'][0]['positions'], abs=1e-6
+    )
+
+
+def test_the_pose_of_joint_positions_is_reached_from_themselves_at_once(capsys):
+    code, content = answer(capsys, '--joints', *JOINTS, '--seed', *JOINTS)
+    assert code == 0
+    assert content['solutions'][0]['positions'] == [float(joint) for joint in JOINTS]
+
+
+def test_several_solutions_are_distinct_and_all_have_errors(capsys):
+    code, content = answer(
+        capsys, '--pose', *POSE, '--max-solutions', '4', '--param', 'target_tolerance=1e-9'
+    )
+    vectors = np.array([solution['positions'] for solution in content['solutions']])
+    assert (code, vectors.shape) == (0, (4, 6))
+    assert len({tuple(vector.round(3)) for vector in vectors}) == 4
+    assert max(solution['position_error'] for solution in content['solutions']) <= 1e-3
+
+
+def test_a_pose_out_of_reach_ends_with_one_and_says_why(capsys):
+    code, content = answer(capsys, '--pose', '4', '0', '0', '0', '0', '0', '1')
+    assert (code, content['solutions']) == (1, [])
+    assert content['cause'] != 'NONE'
+    assert content['nearest']['position_error'] > 1.0
+
+
+def test_the_table_names_joints_errors_and_margin(capsys):
+    assert solve('--pose', *POSE) == 0
+    text = capsys.readouterr().out
+    for word in ('shoulder_pan_joint', 'position error [m]', 'margin to limits', '#1'):
+        assert word in text
+
+
+def test_the_table_of_a_failure_shows_the_nearest_state_and_the_cause(capsys):
+    assert solve('--pose', '4', '0', '0', '0', '0', '0', '1') == 1
+    text = capsys.readouterr().out
+    assert 'nearest' in text
+    assert 'No solution' in text
+
+
+def test_numbers_with_exponent_and_sign_are_numbers(capsys):
+    code, content = answer(capsys, '--joints', '-1e-1', *JOINTS[1:])
+    assert (code, content['robot']) == (0, 'ur5e')
+
+
+def test_a_parameter_changes_the_answer(capsys):
+    _, content = answer(capsys, '--pose', *POSE, '--param', 'target_tolerance=1e-9')
+    assert content['solutions'][0]['position_error'] <= 1e-9
+
+
+def test_a_kinematics_file_gives_solver_and_parameters(capsys, tmp_path):
+    path = tmp_path / 'kinematics.yaml'
+    path.write_text('ur_manipulator: {epsilon: 1e-9}\n', encoding='utf-8')
+    _, content = answer(capsys, '--pose', *POSE, '--kinematics', str(path))
+    assert content['solutions'][0]['position_error'] <= 1e-9
+
+
+def test_a_chain_is_given_by_base_and_tip_of_a_bare_urdf(capsys, tmp_path):
+    path = tmp_path / 'slider.urdf'
+    path.write_text(
+        '<robot name="slider"><link name="a"/><link name="b"/>'
+        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>',
+        encoding='utf-8',
+    )
+    words = ['solve', '--urdf', str(path), '--base', 'a', '--tip', 'b', '--json']
+    assert main([*words, '--pose', '0.25', '0', '0', '0', '0', '0', '1']) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content['solutions'][0]['positions'] == pytest.approx([0.25], abs=1e-3)
+
+
+def test_the_group_of_the_kinematics_file_is_meant_when_none_is_named(capsys):
+    words = ['solve', '--robot', 'panda', '--json', '--joints', '0', '0', '0', '-1.5', '0', '1.5']
+    assert main([*words, '0']) == 0
+    assert json.loads(capsys.readouterr().out)['group'] == 'panda_arm'
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['--pose', '1', '2', '3'], 'takes 7 finite numbers'),
+        (['--pose', '0', '0', '0', '0', '0', '0', '2'], 'norm 2'),
+        (['--pose', 'nan', '0', '0', '0', '0', '0', '1'], 'finite'),
+        (['--xyz-rpy', '1'], 'takes 6 finite numbers'),
+        (['--joints', '1'], 'shoulder_pan_joint'),
+        (['--pose', *POSE, '--seed', '1'], '--seed takes 6'),
+        (['--pose', *POSE, '--param', 'gd_max_iters'], 'KEY=VALUE'),
+        (['--pose', *POSE, '--param', 'gd_max_itres=3'], "Did you mean 'gd_max_iters'"),
+        (['--pose', *POSE, '--param', 'gd_max_iters=0'], 'int >= 1'),
+        (['--pose', *POSE, '--param', 'epsilon=1', '--param', 'epsilon=2'], 'twice'),
+        (['--pose', *POSE, '--solver', 'ssik_ros/PosIK'], "Did you mean 'ssik_ros/PoseIK'"),
+        (['--pose', *POSE, '--group', 'arm'], 'ur_manipulator'),
+        (['--pose', *POSE, '--base', 'base_link'], '--base and --tip together'),
+        (['--pose', *POSE, '--srdf', 'x.srdf'], '--srdf goes with --urdf'),
+        (['--pose', *POSE, '--kinematics', 'gone.yaml'], 'gone.yaml'),
+    ],
+)
+def test_a_question_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
+    words, message, capsys
+):
+    assert solve(*words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_robot_with_several_groups_asks_which_one(capsys):
+    files = find_moveit_config('panda')
+    words = ['--urdf', str(files.urdf_path), '--srdf', str(files.srdf_path)]
+    assert main(['solve', *words, '--joints', '0']) == 2
+    assert 'panda_arm_hand' in capsys.readouterr().err
