@@ -1,0 +1,141 @@
+"""
+Exception hierarchy: every misuse is an error that carries its evidence.
+
+An *outcome* of a solve is never an exception (see :mod:`ssik_ros.results`); an exception means that
+the question could not be asked: a malformed model, an unknown name, a value out of range. Every class
+inherits from :class:`SsikError` and from the built-in class that users of the ancestor systems catch.
+"""
+
+from collections.abc import Iterable
+import difflib
+
+
+def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
+    """
+    Return the candidate that a misspelt name most likely meant.
+
+    :param name: the name as the user wrote it.
+    :param candidates: the names that exist.
+    :returns: the nearest candidate, or None when nothing is similar.
+    """
+    known = {str(candidate).lower(): str(candidate) for candidate in candidates}
+    close = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=0.6)
+    return known[close[0]] if close else None
+
+
+def describe_choices(name: str, candidates: Iterable[str]) -> str:
+    """
+    Return the sentence that ends an "unknown name" message: the nearest name and the known ones.
+
+    :param name: the name as the user wrote it.
+    :param candidates: the names that exist.
+    """
+    known = sorted(str(candidate) for candidate in candidates)
+    if not known:
+        return 'There are none.'
+    nearest = nearest_name(name, known)
+    hint = f"Did you mean '{nearest}'? " if nearest else ''
+    shown = ', '.join(known[:20]) + (f', ... ({len(known)} in all)' if len(known) > 20 else '')
+    return f'{hint}Known: {shown}.'
+
+
+class SsikError(Exception):
+    """Root of all errors of this package; ``str()`` is one complete sentence or more."""
+
+    def __init__(self, message: str, **evidence: object) -> None:
+        """
+        Keep the message, and each piece of evidence as an attribute.
+
+        :param message: what is wrong, with the value that is wrong.
+        :param evidence: the data a caller needs to react, by name.
+        """
+        super().__init__(message)
+        self.message = message
+        self.evidence = evidence
+
+    def __getattr__(self, name: str) -> object:
+        """Return a piece of evidence by its name."""
+        try:
+            return self.__dict__['evidence'][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __str__(self) -> str:
+        """Return the message (KeyError alone would quote it)."""
+        return self.message
+
+
+class ModelError(SsikError, ValueError):
+    """A robot description is malformed or does not contain what was asked for."""
+
+
+class FrameNotFound(ModelError, KeyError):
+    """A link or frame name is not in the model."""
+
+
+class JointNotFound(ModelError, KeyError):
+    """A joint name is not in the model or not in the group."""
+
+
+class GroupNotFound(ModelError, KeyError):
+    """A group name is not in the semantic description."""
+
+
+class UnsupportedJoint(ModelError, NotImplementedError):
+    """A joint has a kind that the requested operation cannot handle."""
+
+
+class InvalidLimits(ModelError):
+    """Joint limits are inverted, not finite where they must be, or wider than the model's."""
+
+
+class InvalidClosure(ModelError):
+    """A kinematic loop is inconsistent with the model."""
+
+
+class DescriptionNotFound(SsikError, FileNotFoundError):
+    """A robot description, semantic description or configuration file does not exist."""
+
+
+class RequestError(SsikError, ValueError):
+    """A solve request is not well formed."""
+
+
+class InvalidTarget(RequestError):
+    """A target pose is not a finite rigid transform."""
+
+
+class DimensionMismatch(RequestError):
+    """An array has another shape than the contract says."""
+
+
+class InvalidOption(RequestError, TypeError):
+    """A keyword or option does not exist, or its value is out of range."""
+
+
+class SolverError(SsikError, RuntimeError):
+    """A solver cannot be found, loaded or applied to this chain."""
+
+
+class UnknownSolver(SolverError, KeyError):
+    """No solver of that name is registered."""
+
+
+class TopologyMismatch(SolverError, ValueError):
+    """The chain does not have the structure that the solver needs."""
+
+
+class PluginLoadError(SolverError, ImportError):
+    """A third-party solver failed to import; the original traceback is the cause."""
+
+
+class ConfigError(SsikError, ValueError):
+    """A configuration file is malformed."""
+
+
+class InvalidParameter(ConfigError):
+    """A parameter is misspelt, has the wrong type, or lies outside its range."""
+
+
+class UnknownGroup(ConfigError, KeyError):
+    """A configuration names a group that the robot does not have."""

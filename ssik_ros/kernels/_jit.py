@@ -1,0 +1,192 @@
+"""
+The one decorator of all kernels, and where their machine code is kept.
+
+numba's own cache looks at the file of the decorated function alone: after a change of a callee in another
+file it goes on running the old machine code. Here every module gets a cache folder named by a hash
+over its *import closure* within ``kernels`` (its own source and that of every kernel module it imports,
+directly or not), so stale code is never found, and a change recompiles only what depends on it.
+"""
+
+from collections.abc import Callable
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+import re
+import tempfile
+from typing import Any
+from typing import TypeVar
+
+import numba
+from numba.core import sigutils
+from numba.core import types
+from numba.extending import intrinsic
+
+Function = TypeVar('Function', bound=Callable[..., Any])
+
+_IMPORT = re.compile(
+    r'^\s*(?:from\s+ssik_ros\.kernels\.([\w.]+)\s+import|import\s+ssik_ros\.kernels\.([\w.]+))',
+    re.MULTILINE,
+)
+_SUBMODULE = re.compile(r'^\s*from\s+ssik_ros\.kernels\s+import\s+(\w+)', re.MULTILINE)
+_KERNELS = Path(__file__).parent
+_closures: dict[Path, str] = {}
+
+JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+"""True when kernels run as plain Python (NUMBA_DISABLE_JIT=1), as tests do to compare both."""
+
+
+def _direct_imports(source: str) -> list[Path]:
+    """Return the kernel files that a source text imports."""
+    names = [first or second for first, second in _IMPORT.findall(source)]
+    names += _SUBMODULE.findall(source)
+    files = (_KERNELS.joinpath(*name.split('.')).with_suffix('.py') for name in names)
+    return [file for file in files if file.is_file()]
+
+
+def closure_hash(file: Path) -> str:
+    """
+    Return the hash of a kernel file's source and of all kernel sources it depends on.
+
+    :param file: a Python file within ``kernels``.
+    """
+    if file not in _closures:
+        seen: dict[Path, bytes] = {}
+        pending = [file, Path(__file__)]
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen[current] = current.read_bytes()
+                pending += _direct_imports(seen[current].decode())
+        digest = hashlib.sha256()
+        for path in sorted(seen):
+            digest.update(path.name.encode() + b'\0' + seen[path] + b'\0')
+        _closures[file] = digest.hexdigest()[:16]
+    return _closures[file]
+
+
+def cache_root() -> Path:
+    """Return the folder for compiled kernels: SSIK_ROS_CACHE_DIR, the XDG cache, or a temporary one."""
+    chosen = os.environ.get('SSIK_ROS_CACHE_DIR')
+    if chosen:
+        return Path(chosen)
+    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
+    root = base / 'ssik_ros'
+    with contextlib.suppress(OSError):
+        root.mkdir(parents=True, exist_ok=True)
+        if os.access(root, os.W_OK):
+            return root
+    return Path(tempfile.gettempdir()) / f'ssik_ros-{os.getuid()}'
+
+
+def _compile(function: Function, forceinline: bool) -> Function:
+    """Return the compiled function, its cache in the folder of its import closure."""
+    file = Path(function.__code__.co_filename)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_root() / f'{file.stem}-{closure_hash(file)}')
+    try:
+        compiled = numba.njit(
+            function,
+            cache=True,
+            nogil=True,
+            error_model='numpy',
+            fastmath=False,
+            forceinline=forceinline,
+        )
+    finally:
+        numba.config.CACHE_DIR = before
+    if not JIT_DISABLED:
+        _share_overloads(compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _share_overloads(compiled: Any) -> None:
+    """
+    Make calls with literal arguments use the ordinary version of a kernel.
+
+    numba would compile a version of its own for every literal 0, 2 or True at a call: four times the
+    machine code, and as much longer to wait for it, with nothing gained.
+
+    :param compiled: a dispatcher.
+    """
+    original = compiled.get_call_template
+
+    def get_call_template(arguments: Any, keywords: Any) -> Any:
+        plain = tuple(types.unliteral(argument) for argument in arguments)
+        return original(plain, {name: types.unliteral(t) for name, t in keywords.items()})
+
+    compiled.get_call_template = get_call_template
+
+
+def kernel(function: Function) -> Function:
+    """
+    Compile a function with the settings every kernel shares.
+
+    Division follows IEEE (no exception), the GIL is released, no fast-math reordering (answers are the
+    same bytes everywhere), machine code is kept on disk.
+
+    :param function: a function of arrays and scalars; scratch and results are arguments.
+    """
+    return _compile(function, forceinline=False)
+
+
+def inline_kernel(function: Function) -> Function:
+    """
+    Compile a small function that is always merged into its callers.
+
+    For functions called once per joint or returning views: an array argument is seven machine words, so
+    that a call would cost more than the work.
+
+    :param function: as for :func:`kernel`.
+    """
+    return _compile(function, forceinline=True)
+
+
+def external_function(name: str, signature: str) -> Any:
+    """
+    Return a C function of the process as something that kernels can call.
+
+    :param name: symbol of the C library.
+    :param signature: numba's notation, such as ``'int32(int32, uintp)'``.
+    """
+    arguments, result = sigutils.normalize_signature(signature)
+    return types.ExternalFunction(name, result(*arguments))
+
+
+if JIT_DISABLED:
+
+    def vector(array: Any, start: int, size: int) -> Any:
+        """Return ``size`` numbers of a flat array from ``start`` on; see the compiled twin below."""
+        return array[start : start + size]
+
+    def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
+        """Return a table inside a flat array; see the compiled twin below."""
+        return array[start : start + rows * columns].reshape((rows, columns))
+
+else:
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _pointer(typing_context: Any, array: Any, start: Any) -> Any:
+        """Return the address of one element of a flat array."""
+        signature = types.CPointer(array.dtype)(array, types.intp)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source = context.make_array(signature.args[0])(context, builder, arguments[0])
+            return builder.gep(source.data, [arguments[1]])
+
+        return signature, generate
+
+    @inline_kernel
+    def vector(array, start, size):
+        """
+        Return ``size`` numbers of a flat array from ``start`` on, as a view that costs nothing.
+
+        A slice checks its bounds and counts references, about 20 ns each time, in loops of 500 ns. This view does
+        neither: the caller keeps the array alive and the layout right.
+        """
+        return numba.carray(_pointer(array, start), (size,))
+
+    @inline_kernel
+    def matrix(array, start, rows, columns):
+        """Return ``rows`` by ``columns`` numbers of a flat array from ``start`` on; see :func:`vector`."""
+        return numba.carray(_pointer(array, start), (rows, columns))

@@ -1,0 +1,32 @@
+"""The monotonic clock, readable from inside a kernel, so that every deadline can be kept to one iteration."""
+
+import sys
+import time
+
+import numpy as np
+
+from ssik_ros.kernels._jit import external_function
+from ssik_ros.kernels._jit import JIT_DISABLED
+from ssik_ros.kernels._jit import kernel
+
+CLOCK_MONOTONIC = 6 if sys.platform == 'darwin' else 1
+"""The clock of ``time.monotonic_ns``, by its number in the C library."""
+
+if JIT_DISABLED:
+
+    def monotonic_ns(scratch: np.ndarray) -> int:
+        """Return the monotonic time [ns]; see the compiled twin below."""
+        return time.monotonic_ns()
+
+else:
+    clock_gettime = external_function('clock_gettime', 'int32(int32, uintp)')
+
+    @kernel
+    def monotonic_ns(scratch: np.ndarray) -> int:
+        """
+        Return the monotonic time [ns].
+
+        :param scratch: (2,) int64, overwritten with seconds and nanoseconds.
+        """
+        clock_gettime(CLOCK_MONOTONIC, scratch.ctypes.data)
+        return scratch[0] * 1_000_000_000 + scratch[1]

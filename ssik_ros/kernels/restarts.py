@@ -1,0 +1,106 @@
+"""
+Where a search starts: a deterministic sequence, the same on every machine.
+
+The generator is SplitMix64: one 64-bit word of state that fits into a solve's state array, every bit of its output
+usable, and no state shared between requests.
+
+References: [Steele2014].
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels import layout
+from ssik_ros.kernels._jit import kernel
+
+INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+SHIFT_30 = np.uint64(30)
+SHIFT_27 = np.uint64(27)
+SHIFT_31 = np.uint64(31)
+SHIFT_11 = np.uint64(11)
+UNIT = 1.0 / 9007199254740992.0
+"""2^-53: turns 53 random bits into a number in [0, 1)."""
+
+
+@kernel
+def uniform(random):
+    """
+    Return the next number in [0, 1).
+
+    :param random: (1,) uint64 state, advanced.
+    """
+    random[0] += INCREMENT
+    z = random[0]
+    z = (z ^ (z >> SHIFT_30)) * FIRST_FACTOR
+    z = (z ^ (z >> SHIFT_27)) * SECOND_FACTOR
+    z = z ^ (z >> SHIFT_31)
+    return float(z >> SHIFT_11) * UNIT
+
+
+@kernel
+def draw(variable_i, lower, upper, seed, spread, random, q):
+    """
+    Write a random configuration within the limits.
+
+    Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
+    within that fraction of its range around the seed.
+
+    :param seed: (nq,) centre of joints without limits, and of all joints when spread < 1.
+    :param spread: in (0, 1].
+    :param q: (nq,) result; entries that belong to no variable are left alone.
+    """
+    for v in range(lower.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            draw_rotation(random, q[at : at + 4])
+        elif kind <= layout.LINEAR:
+            q[at] = draw_joint(lower[v], upper[v], seed[at], spread, random)
+
+
+@kernel
+def draw_joint(lower, upper, centre, spread, random):
+    """Return a random value of one joint."""
+    fraction = uniform(random)
+    if lower >= upper:
+        return lower
+    if math.isinf(lower) and math.isinf(upper):
+        return centre + spread * math.pi * (2.0 * fraction - 1.0)
+    if spread < 1.0:
+        reach = spread * (upper - lower)
+        lower = max(lower, centre - reach)
+        upper = min(upper, centre + reach)
+    return lower + fraction * (upper - lower)
+
+
+@kernel
+def draw_rotation(random, quaternion):
+    """Write a uniformly distributed unit quaternion (x, y, z, w)."""
+    a, b, c = uniform(random), uniform(random), uniform(random)
+    first, second = math.sqrt(1.0 - a), math.sqrt(a)
+    quaternion[0] = first * math.sin(2.0 * math.pi * b)
+    quaternion[1] = first * math.cos(2.0 * math.pi * b)
+    quaternion[2] = second * math.sin(2.0 * math.pi * c)
+    quaternion[3] = second * math.cos(2.0 * math.pi * c)
+
+
+@kernel
+def can_sample(variable_i, lower, upper):
+    """
+    Return the first variable that no range can be drawn for, or -1.
+
+    A sliding joint with an infinite limit has no range; a turning one with one infinite limit neither.
+    """
+    for v in range(lower.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        if kind > layout.LINEAR or (math.isfinite(lower[v]) and math.isfinite(upper[v])):
+            continue
+        both = math.isinf(lower[v]) and math.isinf(upper[v])
+        if kind == layout.LINEAR or not both:
+            return v
+    return -1
+
+

@@ -1,0 +1,179 @@
+"""
+Rotations, once for the whole package: matrices, rotation vectors, quaternions (x, y, z, w), wrapping.
+
+Matrices are written as the first nine numbers of a row-major array, so that the same functions serve a
+(3, 3) matrix and the (12,) poses of :mod:`ssik_ros.kernels.se3`.
+
+References: [Sola2018] for the exponential, the logarithm and the Jacobians of SO(3); [Shepperd1978] for the
+choice of the largest quaternion component.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+
+TWO_PI = 2.0 * math.pi
+SMALL_ANGLE = 1e-4
+"""Below it the series used here are exact to double precision [rad]."""
+NEARLY_HALF_TURN = -0.9
+"""Cosine of the angle below which a logarithm goes through the quaternion: the skew part of the
+matrix, which vanishes at pi, no longer determines the axis well."""
+
+
+@inline_kernel
+def wrap_to_pi(angle):
+    """Return the equivalent angle in (-pi, pi] [rad]; pi maps to pi and -pi to pi."""
+    return angle - TWO_PI * math.ceil((angle - math.pi) / TWO_PI)
+
+
+@kernel
+def exp(out, x, y, z):
+    """
+    Write the rotation matrix of a rotation vector.
+
+    :param out: (9+,) row-major rotation.
+    :param x, y, z: rotation vector [rad].
+    """
+    square = x * x + y * y + z * z
+    angle = math.sqrt(square)
+    if angle < SMALL_ANGLE:
+        a = 1.0 - square / 6.0
+        b = 0.5 - square / 24.0
+    else:
+        a = math.sin(angle) / angle
+        half = math.sin(0.5 * angle)
+        b = 2.0 * half * half / square
+    out[0] = 1.0 - b * (y * y + z * z)
+    out[1] = b * x * y - a * z
+    out[2] = b * x * z + a * y
+    out[3] = b * x * y + a * z
+    out[4] = 1.0 - b * (x * x + z * z)
+    out[5] = b * y * z - a * x
+    out[6] = b * x * z - a * y
+    out[7] = b * y * z + a * x
+    out[8] = 1.0 - b * (x * x + y * y)
+
+
+@kernel
+def quaternion_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
+    """
+    Return the unit quaternion (x, y, z, w) of a rotation matrix, w >= 0.
+
+    The largest of the four components is computed first, the others follow from it without cancellation.
+    """
+    trace = r00 + r11 + r22
+    if trace >= r00 and trace >= r11 and trace >= r22:
+        w = 1.0 + trace
+        x, y, z = r21 - r12, r02 - r20, r10 - r01
+    elif r00 >= r11 and r00 >= r22:
+        x = 1.0 + r00 - r11 - r22
+        y, z, w = r01 + r10, r02 + r20, r21 - r12
+    elif r11 >= r22:
+        y = 1.0 - r00 + r11 - r22
+        x, z, w = r01 + r10, r12 + r21, r02 - r20
+    else:
+        z = 1.0 - r00 - r11 + r22
+        x, y, w = r02 + r20, r12 + r21, r10 - r01
+    scale = 1.0 / math.sqrt(x * x + y * y + z * z + w * w)
+    if w < 0.0:
+        scale = -scale
+    return x * scale, y * scale, z * scale, w * scale
+
+
+@inline_kernel
+def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
+    """
+    Return the rotation vector of a rotation matrix, of norm in [0, pi].
+
+    At exactly pi the sign of the axis is arbitrary; it is then the one whose first non-zero component is
+    positive, so that equal matrices give equal vectors.
+    """
+    x, y, z = r21 - r12, r02 - r20, r10 - r01
+    sine2 = math.sqrt(x * x + y * y + z * z)
+    cosine2 = r00 + r11 + r22 - 1.0
+    if cosine2 > 2.0 * NEARLY_HALF_TURN:
+        scale = 0.5 + sine2 * sine2 / 48.0 if sine2 < SMALL_ANGLE else math.atan2(sine2, cosine2) / sine2
+        return x * scale, y * scale, z * scale
+    qx, qy, qz, qw = quaternion_of(r00, r01, r02, r10, r11, r12, r20, r21, r22)
+    norm = math.sqrt(qx * qx + qy * qy + qz * qz)
+    scale = 2.0 * math.atan2(norm, qw) / norm
+    if qw == 0.0 and (qx < 0.0 or (qx == 0.0 and (qy < 0.0 or (qy == 0.0 and qz < 0.0)))):
+        scale = -scale
+    return qx * scale, qy * scale, qz * scale
+
+
+@kernel
+def from_quaternion(out, x, y, z, w):
+    """
+    Write the rotation matrix of a quaternion, which need not be a unit one.
+
+    :param out: (9+,) row-major rotation.
+    """
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    out[0] = 1.0 - s * (y * y + z * z)
+    out[1] = s * (x * y - z * w)
+    out[2] = s * (x * z + y * w)
+    out[3] = s * (x * y + z * w)
+    out[4] = 1.0 - s * (x * x + z * z)
+    out[5] = s * (y * z - x * w)
+    out[6] = s * (x * z - y * w)
+    out[7] = s * (y * z + x * w)
+    out[8] = 1.0 - s * (x * x + y * y)
+
+
+@kernel
+def inverse_left_jacobian(out, x, y, z):
+    """
+    Write the inverse of the left Jacobian of SO(3) at a rotation vector.
+
+    d log(exp(w) exp(v)) = Jl^-1(v) w to first order in w; the inverse right Jacobian is Jl^-1(-v).
+
+    :param out: (9,) row-major matrix.
+    :param x, y, z: rotation vector of norm below 2 pi [rad].
+    """
+    square = x * x + y * y + z * z
+    if square < SMALL_ANGLE * SMALL_ANGLE:
+        b = 1.0 / 12.0 + square / 720.0
+    else:
+        angle = math.sqrt(square)
+        # 1/t^2 - (1 + cos t)/(2 t sin t), with (1 + cos t)/sin t = cot(t/2), which is regular at pi.
+        b = (1.0 - 0.5 * angle / math.tan(0.5 * angle)) / square
+    out[0] = 1.0 - b * (y * y + z * z)
+    out[1] = b * x * y + 0.5 * z
+    out[2] = b * x * z - 0.5 * y
+    out[3] = b * x * y - 0.5 * z
+    out[4] = 1.0 - b * (x * x + z * z)
+    out[5] = b * y * z + 0.5 * x
+    out[6] = b * x * z + 0.5 * y
+    out[7] = b * y * z - 0.5 * x
+    out[8] = 1.0 - b * (x * x + y * y)
+
+
+@kernel
+def rotate_quaternion(quaternion, x, y, z):
+    """
+    Turn a quaternion in place by a rotation vector in its own (body) frame, and normalise it.
+
+    :param quaternion: (4,) x, y, z, w.
+    :param x, y, z: rotation vector [rad].
+    """
+    square = x * x + y * y + z * z
+    angle = math.sqrt(square)
+    if angle < SMALL_ANGLE:
+        s = 0.5 - square / 48.0
+        c = 1.0 - square / 8.0
+    else:
+        s = math.sin(0.5 * angle) / angle
+        c = math.cos(0.5 * angle)
+    ax, ay, az, aw = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    bx, by, bz = s * x, s * y, s * z
+    qx = aw * bx + ax * c + ay * bz - az * by
+    qy = aw * by - ax * bz + ay * c + az * bx
+    qz = aw * bz + ax * by - ay * bx + az * c
+    qw = aw * c - ax * bx - ay * by - az * bz
+    scale = 1.0 / math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
+    quaternion[0] = qx * scale
+    quaternion[1] = qy * scale
+    quaternion[2] = qz * scale
+    quaternion[3] = qw * scale

@@ -1,0 +1,135 @@
+"""
+What a solve returns: outcomes are values, in one vocabulary for every solver.
+
+Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target
+poses, ``k`` the number of solutions.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class IkStatus(IntEnum):
+    """How a solve ended; :class:`Cause` says why."""
+
+    SOLVED = 0
+    """At least one verified solution."""
+    APPROXIMATE = 1
+    """No exact solution, but an approximate one was asked for and lies within its cap."""
+    UNSOLVED = 2
+    """The search ended without a solution."""
+    REFUSED = 3
+    """The request could not be searched at all (not finite, inconsistent)."""
+
+
+class Cause(IntEnum):
+    """Why there is no (better) answer; one enumeration for all systems of the package."""
+
+    NONE = 0
+    UNREACHABLE = 1
+    """No configuration, whatever the limits, reaches the target."""
+    LIMITS = 2
+    """The target was reached, but only outside the joint limits."""
+    COLLISION = 3
+    CONSTRAINTS = 4
+    CONSISTENCY = 5
+    """Solutions exist only further from the seed than the consistency limits allow."""
+    SINGULAR = 6
+    BUDGET = 7
+    """An iteration or search budget ended the search."""
+    DEADLINE = 8
+    """The wall clock ended the search."""
+    BAD_TARGET = 9
+    BAD_STATE = 10
+    UNKNOWN_GROUP = 11
+    UNKNOWN_LINK = 12
+    FRAME = 13
+    VALIDATION = 14
+    """Every candidate was refused by the validation callback."""
+    LOOP = 15
+    """A kinematic loop could not be closed."""
+
+
+CAUSE_TEXT: dict[Cause, str] = {
+    Cause.NONE: 'solved',
+    Cause.UNREACHABLE: 'the target is out of reach',
+    Cause.LIMITS: 'the target is reachable only outside the joint limits',
+    Cause.COLLISION: 'every candidate is in collision',
+    Cause.CONSTRAINTS: 'no candidate satisfies the constraints',
+    Cause.CONSISTENCY: 'no candidate lies within the consistency limits around the seed',
+    Cause.SINGULAR: 'the search stopped at a singular configuration',
+    Cause.BUDGET: 'the iteration budget ended before a solution was found',
+    Cause.DEADLINE: 'the deadline was reached before a solution was found',
+    Cause.BAD_TARGET: 'the target is not a finite rigid transform',
+    Cause.BAD_STATE: 'the seed or the state is not finite or has the wrong size',
+    Cause.UNKNOWN_GROUP: 'the group is unknown',
+    Cause.UNKNOWN_LINK: 'the link is unknown or not rigidly attached to a tip of the group',
+    Cause.FRAME: 'the reference frame is unknown or cannot be transformed',
+    Cause.VALIDATION: 'every candidate was refused by the validation callback',
+    Cause.LOOP: 'a kinematic loop could not be closed',
+}
+
+
+class IkResult(NamedTuple):
+    """
+    The answer of any solver: solutions first, then everything needed to judge them.
+
+    Made once per solve in a few hundred nanoseconds; views that few callers need are properties.
+    """
+
+    status: IkStatus
+    cause: Cause
+    solutions: FloatArray
+    """(k, n) verified joint vectors, best first; (0, n) when there is none [rad or m]."""
+    errors: FloatArray
+    """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target in turn."""
+    nearest: FloatArray | None
+    """(n,) on failure the state with the smallest error seen; None when solved."""
+    residual: float
+    """Norm of the error of the first solution or of ``nearest`` [m and rad mixed]."""
+    iterations: int
+    """Joint updates over all searches."""
+    searches: int
+    """Starts tried, the seed included."""
+    clock_ended: bool
+    """True when a wall-clock budget, not the search itself, ended the solve."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether there is at least one verified solution."""
+        return self.status == IkStatus.SOLVED
+
+    @property
+    def best(self) -> FloatArray:
+        """Return (n,): the first solution, or on failure the nearest state seen."""
+        return self.solutions[0] if self.nearest is None else self.nearest
+
+    @property
+    def position_errors(self) -> FloatArray:
+        """Return (k, t): distance left at each target [m]."""
+        return self.errors[:, 0::2]
+
+    @property
+    def orientation_errors(self) -> FloatArray:
+        """Return (k, t): rotation angle left at each target [rad]."""
+        return self.errors[:, 1::2]
+
+    def summary(self) -> str:
+        """Return one sentence that says what happened and, if nothing was found, why."""
+        work = f'{self.searches} searches, {self.iterations} iterations'
+        if self.solved:
+            return (
+                f'{len(self.solutions)} solution(s); the first is off by '
+                f'{self.position_errors[0].max(initial=0.0):.3g} m and '
+                f'{self.orientation_errors[0].max(initial=0.0):.3g} rad ({work}).'
+            )
+        clock = ' The clock ended the search.' if self.clock_ended else ''
+        return (
+            f'No solution: {CAUSE_TEXT[self.cause]}; the nearest state seen is off by '
+            f'{self.residual:.3g} ({work}).{clock}'
+        )

@@ -1,0 +1,108 @@
+"""
+The contract between those who ask (node, benchmark, command line, façades) and those who solve.
+
+A solver is made once for a robot and a group and then asked many times, from several threads at once.
+Poses of targets are poses of the solver's tip frames in its base frame.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import IkResult
+
+FloatArray = NDArray[np.float64]
+Validation = Callable[[FloatArray], bool]
+
+
+@dataclass(slots=True)
+class SolveRequest:
+    """
+    One question. ``n`` joint variables of the group, ``t`` tips; None means "the solver's own".
+
+    A candidate is accepted when it is within tolerance at every tip, inside the limits, and
+    ``validate(q)`` is true; the search goes on to the next candidate while it is not.
+    """
+
+    targets: FloatArray
+    """(t, 4, 4), or (4, 4) for one tip: poses of the tip frames in the base frame."""
+    seed: FloatArray | None = None
+    """(n,) first start and reference of distances; None means the middle of the limits."""
+    state: FloatArray | None = None
+    """(nq,) full state of the robot, read for joints outside the group; None means default values."""
+    locked: Mapping[str, float | None] = field(default_factory=dict)
+    """Joints of the group held at a value, or at the seed's value for None [rad or m]."""
+    tool_offsets: FloatArray | None = None
+    """(t, 4, 4) or (4, 4): pose of the tool, which the targets then describe, in the tip frame."""
+    lower: FloatArray | None = None
+    """(n,) narrower lower limits for this request [rad or m]."""
+    upper: FloatArray | None = None
+    """(n,) narrower upper limits for this request [rad or m]."""
+    consistency_limits: FloatArray | None = None
+    """(n,) largest distance of each joint from the seed [rad or m]."""
+    max_solutions: int = 1
+    """Stop after so many distinct solutions."""
+    timeout: float | None = None
+    """Wall-clock budget from the call [s]; zero or negative means the solver's own."""
+    max_searches: int | None = None
+    """Budget of starts, the seed included."""
+    tolerance: float | FloatArray | None = None
+    """Norm over position [m] and orientation [rad] error per tip: a number or (t,)."""
+    validate: Validation | None = None
+    """Called with each candidate (n,); false or an exception refuses it (an exception propagates)."""
+
+
+class Solver(Protocol):
+    """What every solver offers."""
+
+    name: str
+    """The name under which the registry made it, such as ``ssik_ros/PoseIK``."""
+    joint_names: tuple[str, ...]
+    """The joints of the answer, in its order."""
+    base_frame: str
+    tip_frames: tuple[str, ...]
+
+    def solve(self, request: SolveRequest) -> IkResult:
+        """Answer one request; never raises for an outcome, only for misuse."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load or compile everything the first request would otherwise wait for."""
+        ...
+
+
+SolverFactory = Callable[[RobotModel, JointGroup, Any], Solver]
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSpec:
+    """
+    One row of the registry.
+
+    ``options_type`` and ``factory`` may be import paths (``module:attribute``): they are imported when the
+    solver is used, so that listing solvers stays cheap.
+    """
+
+    name: str
+    """Name in a kinematics.yaml, ``package/Solver``."""
+    description: str
+    """One sentence for listings."""
+    options_type: type | str
+    """Frozen dataclass of the solver's parameters."""
+    parameters_file: str
+    """YAML beside the solver that documents and bounds every field of ``options_type``, as
+    ``package:relative/path`` in generate_parameter_library syntax."""
+    factory: SolverFactory | str
+    """Called with robot, group and options."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the solver, such as that of the MoveIt plugin it stands for."""
+    parameter_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of parameters, as ``{'epsilon': 'target_tolerance'}``."""
