@@ -106,6 +106,13 @@ def test_shapes_stand_at_their_origins():
     assert colliding([0.0, 0.0, 0.21], text) is None
 
 
+def test_shapes_stand_away_from_their_link_where_the_origin_says_so():
+    shapes = {'d': SPHERE}
+    text = with_shapes(rail(shapes, '<origin xyz="5 0 0"/>'), {'a': SPHERE})
+    assert colliding([0.0, 0.0, -4.9], text) == ('a', 'd')
+    assert colliding([0.0, 0.0, 0.0], text) is None
+
+
 @pytest.mark.parametrize(
     'shape',
     [
