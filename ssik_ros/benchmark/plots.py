@@ -39,7 +39,7 @@ def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
     :param report: the outcome; solvers that did not run are left out.
     :param folder: where to write; existing plots are replaced.
     """
-    runs = [run for run in report.runs if run.status is RunStatus.RAN]
+    runs = _ran(report)
     if not runs:
         return []
     return [
@@ -71,6 +71,11 @@ def found_values(run: SolverRun, quantity: str) -> FloatArray:
     if quantity == 'solve_time':
         return np.array([trial.solve_time_ns for trial in found]) / 1e3
     return np.array([getattr(trial, quantity) for trial in found], dtype=np.float64)
+
+
+def _ran(report: BenchmarkReport) -> list[SolverRun]:
+    """Return the solvers that have figures."""
+    return [run for run in report.runs if run.status is RunStatus.RAN]
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
@@ -175,8 +180,9 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
         return None
     figure = _new_figure((max(6.0, 4.6 * len(shown)) + 0.6, 11.0))
     grid: Any = figure.subplots(3, len(shown), squeeze=False, sharey='row')
+    slots = max(len(_ran(report)) + len(report.published) for report in shown)
     for column, report in enumerate(shown):
-        _draw_column(grid[:, column], report)
+        _draw_column(grid[:, column], report, slots)
     for row, label in enumerate(('Solve time [ms]', 'Position error [m]', 'Success rate [%]')):
         grid[row, 0].set_ylabel(label, fontsize=13)
     if any(report.published for report in shown):
@@ -191,9 +197,9 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
     return path
 
 
-def _draw_column(column: Sequence[Axes], report: BenchmarkReport) -> None:
+def _draw_column(column: Sequence[Axes], report: BenchmarkReport, slots: int) -> None:
     """Draw the three rows of one robot: published figures first, then what was measured."""
-    runs = [run for run in report.runs if run.status is RunStatus.RAN]
+    runs = _ran(report)
     published = report.published
     places = list(range(len(published), len(published) + len(runs)))
     labels = [f'{figure.solver}\npublished' for figure in published] + [run.name for run in runs]
@@ -204,9 +210,10 @@ def _draw_column(column: Sequence[Axes], report: BenchmarkReport) -> None:
         error_axes, [found_values(run, 'position_error') for run in runs], places, _COLOURS
     )
     _mark_tolerance(error_axes, runs)
+    _mark_unpublished(error_axes, len(published))
     _draw_success(success_axes, runs, places, published)
     for axes in column:
-        _finish_cell(axes, labels, len(published))
+        _finish_cell(axes, labels, len(published), slots)
 
 
 def _draw_times(
@@ -275,9 +282,25 @@ def _draw_success(
     axes.set_ylim(0.0, 112.0)
 
 
-def _finish_cell(axes: Axes, labels: Sequence[str], published: int) -> None:
+def _mark_unpublished(axes: Axes, published: int) -> None:
+    """Say where a published solver has no figures."""
+    for place in range(published):
+        axes.annotate(
+            'no number\npublished',
+            (place, 0.5),
+            xycoords=('data', 'axes fraction'),
+            ha='center',
+            va='center',
+            color=_GREY,
+            fontsize=9,
+        )
+
+
+def _finish_cell(axes: Axes, labels: Sequence[str], published: int, slots: int) -> None:
+    """Label the solvers; every cell has room for as many as the fullest one."""
     axes.set_xticks(range(len(labels)), labels, fontsize=10)
-    axes.set_xlim(-0.6, len(labels) - 0.4)
+    spare = (slots - len(labels)) / 2.0
+    axes.set_xlim(-0.6 - spare, len(labels) - 0.4 + spare)
     if published:
         axes.axvline(published - 0.5, color='#c0c0c0', linewidth=1.0)
     axes.grid(axis='y', alpha=0.35)

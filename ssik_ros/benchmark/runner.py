@@ -193,8 +193,17 @@ def _time_call(solver: Solver, request: SolveRequest) -> _Call:
     cpu_stop = time.process_time_ns()
     if not error and not isinstance(result, IkResult):
         result, error = None, f'returned a {type(result).__name__} instead of an IkResult'
-    answer = np.array(result.best, dtype=np.float64) if result is not None else np.empty(0)
-    return _Call(stop - start, cpu_stop - cpu_start, result, answer, error)
+    return _Call(stop - start, cpu_stop - cpu_start, result, _read_answer(result), error)
+
+
+def _read_answer(result: IkResult | None) -> FloatArray:
+    """Return a copy of the vector that a result offers; an empty one when it offers none."""
+    if result is None:
+        return np.empty(0)
+    try:
+        return np.array(result.solutions[0] if result.solved else result.best, dtype=np.float64)
+    except (IndexError, TypeError, ValueError):
+        return np.empty(0)
 
 
 def _judge(

@@ -46,9 +46,18 @@ def closed_form(target):
 def result(q, status=IkStatus.SOLVED, cause=Cause.NONE):
     """Return a result with one vector, which the solver calls perfect."""
     q = np.asarray(q, dtype=np.float64)
-    none = np.zeros((1, 1))
-    solutions = q[None] if status == IkStatus.SOLVED else q[None][:0]
-    return IkResult(status, cause, solutions, none, none, q, 0.0, 7, 2, False)
+    solved = status == IkStatus.SOLVED
+    return IkResult(
+        status=status,
+        cause=cause,
+        solutions=q[None] if solved else q[None][:0],
+        errors=np.zeros((1, 2)) if solved else np.zeros((0, 2)),
+        nearest=None if solved else q,
+        residual=0.0,
+        iterations=7,
+        searches=2,
+        clock_ended=False,
+    )
 
 
 class PlanarSolver:
@@ -111,6 +120,10 @@ def giving_up(request):
 
 def answering_none(request):
     return None
+
+
+def solved_by_nothing(request):
+    return result(request.seed)._replace(solutions=np.zeros((0, 2)))
 
 
 def write_package(folder: Path, **solvers: str) -> Path:

@@ -58,6 +58,7 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
         (planar_arm.wound, Verdict.OUTSIDE_LIMITS),
         (planar_arm.not_finite, Verdict.NOT_FINITE),
         (planar_arm.too_short, Verdict.NOT_FINITE),
+        (planar_arm.solved_by_nothing, Verdict.NOT_FINITE),
         (planar_arm.giving_up, Verdict.NO_ANSWER),
         (planar_arm.raising, Verdict.EXCEPTION),
         (planar_arm.answering_none, Verdict.EXCEPTION),
@@ -157,7 +158,7 @@ def test_an_answer_is_kept_even_when_the_solver_reuses_its_memory(arena):
     def reusing(request):
         memory[:] = planar_arm.closed_form(request.targets.reshape(4, 4))
         solved = planar_arm.result(memory)
-        return solved._replace(best=memory)
+        return solved._replace(solutions=memory[None])
 
     assert summarise(run_one(arena, reusing)).success_rate == 1.0
 

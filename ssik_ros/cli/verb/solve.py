@@ -171,8 +171,8 @@ def _ask(
     start = time.perf_counter()
     result = solver.solve(request)
     elapsed_ms = 1e3 * (time.perf_counter() - start)
-    vectors = list(result.solutions) if result.solved else [result.best]
-    ordered = tuple(in_group_order(vector, order) for vector in vectors)
+    vectors = list(result.solutions) if result.solved else [result.nearest]
+    ordered = tuple(in_group_order(q, order) for q in vectors if q is not None)
     return _Answer(solver, oracle, targets, result, ordered, elapsed_ms)
 
 
@@ -305,7 +305,7 @@ def _as_mapping(answer: _Answer) -> dict[str, Any]:
         'cause': result.cause.name,
         'summary': result.summary(),
         'solutions': shown if result.solved else [],
-        'nearest': None if result.solved else shown[0],
+        'nearest': None if result.solved or not shown else shown[0],
         'iterations': result.iterations,
         'searches': result.searches,
         'clock_ended': result.clock_ended,
@@ -340,7 +340,11 @@ def _print(answer: _Answer) -> None:
     console.print(heading, markup=False, highlight=False, soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(escape('joint [rad or m]'), no_wrap=True)
-    numbers = [f'#{i + 1}' for i in range(len(answer.vectors))] if result.solved else ['nearest']
+    numbers = (
+        [f'#{i + 1}' for i in range(len(answer.vectors))]
+        if result.solved
+        else ['nearest'] * len(answer.vectors)
+    )
     for title in ('lower', 'upper', *numbers):
         table.add_column(title, justify='right', no_wrap=True)
     for i, name in enumerate(group.variable_names):
