@@ -138,8 +138,6 @@ class GroupBuilder:
         moving = [self.tree.joint_index[joint] for joint in ordered if self.moves(joint)]
         active = [joint for joint in moving if self.tree.leaders[joint] < 0]
         idx_q = self.variables(active)
-        is_chain = self.is_chain(ordered) and bool(active)
-        leaves = self.leaves(link_names)
         return JointGroup(
             name=name,
             joint_names=tuple(self.tree.joint_names[joint] for joint in active),
@@ -149,8 +147,8 @@ class GroupBuilder:
             all_joint_names=tuple(ordered),
             link_names=link_names,
             base_link=self.parent_link(link_names[0]) if link_names else self.urdf.root,
-            tips=link_names[-1:] if is_chain or not active else leaves,
-            is_chain=is_chain,
+            tips=self.find_tips(link_names) if active else link_names[-1:],
+            is_chain=bool(active) and self.is_chain(moving),
             subgroups=subgroups,
             joint_indices=np.array(active, dtype=np.int64),
             idx_q=idx_q,
@@ -191,27 +189,36 @@ class GroupBuilder:
             dtype=np.int64,
         )
 
-    def is_chain(self, joints: list[str]) -> bool:
+    def is_chain(self, joints: list[int]) -> bool:
         """
-        Return whether each joint hangs on the one before it, with only fixed joints in between.
+        Return whether each moving joint hangs on the one before it.
 
-        :param joints: names in model order.
+        :param joints: indices in model order.
         """
-        for before, joint in itertools.pairwise(joints):
-            above = self.above.get(self.urdf.joints[joint].parent)
-            while above is not None and above.name != before and not self.moves(above.name):
-                above = self.above.get(above.parent)
-            if above is None or above.name != before:
-                return False
-        return True
+        parents = self.tree.parents
+        return all(parents[joint] == before for before, joint in itertools.pairwise(joints))
 
-    def leaves(self, links: Iterable[str]) -> tuple[str, ...]:
+    def find_tips(self, links: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return those links that carry no other link of a set.
+        Return where the branches of a group end: the last link of each body that carries no other.
+
+        :param links: the group's links in model order.
+        """
+        tree = self.tree
+        last = {int(tree.link_joints[tree.link_index[link]]): link for link in self.leaves(links)}
+        inner: set[int] = set()
+        for body in last:
+            while body >= 0:
+                body = int(tree.parents[body])
+                inner.add(body)
+        return tuple(link for body, link in last.items() if body not in inner)
+
+    def leaves(self, links: tuple[str, ...]) -> tuple[str, ...]:
+        """
+        Return those links that have no other link of a set below them.
 
         :param links: names of links.
         """
-        links = tuple(links)
         inner: set[str] = set()
         for link in links:
             for joint in self.joints_above(link):

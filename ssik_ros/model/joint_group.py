@@ -55,9 +55,9 @@ class JointGroup:
     base_link: str
     """Parent link of the first link: targets are poses in it."""
     tips: tuple[str, ...]
-    """Last link of a chain; otherwise the links where the branches end."""
+    """Last link of each branch: one for a chain; a mounted end effector does not count as branch."""
     is_chain: bool
-    """Whether the joints lie behind each other with only fixed joints in between."""
+    """Whether the moving joints lie behind each other with only fixed joints in between."""
     subgroups: tuple[str, ...]
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""

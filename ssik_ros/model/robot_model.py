@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ class RobotModel:
         """Make the groups."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
-        object.__setattr__(self, 'groups', MappingProxyType(builder.build_all(self.srdf)))
+        object.__setattr__(self, 'groups', builder.build_all(self.srdf))
 
     @property
     def virtual_joints(self) -> tuple[VirtualJoint, ...]:

@@ -1,5 +1,9 @@
 """States: defaults, followers, sampling, setting by name and by group."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from small_robots import joint
@@ -213,3 +217,17 @@ def test_a_sampled_orientation_is_a_unit_quaternion():
 def test_a_locked_joint_is_sampled_at_its_only_value():
     model, group = single('prismatic', 'lower="0.5" upper="0.5"')
     assert model.sample(group, np.random.default_rng(0)).tolist() == [0.5]
+
+
+def test_a_robot_survives_pickling(two_arms):
+    again = pickle.loads(pickle.dumps(two_arms))
+    assert again.group('both').joint_names == two_arms.group('both').joint_names
+    np.testing.assert_array_equal(again.default_positions(), two_arms.default_positions())
+
+
+def test_robot_models_can_be_named_without_loading_pinocchio_or_coal():
+    code = (
+        'import sys, ssik_ros.model.robot_model, ssik_ros.model.robot_state\n'
+        'sys.exit(any(m in sys.modules for m in ("pinocchio", "coal", "hppfcl")))'
+    )
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0

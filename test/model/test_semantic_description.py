@@ -85,6 +85,23 @@ def test_a_group_of_fixed_joints_has_no_variables(two_arms):
     assert group.tips == ('e',)
 
 
+SIDE_LINKS = robot(
+    joint('i', 'revolute', 'a', 'b'),
+    joint('j', 'revolute', 'b', 'c'),
+    joint('camera', 'fixed', 'b', 'd', limit=''),
+    joint('flange', 'fixed', 'c', 'e', limit=''),
+    joint('tool', 'fixed', 'c', 'f', limit=''),
+    joint('zone', 'fixed', 'a', 'g', limit=''),
+)
+ALL_LINKS = ''.join(f'<link name="{link}"/>' for link in 'abcdefg')
+
+
+def test_links_fixed_beside_a_chain_do_not_make_branches():
+    model = load_robot(SIDE_LINKS, f'<robot name="r"><group name="g">{ALL_LINKS}</group></robot>')
+    assert model.group('g').is_chain
+    assert model.group('g').tips == ('f',)
+
+
 def test_a_gap_in_the_joints_breaks_a_chain():
     group = with_srdf('<group name="g"><joint name="torso"/><joint name="left_2"/></group>').group(
         'g'

@@ -111,7 +111,7 @@ def test_an_axis_of_any_length_turns_by_the_joint_value():
 @pytest.mark.parametrize('tilt', [1e-7, 1e-13])
 def test_an_axis_nearly_along_x_is_not_snapped_to_it(tilt):
     text = one_joint('revolute', f'1 {tilt} 0')
-    assert load_robot(text).tree.axes[0, 1] == pytest.approx(tilt, abs=0)
+    assert load_robot(text).tree.axes[0, 1] == pytest.approx(tilt, rel=1e-9, abs=0.0)
 
 
 def test_the_axis_is_x_when_none_is_written():

@@ -1,8 +1,16 @@
 """Whatever is wrong with a robot description is said by name and line, and nothing else happens."""
 
+import contextlib
+import re
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
 import pytest
 from small_robots import joint
 from small_robots import robot
+from small_robots import TWO_ARMS
+from small_robots import TWO_ARMS_SRDF
 
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidLimits
@@ -227,3 +235,31 @@ def test_a_constraint_is_kept_as_data():
     assert (loop.name, loop.type, loop.parent, loop.child) == ('loop', 'revolute', 'a', 'b')
     assert loop.parent_xyz == (1.0, 2.0, 3.0)
     assert loop.child_axis == (0.0, 1.0, 0.0)
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_damaged_description_is_read_or_refused_but_never_crashes(data):
+    text, semantics = TWO_ARMS, TWO_ARMS_SRDF
+    damage = st.sampled_from(['', '"', '<', '/>', 'nan', 'a', '-1', '0', 'left_1', '&amp;', '\0'])
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text) - 1))
+        length = data.draw(st.integers(0, 12))
+        text = text[:start] + data.draw(damage) + text[start + length :]
+        start = data.draw(st.integers(0, len(semantics) - 1))
+        semantics = semantics[:start] + data.draw(damage) + semantics[start + length :]
+    for srdf in (None, semantics):
+        with contextlib.suppress(SsikError):
+            load_robot(text, srdf)
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_damaged_values_are_read_or_refused_but_never_crash(data):
+    values = sorted(set(re.findall(r'"([^"]*)"', TWO_ARMS)))
+    old = data.draw(st.sampled_from(values))
+    new = data.draw(
+        st.sampled_from([*values, 'nan', 'inf', '-inf', '1e400', '', '0 0', '1_0', '١'])
+    )
+    with contextlib.suppress(SsikError):
+        load_robot(TWO_ARMS.replace(f'"{old}"', f'"{new}"'), TWO_ARMS_SRDF)
