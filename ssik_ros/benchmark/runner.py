@@ -90,11 +90,9 @@ def run_solver(
         _LOGGER.info('It failed here:', exc_info=error)
         return SolverRun(entry, RunStatus.FAILED, requested, reason=str(error))
     tolerance = float(options.get('target_tolerance', DEFAULT_TOLERANCE))
+    judge = _Judge(oracle, cases, order, tolerance, kinematics.position_only)
     calls = _time_calls(solver, _requests(cases, order, config), config, entry.name, progress)
-    trials = [
-        _judge(i, call, order, kinematics, tolerance, oracle, cases)
-        for i, call in enumerate(calls)
-    ]
+    trials = [judge.record(index, call) for index, call in enumerate(calls)]
     return SolverRun(
         entry,
         RunStatus.RAN,
@@ -206,37 +204,41 @@ def _read_answer(result: IkResult | None) -> FloatArray:
         return np.empty(0)
 
 
-def _judge(
-    index: int,
-    call: _Call,
-    order: NDArray[np.int64],
-    kinematics: GroupKinematics,
-    tolerance: float,
-    oracle: GroupOracle,
-    cases: BenchmarkCases,
-) -> Trial:
-    """Return the record of one call after the independent check."""
-    targets, seed, result = cases.targets[index], cases.seeds[index], call.result
-    answer = in_group_order(call.answer, order)
-    check = oracle.verify(answer, targets, tolerance, position_only=kinematics.position_only)
-    claim = result is not None and bool(result.solved)
-    verdict = check.verdict if claim else Verdict.NO_ANSWER
-    return Trial(
-        trial=index + 1,
-        verdict=Verdict.EXCEPTION if call.error else verdict,
-        solve_time_ns=call.wall_ns,
-        cpu_time_ns=call.cpu_ns,
-        position_error=check.position_error,
-        orientation_error=check.orientation_error,
-        solver_claim=claim,
-        within_limits=check.within_limits,
-        cause=result.cause.name if result is not None else '',
-        iterations=int(result.iterations) if result is not None else 0,
-        searches=int(result.searches) if result is not None else 0,
-        clock_ended=result is not None and bool(result.clock_ended),
-        seed_distance=oracle.joint_distance(answer, seed),
-        note=' '.join(call.error.split()),
-    )
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Turns calls into records by the independent check."""
+
+    oracle: GroupOracle
+    cases: BenchmarkCases
+    order: NDArray[np.int64]
+    tolerance: float
+    position_only: bool
+
+    def record(self, index: int, call: _Call) -> Trial:
+        """Return the record of one call."""
+        oracle, result = self.oracle, call.result
+        answer = in_group_order(call.answer, self.order)
+        check = oracle.verify(
+            answer, self.cases.targets[index], self.tolerance, position_only=self.position_only
+        )
+        claim = result is not None and bool(result.solved)
+        verdict = check.verdict if claim else Verdict.NO_ANSWER
+        return Trial(
+            trial=index + 1,
+            verdict=Verdict.EXCEPTION if call.error else verdict,
+            solve_time_ns=call.wall_ns,
+            cpu_time_ns=call.cpu_ns,
+            position_error=check.position_error,
+            orientation_error=check.orientation_error,
+            solver_claim=claim,
+            within_limits=check.within_limits,
+            cause=result.cause.name if result is not None else '',
+            iterations=int(result.iterations) if result is not None else 0,
+            searches=int(result.searches) if result is not None else 0,
+            clock_ended=result is not None and bool(result.clock_ended),
+            seed_distance=oracle.joint_distance(answer, self.cases.seeds[index]),
+            note=' '.join(call.error.split()),
+        )
 
 
 def in_group_order(answer: FloatArray, order: NDArray[np.int64]) -> FloatArray:

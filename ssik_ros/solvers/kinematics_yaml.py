@@ -16,21 +16,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import nearest_name
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.solvers.kinematics_layout import find_groups
+from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
+from ssik_ros.solvers.parameter_file import make_schema
 from ssik_ros.solvers.parameters import flatten
-from ssik_ros.solvers.parameters import make_schema
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.solvers.registry import is_known
 from ssik_ros.solvers.registry import known_names
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
 from ssik_ros.solvers.strict_yaml import LocatedMapping
-from ssik_ros.solvers.strict_yaml import location
 from ssik_ros.solvers.strict_yaml import read_yaml
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
@@ -62,35 +62,6 @@ _FIELDS = {
     'position_only_ik': 'position_only',
 }
 """The field of :class:`GroupKinematics` for each key that every solver has."""
-
-KEYS_OF_OTHER_SOLVERS = frozenset(
-    {
-        # Common to all, of the past or of the service plugin.
-        *('kinematics_solver_attempts', 'kinematics_solver_service_name', 'link_prefix'),
-        # KDL and TRAC-IK.
-        *('epsilon', 'max_solver_iterations', 'orientation_vs_position', 'joints', 'solve_type'),
-        # pick_ik.
-        *('position_threshold', 'orientation_threshold', 'cost_threshold', 'mode'),
-        *('gd_max_iters', 'gd_step_size', 'gd_min_cost_delta', 'memetic_max_generations'),
-        *('memetic_gd_max_iters', 'memetic_gd_max_time', 'memetic_num_threads'),
-        *('memetic_population_size', 'memetic_elite_size', 'memetic_wipeout_fitness_tol'),
-        *('memetic_stop_on_first_solution', 'position_scale', 'rotation_scale'),
-        *('center_joints_weight', 'avoid_joint_limits_weight', 'minimal_displacement_weight'),
-        *('stop_optimization_on_valid_solution', 'stop_optimization_on_timeout'),
-        *('approximate_solution_position_threshold', 'approximate_solution_joint_threshold'),
-        *('approximate_solution_orientation_threshold', 'approximate_solution_cost_threshold'),
-        # bio_ik.
-        *('dpos', 'drot', 'dtwist', 'population_size', 'elite_count', 'no_wipeout'),
-        *('linear_fitness', 'threads', 'random_seed', 'counter', 'profiler'),
-        # PoseIK, where another solver of ours was chosen.
-        *('target_tolerance', 'damping', 'solve_mode', 'gd_jacobian_damping'),
-        *('gd_step_multiplier', 'gd_adaptive_threshold', 'optimization_timeout'),
-        'optimization_distance_gain',
-        # The cached plugins.
-        *('max_cache_size', 'min_pose_distance', 'min_joint_config_distance', 'cached_ik_path'),
-    }
-)
-"""Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
 
 _MISSPELT = 0.8
 """Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
@@ -159,7 +130,7 @@ def parse_kinematics(
     """
     known = None if groups is None else tuple(groups)
     result: dict[str, GroupKinematics] = {}
-    for name, (entries, place) in _find_groups(content, source).items():
+    for name, (entries, place) in find_groups(content, source).items():
         if known is not None and name not in known:
             _LOGGER.warning(
                 "%s: group '%s' is not in the robot's semantic description: skipped. %s",
@@ -170,54 +141,6 @@ def parse_kinematics(
             continue
         result[name] = make_group_kinematics(name, entries, place, substitute=substitute)
     return result
-
-
-def _find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
-    """Return the entries of each group with their place; a specific node's come after ``/**``."""
-    groups: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for section in _sections(content, source):
-        for name, entries in section.items():
-            place = location(section, name, source)
-            if entries is None:
-                entries = {}
-            if not isinstance(entries, Mapping):
-                raise ConfigError(
-                    f"{place}: below the group '{name}' stand keys such as kinematics_solver, not "
-                    f'{entries!r}.'
-                )
-            if name in groups:
-                _LOGGER.warning("%s: replaces the group '%s' of %s.", place, name, groups[name][1])
-            groups[name] = (entries, place)
-    return groups
-
-
-def _sections(content: Any, source: str) -> list[Mapping[str, Any]]:
-    """Return the mappings whose keys are groups, whatever the layout."""
-    if content is None:
-        return []
-    if not isinstance(content, Mapping):
-        raise ConfigError(f'{source}: a kinematics.yaml is a mapping of groups.')
-    sections: list[Mapping[str, Any]] = []
-    bare = LocatedMapping()
-    for key in sorted(content, key=lambda name: name != '/**'):
-        value = content[key]
-        if key in ('ros__parameters', 'robot_description_kinematics'):
-            sections += _sections(value, source)
-        elif isinstance(value, Mapping) and 'ros__parameters' in value:
-            sections += _node_sections(value['ros__parameters'], source)
-        else:
-            bare[key] = value
-            bare.places[key] = location(content, key, source)
-    return [*sections, bare] if bare else sections
-
-
-def _node_sections(parameters: Any, source: str) -> list[Mapping[str, Any]]:
-    """Return the group mappings among a node's parameters; its other parameters are not ours."""
-    if not isinstance(parameters, Mapping):
-        raise ConfigError(f"{source}: below 'ros__parameters' stand parameters.")
-    if 'robot_description_kinematics' not in parameters:
-        return []
-    return _sections(parameters['robot_description_kinematics'], source)
 
 
 def make_group_kinematics(

@@ -26,7 +26,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolverSpec
-from ssik_ros.solvers.parameters import load_schema
+from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.parameters import ParameterSchema
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.registry')

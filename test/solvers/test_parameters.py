@@ -10,10 +10,10 @@ import yaml
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.parameters import load_schema
-from ssik_ros.solvers.parameters import make_schema
+from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.parameter_file import make_schema
+from ssik_ros.solvers.parameter_file import read_schema
 from ssik_ros.solvers.parameters import ParameterSchema
-from ssik_ros.solvers.parameters import read_schema
 from ssik_ros.solvers.parameters import REQUIRED
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.strict_yaml import parse_yaml

@@ -1,0 +1,122 @@
+"""One answer of a solver with its errors by independent FK, as a table or for JSON."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.results import IkResult
+from ssik_ros.solvers.base import Solver
+
+FloatArray = NDArray[np.float64]
+
+_NAME_WIDTH, _CELL_WIDTH = 40, 10
+_FOOTER = {
+    'position_error': 'position error [m]',
+    'orientation_error': 'orientation error [rad]',
+    'limit_margin': 'margin to limits',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result, and what is needed to judge it."""
+
+    solver: Solver
+    oracle: GroupOracle
+    targets: FloatArray
+    result: IkResult
+    vectors: tuple[FloatArray, ...]
+    """The solutions in the group's joint order, or without one the nearest state seen."""
+    elapsed_ms: float
+
+    @property
+    def group(self) -> JointGroup:
+        return self.oracle.group
+
+
+def as_mapping(answer: Answer) -> dict[str, Any]:
+    """
+    Return the answer for JSON.
+
+    :param answer: the answer.
+    """
+    result, solver = answer.result, answer.solver
+    shown = [_solution(answer, q) for q in answer.vectors]
+    return {
+        'robot': answer.oracle.robot.name,
+        'group': answer.group.name,
+        'solver': solver.name,
+        'base_frame': solver.base_frame,
+        'tip_frames': list(solver.tip_frames),
+        'variables': list(answer.group.variable_names),
+        'status': result.status.name,
+        'cause': result.cause.name,
+        'summary': result.summary(),
+        'solutions': shown if result.solved else [],
+        'nearest': None if result.solved or not shown else shown[0],
+        'iterations': result.iterations,
+        'searches': result.searches,
+        'clock_ended': result.clock_ended,
+        'solve_time_ms': answer.elapsed_ms,
+    }
+
+
+def _solution(answer: Answer, q: FloatArray) -> dict[str, Any]:
+    """Return one joint vector with its errors by independent FK and its distance to the limits."""
+    distances, angles = answer.oracle.errors(q, answer.targets)
+    margin = _limit_margin(answer.group, q)
+    return {
+        'positions': q.tolist(),
+        'position_error': float(distances.max()),
+        'orientation_error': float(angles.max()),
+        'limit_margin': margin if np.isfinite(margin) else None,
+    }
+
+
+def _limit_margin(group: JointGroup, q: FloatArray) -> float:
+    """Return the smallest distance to a joint limit; negative outside [rad or m]."""
+    return float(np.minimum(q - group.lower, group.upper - q).min())
+
+
+def print_answer(answer: Answer) -> None:
+    """
+    Print the answer as a table: a row per joint, a column per solution.
+
+    :param answer: the answer.
+    """
+    result, group, console = answer.result, answer.group, Console()
+    if not console.is_terminal:
+        console = Console(width=_NAME_WIDTH + _CELL_WIDTH * (len(answer.vectors) + 2))
+    tips = ', '.join(answer.solver.tip_frames)
+    heading = f'{answer.solver.name}: {group.name}, {answer.solver.base_frame} -> {tips}'
+    console.print(heading, markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(escape('joint [rad or m]'), no_wrap=True)
+    numbers = (
+        [f'#{i + 1}' for i in range(len(answer.vectors))]
+        if result.solved
+        else ['nearest'] * len(answer.vectors)
+    )
+    for title in ('lower', 'upper', *numbers):
+        table.add_column(title, justify='right', no_wrap=True)
+    for i, name in enumerate(group.variable_names):
+        values = (group.lower[i], group.upper[i], *(q[i] for q in answer.vectors))
+        table.add_row(escape(name), *(f'{value:.4f}' for value in values))
+    table.add_section()
+    shown = [_solution(answer, q) for q in answer.vectors]
+    for key, title in _FOOTER.items():
+        table.add_row(escape(title), '', '', *(_footer_cell(one[key]) for one in shown))
+    console.print(table)
+    print(f'{result.summary()} {answer.elapsed_ms:.3g} ms.')
+
+
+def _footer_cell(value: float | None) -> str:
+    return 'no limits' if value is None else f'{value:.3g}'

@@ -1,0 +1,79 @@
+"""Poses and joint positions as they are written on the command line."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+FloatArray = NDArray[np.float64]
+
+
+def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArray:
+    """
+    Return the poses (t, 4, 4) that were asked for.
+
+    :param arguments: the parsed arguments; one of pose, xyz_rpy and joints is given.
+    :param oracle: the group and its forward kinematics.
+    :raises InvalidTarget: when the numbers are no poses of the group's tips.
+    """
+    tips = len(oracle.group.tips)
+    if arguments.joints is not None:
+        positions = read_positions(arguments.joints, oracle.group, '--joints')
+        return oracle.tip_poses(positions)
+    if arguments.pose is not None:
+        rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
+        return np.array([_pose(row[:3], _rotation(row[3:])) for row in rows])
+    rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
+    return np.array([_pose(row[:3], Rotation.from_euler('xyz', row[3:])) for row in rows])
+
+
+def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: str) -> FloatArray:
+    if len(numbers) != tips * size or not np.isfinite(numbers).all():
+        raise InvalidTarget(
+            f'{option} takes {tips * size} finite numbers ({what} for each of {tips} tip(s)), not '
+            f'{len(numbers)}: {" ".join(f"{number:g}" for number in numbers)}.'
+        )
+    return np.array(numbers, dtype=np.float64).reshape(tips, size)
+
+
+def _rotation(quaternion: FloatArray) -> Rotation:
+    """Return the rotation of a quaternion; rounding is forgiven, a mistake is not."""
+    norm = float(np.linalg.norm(quaternion))
+    if abs(norm - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
+        raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')
+    return Rotation.from_quat(quaternion)
+
+
+def _pose(position: FloatArray, rotation: Rotation) -> FloatArray:
+    pose = np.eye(4)
+    pose[:3, :3] = rotation.as_matrix()
+    pose[:3, 3] = position
+    return pose
+
+
+def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: str) -> Any:
+    """
+    Return joint positions (n,) of the group, or None when none were given.
+
+    :param numbers: what was given.
+    :param group: the group.
+    :param option: the option's name, for the message.
+    :raises InvalidOption: when there are too many, too few, or some are not finite.
+    """
+    if numbers is None:
+        return None
+    if len(numbers) != group.variable_count or not np.isfinite(numbers).all():
+        raise InvalidOption(
+            f"{option} takes {group.variable_count} finite numbers for group '{group.name}' "
+            f'({", ".join(group.variable_names)}), not {len(numbers)}.'
+        )
+    return np.array(numbers, dtype=np.float64)

@@ -1,0 +1,99 @@
+"""
+The two layouts of a kinematics.yaml, and the keys that users have in theirs for other solvers.
+
+Groups stand at the root, or below a node name (or ``/**``), ``ros__parameters`` and
+``robot_description_kinematics``.
+"""
+
+from collections.abc import Mapping
+import logging
+from typing import Any
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.solvers.strict_yaml import LocatedMapping
+from ssik_ros.solvers.strict_yaml import location
+
+_LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
+
+KEYS_OF_OTHER_SOLVERS = frozenset(
+    {
+        # Common to all, of the past or of the service plugin.
+        *('kinematics_solver_attempts', 'kinematics_solver_service_name', 'link_prefix'),
+        # KDL and TRAC-IK.
+        *('epsilon', 'max_solver_iterations', 'orientation_vs_position', 'joints', 'solve_type'),
+        # pick_ik.
+        *('position_threshold', 'orientation_threshold', 'cost_threshold', 'mode'),
+        *('gd_max_iters', 'gd_step_size', 'gd_min_cost_delta', 'memetic_max_generations'),
+        *('memetic_gd_max_iters', 'memetic_gd_max_time', 'memetic_num_threads'),
+        *('memetic_population_size', 'memetic_elite_size', 'memetic_wipeout_fitness_tol'),
+        *('memetic_stop_on_first_solution', 'position_scale', 'rotation_scale'),
+        *('center_joints_weight', 'avoid_joint_limits_weight', 'minimal_displacement_weight'),
+        *('stop_optimization_on_valid_solution', 'stop_optimization_on_timeout'),
+        *('approximate_solution_position_threshold', 'approximate_solution_joint_threshold'),
+        *('approximate_solution_orientation_threshold', 'approximate_solution_cost_threshold'),
+        # bio_ik.
+        *('dpos', 'drot', 'dtwist', 'population_size', 'elite_count', 'no_wipeout'),
+        *('linear_fitness', 'threads', 'random_seed', 'counter', 'profiler'),
+        # PoseIK, where another solver of ours was chosen.
+        *('target_tolerance', 'damping', 'solve_mode', 'gd_jacobian_damping'),
+        *('gd_step_multiplier', 'gd_adaptive_threshold', 'optimization_timeout'),
+        'optimization_distance_gain',
+        # The cached plugins.
+        *('max_cache_size', 'min_pose_distance', 'min_joint_config_distance', 'cached_ik_path'),
+    }
+)
+"""Keys that users have in their files for other solvers; unused where the chosen one lacks them."""
+
+
+def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """
+    Return the entries of each group with their place; those of a specific node replace ``/**``.
+
+    :param content: the content of a file, in either layout.
+    :param source: the file, for messages.
+    :raises ConfigError: when the content has another shape.
+    """
+    groups: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for section in _sections(content, source):
+        for name, entries in section.items():
+            place = location(section, name, source)
+            if entries is None:
+                entries = {}
+            if not isinstance(entries, Mapping):
+                raise ConfigError(
+                    f"{place}: below the group '{name}' stand keys such as kinematics_solver, not "
+                    f'{entries!r}.'
+                )
+            if name in groups:
+                _LOGGER.warning("%s: replaces the group '%s' of %s.", place, name, groups[name][1])
+            groups[name] = (entries, place)
+    return groups
+
+
+def _sections(content: Any, source: str) -> list[Mapping[str, Any]]:
+    """Return the mappings whose keys are groups, whatever the layout."""
+    if content is None:
+        return []
+    if not isinstance(content, Mapping):
+        raise ConfigError(f'{source}: a kinematics.yaml is a mapping of groups.')
+    sections: list[Mapping[str, Any]] = []
+    bare = LocatedMapping()
+    for key in sorted(content, key=lambda name: name != '/**'):
+        value = content[key]
+        if key in ('ros__parameters', 'robot_description_kinematics'):
+            sections += _sections(value, source)
+        elif isinstance(value, Mapping) and 'ros__parameters' in value:
+            sections += _node_sections(value['ros__parameters'], source)
+        else:
+            bare[key] = value
+            bare.places[key] = location(content, key, source)
+    return [*sections, bare] if bare else sections
+
+
+def _node_sections(parameters: Any, source: str) -> list[Mapping[str, Any]]:
+    """Return the group mappings among a node's parameters; its other parameters are not ours."""
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"{source}: below 'ros__parameters' stand parameters.")
+    if 'robot_description_kinematics' not in parameters:
+        return []
+    return _sections(parameters['robot_description_kinematics'], source)
