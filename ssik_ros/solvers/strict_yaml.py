@@ -23,7 +23,6 @@ _FLOAT = re.compile(
     r'|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$'
 )
 _REPLACED = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float', 'tag:yaml.org,2002:timestamp')
-_MERGE = 'tag:yaml.org,2002:merge'
 
 
 class LocatedMapping(dict[str, Any]):
@@ -74,11 +73,9 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
 
 
 def _refuse_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> None:
-    """Raise when a key stands twice in one mapping (merged keys may be overridden)."""
+    """Raise when a key stands twice in one mapping; merged keys (<<) may be overridden."""
     seen: dict[str, int] = {}
     for key_node, _ in node.value:
-        if key_node.tag == _MERGE:
-            continue
         key, line = _key(loader, key_node), key_node.start_mark.line + 1
         if key in seen:
             raise yaml.constructor.ConstructorError(
