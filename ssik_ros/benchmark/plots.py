@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ssik_ros.benchmark.published import PUBLISHED_MACHINE
 from ssik_ros.benchmark.published import PublishedFigure
 from ssik_ros.benchmark.report import BenchmarkReport
+from ssik_ros.benchmark.report import PLOT_FILES
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import SolverRun
 
@@ -29,7 +30,6 @@ _GREY = '#8a8a8a'
 _PALE = '#f2f2f2'
 _BOX_WIDTH = 0.55
 _WHISKERS = (1, 99)
-GRID_FILE = 'benchmark_grid.png'
 
 
 def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
@@ -42,11 +42,12 @@ def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
     runs = _ran(report)
     if not runs:
         return []
+    times, rates, positions, orientations = (folder / name for name in PLOT_FILES)
     return [
-        _plot_boxes(report, runs, 'solve_time', folder / 'solve_times.png'),
-        _plot_success(report, runs, folder / 'success_rates.png'),
-        _plot_boxes(report, runs, 'position_error', folder / 'position_error.png'),
-        _plot_boxes(report, runs, 'orientation_error', folder / 'orientation_error.png'),
+        _plot_boxes(report, runs, 'solve_time', times),
+        _plot_success(report, runs, rates),
+        _plot_boxes(report, runs, 'position_error', positions),
+        _plot_boxes(report, runs, 'orientation_error', orientations),
     ]
 
 
@@ -78,6 +79,11 @@ def _ran(report: BenchmarkReport) -> list[SolverRun]:
     return [run for run in report.runs if run.status is RunStatus.RAN]
 
 
+def _tick(run: SolverRun) -> str:
+    """Return a solver's title on as many lines as it has words."""
+    return run.title.replace(' (', '\n(')
+
+
 def _new_figure(size: tuple[float, float]) -> Figure:
     """Return a figure that needs no display and no global state."""
     figure = Figure(figsize=size, layout='constrained')
@@ -94,7 +100,7 @@ def _plot_boxes(
     axes = figure.add_subplot()
     data = [found_values(run, quantity) for run in runs]
     _draw_boxes(axes, data, list(range(len(runs))), _COLOURS)
-    _finish_axes(axes, [run.name for run in runs], unit)
+    _finish_axes(axes, [_tick(run) for run in runs], unit)
     axes.set_title(f'{title}\n{_subtitle(report)}', fontsize=_FONT_SIZE)
     axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
     axes.set_ylim(bottom=0.0)
@@ -108,7 +114,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
     axes = figure.add_subplot()
     rates = [len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
     _draw_bars(axes, rates, list(range(len(runs))), _COLOURS)
-    labels = [f'{run.name}\n{100.0 * rate:.2f}%' for run, rate in zip(runs, rates)]
+    labels = [f'{_tick(run)}\n{100.0 * rate:.2f}%' for run, rate in zip(runs, rates)]
     _finish_axes(axes, labels, 'Rate')
     axes.set_title(f'Success Rate (verified)\n{_subtitle(report)}', fontsize=_FONT_SIZE)
     axes.set_xlabel('IK Solvers', fontsize=_FONT_SIZE)
@@ -202,7 +208,7 @@ def _draw_column(column: Sequence[Axes], report: BenchmarkReport, slots: int) ->
     runs = _ran(report)
     published = report.published
     places = list(range(len(published), len(published) + len(runs)))
-    labels = [f'{figure.solver}\npublished' for figure in published] + [run.name for run in runs]
+    labels = [f'{figure.solver}\npublished' for figure in published] + [_tick(run) for run in runs]
     time_axes, error_axes, success_axes = column
     time_axes.set_title(f'{report.robot}: {report.config.planning_group}', fontsize=14)
     _draw_times(time_axes, runs, places, published)

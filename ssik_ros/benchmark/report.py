@@ -20,6 +20,15 @@ from ssik_ros.benchmark.summary import Summary
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import SolverRun
 
+PLOT_FILES = (
+    'solve_times.png',
+    'success_rates.png',
+    'position_error.png',
+    'orientation_error.png',
+)
+"""The plots of one benchmark, named as ik_benchmarking names them."""
+GRID_FILE = 'benchmark_grid.png'
+"""The plot over several robots."""
 COLUMNS = (
     'solver',
     'verified',
@@ -79,9 +88,11 @@ def make_table(report: BenchmarkReport) -> Table:
         table.add_column(escape(column), justify='left' if column == 'solver' else 'right')
     for cells in _rows(report):
         table.add_row(*(escape(cell) for cell in cells))
-    table.add_section()
-    for cells in _published_rows(report):
-        table.add_row(*cells, style='dim')
+    if report.published:
+        table.add_section()
+        table.add_row('published:', style='dim')
+    for figure, cells in zip(report.published, _published_rows(report)):
+        table.add_row(f'  {figure.solver}', *cells[1:], style='dim')
     return table
 
 
@@ -163,7 +174,7 @@ def _row(run: SolverRun, summary: Summary) -> list[str]:
     if run.status is not RunStatus.RAN:
         return [run.name, run.status.value, *[''] * (len(COLUMNS) - 2)]
     return [
-        run.name,
+        run.title,
         f'{100.0 * summary.success_rate:.2f} %',
         _milliseconds(summary.mean_us),
         _milliseconds(summary.mean_found_us),

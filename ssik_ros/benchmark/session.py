@@ -1,7 +1,7 @@
 """One benchmark from configuration to files: robot, questions, solvers, report."""
 
 from dataclasses import dataclass
-import logging
+import json
 from pathlib import Path
 
 from ssik_ros.benchmark.cases import BenchmarkCases
@@ -13,8 +13,10 @@ from ssik_ros.benchmark.config import SolverEntry
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.report import BenchmarkReport
+from ssik_ros.benchmark.report import GRID_FILE
 from ssik_ros.benchmark.report import make_json
 from ssik_ros.benchmark.report import make_markdown
+from ssik_ros.benchmark.report import PLOT_FILES
 from ssik_ros.benchmark.runner import Progress
 from ssik_ros.benchmark.runner import run_solver
 from ssik_ros.benchmark.trials import RunStatus
@@ -29,9 +31,8 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 
-_LOGGER = logging.getLogger('ssik_ros.benchmark')
-
 GOALS_FILE = 'goals.jsonl'
+SUMMARY_FILE = 'summary.json'
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +134,31 @@ def _read_kinematics(path: Path, group: str) -> GroupKinematics:
 
 def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Path) -> None:
     """
-    Write the data files, the goals and the summary of a benchmark, replacing older ones.
+    Write the data files, the goals and the summary of a benchmark in place of an earlier run's.
 
     :param session: the benchmark.
     :param report: its outcome.
     :param folder: where to write; made if needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _remove_earlier_run(folder)
     write_goals(session.cases, session.oracle, folder / GOALS_FILE)
     for run in report.runs:
         if run.status is RunStatus.RAN:
             write_csv(run, folder / run.entry.csv_name)
-    write_atomically(folder / 'summary.json', make_json([report]))
+    write_atomically(folder / SUMMARY_FILE, make_json([report]))
     write_atomically(folder / 'summary.md', make_markdown([report]))
+
+
+def _remove_earlier_run(folder: Path) -> None:
+    """Remove data and plots of the run that a summary in the folder is about, and no others."""
+    try:
+        entries = json.loads((folder / SUMMARY_FILE).read_text(encoding='utf-8'))[0]['solvers']
+        names = [SolverEntry(entry['name'], '').csv_name for entry in entries]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    for name in (*names, *PLOT_FILES, GRID_FILE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def find_benchmark_config(name: str) -> Path:

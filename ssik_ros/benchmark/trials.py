@@ -89,6 +89,17 @@ class SolverRun:
         """Return the solver's label."""
         return self.entry.name
 
+    @property
+    def title(self) -> str:
+        """Return the label, with the solver that answers where the label does not tell."""
+        if self.status is not RunStatus.RAN or _plain(self.name) in _plain(self.requested_solver):
+            return self.name
+        return f'{self.name} ({self.requested_solver})'
+
+
+def _plain(name: str) -> str:
+    return ''.join(letter for letter in name.lower() if letter.isalnum())
+
 
 CSV_COLUMNS = (
     'trial',

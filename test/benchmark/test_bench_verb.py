@@ -71,6 +71,25 @@ def test_a_rerun_replaces_the_files(config, output):
     assert len(rows(output / 'honest_ik_benchmarking_data.csv')) == 8
 
 
+def test_a_rerun_with_other_solvers_leaves_nothing_of_the_earlier_run(config, output):
+    bench(config, '-o', output)
+    bench(config, '-o', output, '--solver', 'lying', '--no-plots')
+    assert {path.name for path in output.iterdir()} == {
+        'goals.jsonl',
+        'lying_ik_benchmarking_data.csv',
+        'summary.json',
+        'summary.md',
+    }
+
+
+def test_files_of_others_in_the_output_folder_stay(config, output):
+    output.mkdir()
+    theirs = output / 'KDL_ik_benchmarking_data.csv'
+    theirs.write_text('trial\n', encoding='utf-8')
+    bench(config, '-o', output, '--no-plots')
+    assert theirs.read_text(encoding='utf-8') == 'trial\n'
+
+
 def test_fewer_samples_and_one_solver_can_be_asked_for(config, output):
     assert bench(config, '-o', output, '--samples', 3, '--solver', 'honest', '--no-plots') == 0
     assert len(rows(output / 'honest_ik_benchmarking_data.csv')) == 3

@@ -1,6 +1,7 @@
 """What a benchmark leaves behind: data files, summaries, tables, plots."""
 
 import csv
+import dataclasses
 import io
 import json
 
@@ -187,7 +188,20 @@ def test_the_table_has_a_row_for_every_solver_and_every_published_figure(mixed, 
     text = printed(make_report(mixed, absent))
     assert '75.00 %' in text
     assert 'not installed' in text
-    assert 'TRAC-IK (published)' in text
+    assert 'published:' in text
+    assert '  TRAC-IK' in text
+
+
+def test_a_label_of_another_solver_does_not_hide_who_answers(mixed):
+    assert 'mixed (ssik_ros/Auto)' in printed(
+        make_report(dataclasses.replace(mixed, requested_solver='ssik_ros/Auto'))
+    )
+
+
+@pytest.mark.parametrize('label', ['PoseIK', 'pose_ik', 'ssik_ros/PoseIK'])
+def test_a_label_that_tells_the_solver_stands_alone(label):
+    run = dataclasses.replace(make_run(label, []), requested_solver='ssik_ros/PoseIK')
+    assert run.title == label
 
 
 def test_the_description_names_machine_versions_and_what_did_not_run(mixed, absent):

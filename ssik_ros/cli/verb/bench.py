@@ -16,11 +16,11 @@ from rich.progress import TimeElapsedColumn
 
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.plots import GRID_FILE
 from ssik_ros.benchmark.plots import plot_grid
 from ssik_ros.benchmark.plots import plot_report
 from ssik_ros.benchmark.report import BenchmarkReport
 from ssik_ros.benchmark.report import describe
+from ssik_ros.benchmark.report import GRID_FILE
 from ssik_ros.benchmark.report import make_json
 from ssik_ros.benchmark.report import make_markdown
 from ssik_ros.benchmark.report import make_table
