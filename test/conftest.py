@@ -1,0 +1,33 @@
+"""What all tests share: Hypothesis profiles and the shipped robots, loaded once."""
+
+import os
+from pathlib import Path
+
+from hypothesis import settings
+import pytest
+
+from ssik_ros.model.loader import load_robot
+
+settings.register_profile('ci', derandomize=True, deadline=None, print_blob=True)
+settings.register_profile('dev', deadline=None)
+settings.load_profile('ci' if os.environ.get('CI') else 'dev')
+
+ROBOTS_DIRECTORY = Path(__file__).resolve().parents[1] / 'config' / 'robots'
+SHIPPED = ('panda', 'fanuc', 'gen3', 'ur5e')
+
+
+@pytest.fixture(scope='session')
+def robots():
+    """Return the four shipped robots by name."""
+    loaded = {}
+    for name in SHIPPED:
+        folder = ROBOTS_DIRECTORY / f'{name}_moveit_config' / 'config'
+        limits = folder / 'joint_limits.yaml'
+        loaded[name] = load_robot(folder / f'{name}.urdf', folder / f'{name}.srdf', limits)
+    return loaded
+
+
+@pytest.fixture(params=SHIPPED)
+def robot(request, robots):
+    """Return each shipped robot in turn."""
+    return robots[request.param]
