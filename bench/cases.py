@@ -1,0 +1,70 @@
+"""Goals and seeds: drawn once in a fixed order, stored, and the same for every peer and run."""
+
+from dataclasses import dataclass
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+
+SEED = 12345
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Questions whose answer is known to exist: each target is the pose at ``q``."""
+
+    q: FloatArray
+    """(k, n)"""
+    seeds: FloatArray
+    """(k, n)"""
+    targets: FloatArray
+    """(k, 4, 4)"""
+
+    @property
+    def digest(self) -> str:
+        """Return a short hash of all numbers, to tell whether two runs asked the same."""
+        content = b''.join(array.tobytes() for array in (self.q, self.seeds, self.targets))
+        return hashlib.sha256(content).hexdigest()[:12]
+
+
+def draw_cases(arm: Arm, count: int, spread: float | None = None) -> Cases:
+    """
+    Draw goals within the limits: all configurations first, then all seeds.
+
+    :param arm: the arm.
+    :param count: number of goals.
+    :param spread: largest distance of a seed from its configuration at each joint [rad or m]; None
+        means seeds anywhere within the limits.
+    """
+    generator = np.random.default_rng(SEED)
+    lower, upper = arm.sampling_bounds()
+    shape = (count, len(arm.joints))
+    q = generator.uniform(lower, upper, shape)
+    if spread is None:
+        seeds = generator.uniform(lower, upper, shape)
+    else:
+        seeds = np.clip(q + generator.uniform(-spread, spread, shape), arm.lower, arm.upper)
+    return Cases(q, seeds, arm.fk(q))
+
+
+def load_cases(path: Path, arm: Arm, count: int, spread: float | None = None) -> Cases:
+    """
+    Return the stored cases, or draw and store them.
+
+    :param path: an ``.npz`` file; one with another number of goals is replaced.
+    :param arm: the arm.
+    :param count: number of goals.
+    :param spread: as for :func:`draw_cases`.
+    """
+    if path.is_file():
+        with np.load(path) as stored:
+            cases = Cases(stored['q'], stored['seeds'], stored['targets'])
+        if len(cases.q) == count:
+            return cases
+    cases = draw_cases(arm, count, spread)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, q=cases.q, seeds=cases.seeds, targets=cases.targets)
+    return cases

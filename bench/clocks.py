@@ -1,0 +1,70 @@
+"""What a call costs: wall clock and processor clock, the price of reading them taken off."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import clock_gettime_ns
+from time import CLOCK_PROCESS_CPUTIME_ID
+from time import perf_counter_ns
+from typing import Any
+
+import numba
+import numpy as np
+
+CALIBRATION_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What an empty measurement shows [ns]."""
+
+    wall: int
+    cpu: int
+
+
+def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
+    """
+    Return what a call returns, its wall time and its processor time [ns].
+
+    :param call: what to time.
+    :param arguments: what to pass.
+    """
+    cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID)
+    wall = perf_counter_ns()
+    result = call(*arguments)
+    wall = perf_counter_ns() - wall
+    cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu
+    return result, wall, cpu
+
+
+def measure_overhead(repeats: int = 2001) -> Overhead:
+    """
+    Return what the clocks show between two readings with nothing in between.
+
+    :param repeats: readings, of which the median counts.
+    """
+    walls, cpus = np.empty(repeats), np.empty(repeats)
+    for index in range(repeats):
+        cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID)
+        wall = perf_counter_ns()
+        walls[index] = perf_counter_ns() - wall
+        cpus[index] = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu
+    return Overhead(int(np.median(walls)), int(np.median(cpus)))
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _logistic_map(steps: int) -> float:
+    x, total = 0.5123, 0.0
+    for _ in range(steps):
+        x = 3.7 * x * (1.0 - x)
+        total += x * x
+    return total
+
+
+def calibrate(repeats: int = 7) -> float:
+    """
+    Return how long a fixed piece of arithmetic takes [ms], to compare machines and moments.
+
+    :param repeats: of which the best counts.
+    """
+    _logistic_map(1)
+    return min(timed_call(_logistic_map, CALIBRATION_STEPS)[2] for _ in range(repeats)) * 1e-6

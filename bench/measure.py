@@ -1,0 +1,81 @@
+"""Time all peers on the same cases, their calls interleaved pose by pose."""
+
+from collections.abc import Mapping
+import contextlib
+from dataclasses import dataclass
+import gc
+from typing import Any
+
+import numpy as np
+
+from bench.arms import FloatArray
+from bench.cases import Cases
+from bench.clocks import measure_overhead
+from bench.clocks import timed_call
+from bench.peers import Prepared
+
+WARM_UP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Everything that was seen of one peer: one row per repeat, one column per case."""
+
+    wall: FloatArray
+    """(r, k) [us]"""
+    cpu: FloatArray
+    """(r, k) [us]"""
+    answers: tuple[tuple[FloatArray | None, ...], ...]
+    """r rows of k joint vectors or None."""
+
+
+@contextlib.contextmanager
+def no_garbage_collection() -> Any:
+    """Keep the collector from running in the middle of a timed call."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def measure(
+    prepared: Mapping[str, Prepared], cases: Cases, repeats: int
+) -> dict[str, Measurement]:
+    """
+    Return the times and answers of every peer.
+
+    :param prepared: the peers by name; who begins alternates from pose to pose.
+    :param cases: goals and seeds.
+    :param repeats: passes over all cases.
+    """
+    names = list(prepared)
+    targets = {name: [prepared[name].convert(t) for t in cases.targets] for name in names}
+    for name in names:
+        for index in range(min(WARM_UP, len(cases.q))):
+            prepared[name].solve(targets[name][index], cases.seeds[index].copy())
+    shape = (repeats, len(cases.q))
+    wall = {name: np.empty(shape) for name in names}
+    cpu = {name: np.empty(shape) for name in names}
+    answers: dict[str, list[list[FloatArray | None]]] = {name: [] for name in names}
+    overhead = measure_overhead()
+    with no_garbage_collection():
+        for repeat in range(repeats):
+            for name in names:
+                answers[name].append([])
+            for index, seed in enumerate(cases.seeds):
+                order = names if (index + repeat) % 2 == 0 else names[::-1]
+                for name in order:
+                    answer, spent_wall, spent_cpu = timed_call(
+                        prepared[name].solve, targets[name][index], seed
+                    )
+                    wall[name][repeat, index] = (spent_wall - overhead.wall) * 1e-3
+                    cpu[name][repeat, index] = (spent_cpu - overhead.cpu) * 1e-3
+                    answers[name][-1].append(answer)
+    return {
+        name: Measurement(wall[name], cpu[name], tuple(tuple(row) for row in answers[name]))
+        for name in names
+    }

@@ -1,0 +1,73 @@
+"""
+Who is compared: one module per peer, found by its place in this folder.
+
+A module has ``PEER``, a :class:`Peer`. A peer that is not installed is a row that says so.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import field
+import importlib
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version
+from importlib.util import find_spec
+import pkgutil
+from typing import Any
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+
+Solve = Callable[[Any, FloatArray], FloatArray | None]
+"""Target in the peer's own type and seed in, joint vector or None out: the call that is timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A peer ready for one arm."""
+
+    solve: Solve
+    convert: Callable[[FloatArray], Any]
+    """Turns a target (4, 4) into the peer's own type, outside of the timed call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One participant."""
+
+    name: str
+    module: str
+    """What must be importable."""
+    distribution: str
+    """Whose version is quoted; empty for this package."""
+    call: str
+    """How it is called, for the report."""
+    prepare: Callable[[Arm], Prepared] = field(repr=False)
+    classes: tuple[str, ...] = ()
+    """Names of the classes it takes part in."""
+
+    def available(self) -> bool:
+        """Return whether it is installed."""
+        return find_spec(self.module) is not None
+
+    def version(self) -> str:
+        """Return its version, or '-' when it is not installed as a distribution."""
+        try:
+            return version(self.distribution or self.module)
+        except PackageNotFoundError:
+            return '-'
+
+
+def load_peers(names: Iterable[str] | None = None) -> dict[str, Peer]:
+    """
+    Return the peers of this folder by name.
+
+    :param names: which; None means all.
+    :raises KeyError: for a name that no file has.
+    """
+    found = {
+        module.name: importlib.import_module(f'{__name__}.{module.name}').PEER
+        for module in pkgutil.iter_modules(__path__)
+    }
+    peers = {peer.name: peer for peer in found.values()}
+    return peers if names is None else {name: peers[name] for name in names}

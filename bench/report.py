@@ -1,0 +1,224 @@
+"""Figures out of measurements, as JSON, Markdown and text."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.cases import Cases
+from bench.classes import BenchClass
+from bench.measure import Measurement
+from bench.verify import verify
+
+HEADER = (
+    *('arm', 'peer', 'median us', 'mean', 'p95', 'p99', 'wall median', 'success %', 'wrong'),
+    *('worst m', 'worst rad', 'x median', 'x mean', 'x p99'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How one pass over all cases is distributed [us]."""
+
+    median: float
+    mean: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One peer on one arm in one class."""
+
+    bench_class: str
+    arm: str
+    peer: str
+    note: str = ''
+    """Why there are no figures."""
+    samples: int = 0
+    cases: str = ''
+    """Digest of goals and seeds."""
+    cpu: Times | None = None
+    """Processor time of the pass with the lowest median."""
+    wall: Times | None = None
+    cpu_medians: tuple[float, ...] = ()
+    """Of every pass."""
+    wall_medians: tuple[float, ...] = ()
+    success: float = 0.0
+    """Verified answers over all passes [%]."""
+    claimed_wrongly: int = 0
+    worst_position: float = np.nan
+    worst_orientation: float = np.nan
+    worst_norm: float = np.nan
+
+
+def times_of(passes: FloatArray) -> tuple[Times, tuple[float, ...]]:
+    """
+    Return the distribution of the best pass, and the medians of all.
+
+    :param passes: (r, k) [us].
+    """
+    medians = np.median(passes, axis=1)
+    best = passes[int(np.argmin(medians))]
+    p95, p99 = np.percentile(best, [95, 99])
+    times = Times(float(np.median(best)), float(best.mean()), float(p95), float(p99))
+    return times, tuple(float(value) for value in medians)
+
+
+def make_row(
+    bench_class: BenchClass, arm: Arm, peer: str, cases: Cases, measurement: Measurement
+) -> Row:
+    """
+    Return the figures of one peer.
+
+    :param bench_class: what was compared.
+    :param arm: the arm.
+    :param peer: the peer's name.
+    :param cases: goals and seeds.
+    :param measurement: what was seen.
+    """
+    cpu, cpu_medians = times_of(measurement.cpu)
+    wall, wall_medians = times_of(measurement.wall)
+    passes = len(measurement.answers)
+    verdict = verify(
+        arm,
+        list(itertools.chain.from_iterable(measurement.answers)),
+        np.tile(cases.targets, (passes, 1, 1)),
+        bench_class.tolerance,
+    )
+    return Row(
+        bench_class.name,
+        arm.name,
+        peer,
+        samples=len(cases.q),
+        cases=cases.digest,
+        cpu=cpu,
+        wall=wall,
+        cpu_medians=cpu_medians,
+        wall_medians=wall_medians,
+        success=verdict.success,
+        claimed_wrongly=verdict.claimed_wrongly,
+        worst_position=verdict.worst_position,
+        worst_orientation=verdict.worst_orientation,
+        worst_norm=verdict.worst_norm,
+    )
+
+
+def speedups(row: Row, reference: Row | None) -> dict[str, float] | None:
+    """
+    Return how many times faster a row is than the reference in processor time.
+
+    :param row: the row.
+    :param reference: the row of the peer to beat; None when it is missing.
+    """
+    if row.cpu is None or reference is None or reference.cpu is None:
+        return None
+    return {
+        'median': reference.cpu.median / row.cpu.median,
+        'mean': reference.cpu.mean / row.cpu.mean,
+        'p99': reference.cpu.p99 / row.cpu.p99,
+    }
+
+
+def reference_of(row: Row, bench_class: BenchClass, rows: Sequence[Row]) -> Row | None:
+    """
+    Return the row that another one is divided by.
+
+    :param row: the row.
+    :param bench_class: its class, which names the peer to beat.
+    :param rows: all rows.
+    """
+    wanted = (row.bench_class, row.arm, bench_class.reference)
+    found = (r for r in rows if (r.bench_class, r.arm, r.peer) == wanted and r.cpu is not None)
+    return next(found, None)
+
+
+def cells(row: Row, faster: dict[str, float] | None) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`HEADER`.
+
+    :param row: the row.
+    :param faster: its speed-ups.
+    """
+    if row.cpu is None or row.wall is None:
+        return [row.arm, row.peer, row.note, *[''] * (len(HEADER) - 3)]
+    ratios = [f'{value:.2f}' for value in faster.values()] if faster else ['-'] * 3
+    return [
+        *(row.arm, row.peer),
+        *(f'{value:.1f}' for value in (row.cpu.median, row.cpu.mean, row.cpu.p95, row.cpu.p99)),
+        *(f'{row.wall.median:.1f}', f'{row.success:.2f}', str(row.claimed_wrongly)),
+        *(f'{row.worst_position:.1e}', f'{row.worst_orientation:.1e}'),
+        *ratios,
+    ]
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """
+    Return a table that reads as text and as Markdown.
+
+    :param header: the columns' names.
+    :param lines: as many cells each.
+    """
+    widths = [max(len(line[column]) for line in (header, *lines)) for column in range(len(header))]
+
+    def line(values: Sequence[str]) -> str:
+        padded = (value.rjust(width) for value, width in zip(values, widths, strict=True))
+        return '| ' + ' | '.join(padded) + ' |'
+
+    rule = '|' + '|'.join('-' * (width + 1) + ':' for width in widths) + '|'
+    return '\n'.join([line(header), rule, *(line(values) for values in lines)])
+
+
+def class_table(bench_class: BenchClass, rows: Sequence[Row]) -> str:
+    """
+    Return the table of one class.
+
+    :param bench_class: the class.
+    :param rows: all rows.
+    """
+    own = [row for row in rows if row.bench_class == bench_class.name]
+    return table(
+        HEADER,
+        [cells(row, speedups(row, reference_of(row, bench_class, rows))) for row in own],
+    )
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """
+    Write a result file.
+
+    :param path: the file; its folder is made.
+    :param content: what JSON can hold; NaN becomes null.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_without_nan(content), indent=2) + '\n', encoding='utf-8')
+
+
+def _without_nan(value: Any) -> Any:
+    """Return a value with null for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def as_json(rows: Sequence[Row], classes: Sequence[BenchClass]) -> list[dict[str, Any]]:
+    """
+    Return all rows with their speed-ups.
+
+    :param rows: all rows.
+    :param classes: their classes.
+    """
+    by_name = {bench_class.name: bench_class for bench_class in classes}
+    return [
+        asdict(row) | {'faster': speedups(row, reference_of(row, by_name[row.bench_class], rows))}
+        for row in rows
+    ]

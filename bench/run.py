@@ -1,0 +1,121 @@
+"""
+Compare with the peers: ``python bench/run.py --help``.
+
+Results go to ``bench_output/``: ``peers.json``, ``peers.md`` and the goals. Times are processor time on one core.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import pinning
+from bench import report
+from bench.arms import CHAINS
+from bench.arms import read_arm
+from bench.cases import load_cases
+from bench.classes import BenchClass
+from bench.classes import CLASSES
+from bench.measure import measure
+from bench.peers import load_peers
+from bench.peers import Peer
+
+OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """
+    Return the options of the command line.
+
+    :param arguments: the words; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument('--classes', nargs='+', choices=CLASSES, default=list(CLASSES))
+    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
+    parser.add_argument('--peers', nargs='+', help='all by default; a named one must be there')
+    parser.add_argument('--samples', type=int, default=2000, help='goals per arm (%(default)s)')
+    parser.add_argument('--repeats', type=int, default=5, help='passes (%(default)s)')
+    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
+    parser.add_argument('--output', type=Path, default=OUTPUT)
+    return parser.parse_args(arguments)
+
+
+def choose_peers(names: Sequence[str] | None) -> dict[str, Peer]:
+    """
+    Return the peers to compare.
+
+    :param names: as given; None means all.
+    :raises SystemExit: when a named one does not exist or is not installed.
+    """
+    everyone = load_peers()
+    if names is None:
+        return everyone
+    for name in names:
+        if name not in everyone:
+            sys.exit(f"bench: there is no peer '{name}'; there are {', '.join(everyone)}")
+        if not everyone[name].available():
+            sys.exit(
+                f"bench: peer '{name}' is not installed: cannot import {everyone[name].module}"
+            )
+    return {name: everyone[name] for name in names}
+
+
+def compare(
+    bench_class: BenchClass, arm_name: str, peers: dict[str, Peer], options: argparse.Namespace
+) -> list[report.Row]:
+    """
+    Return the rows of one class on one arm.
+
+    :param bench_class: what to compare.
+    :param arm_name: on which arm.
+    :param peers: whom.
+    :param options: samples, repeats and output.
+    """
+    arm = read_arm(arm_name)
+    path = options.output / 'cases' / f'{bench_class.name}_{arm_name}.npz'
+    cases = load_cases(path, arm, options.samples, bench_class.spread)
+    taking_part = {n: peer for n, peer in peers.items() if bench_class.name in peer.classes}
+    prepared = {n: peer.prepare(arm) for n, peer in taking_part.items() if peer.available()}
+    measured = measure(prepared, cases, options.repeats)
+    return [
+        report.make_row(bench_class, arm, name, cases, measured[name])
+        if name in measured
+        else report.Row(bench_class.name, arm_name, name, note='not installed')
+        for name in taking_part
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Compare, print and write.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    options = parse_arguments(arguments)
+    peers = choose_peers(options.peers)
+    core = pinning.pin(options.cpu)
+    around = conditions.describe(core, peers.values())
+    text = [conditions.as_text(around)]
+    print(text[0], flush=True)
+    rows: list[report.Row] = []
+    for name in options.classes:
+        bench_class = CLASSES[name]
+        for arm_name in options.arms:
+            rows += compare(bench_class, arm_name, peers, options)
+        heading = f'## {name}: {bench_class.title}\n\nx: times faster than {bench_class.reference}'
+        text.append(f'{heading}\n\n{report.class_table(bench_class, rows)}')
+        print(f'\n{text[-1]}', flush=True)
+    classes = [CLASSES[name] for name in options.classes]
+    content = {'conditions': around, 'rows': report.as_json(rows, classes)}
+    report.write_json(options.output / 'peers.json', content)
+    markdown = '\n\n'.join(text) + '\n'
+    (options.output / 'peers.md').write_text(markdown, encoding='utf-8')
+    print(f'\nWritten to {options.output}/: peers.json, peers.md, cases/')
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()

@@ -1,0 +1,89 @@
+"""Judge answers by the harness' own forward kinematics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+
+ROUNDING = 1e-9
+"""Forgiven beyond the tolerance: two correct computations of one error differ by less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many answers hold, and how far the worst accepted one is off."""
+
+    asked: int
+    solved: int
+    """Answers within limits and within tolerance in position and in orientation."""
+    claimed_wrongly: int
+    """Answers given that do not hold."""
+    worst_position: float
+    """Over the answers that hold [m]."""
+    worst_orientation: float
+    """Over the answers that hold [rad]."""
+    worst_norm: float
+    """Over the answers that hold: position and orientation error in one norm."""
+
+    @property
+    def success(self) -> float:
+        """Return the share of goals solved [%]."""
+        return 100.0 * self.solved / self.asked
+
+
+def pose_errors(actual: FloatArray, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """
+    Return position errors (k,) [m] and rotation angles (k,) [rad] between poses.
+
+    :param actual: (k, 4, 4).
+    :param wanted: (k, 4, 4).
+    """
+    position = np.linalg.norm(actual[:, :3, 3] - wanted[:, :3, 3], axis=1)
+    turn = np.swapaxes(actual[:, :3, :3], 1, 2) @ wanted[:, :3, :3]
+    skew = np.stack(
+        [
+            turn[:, 2, 1] - turn[:, 1, 2],
+            turn[:, 0, 2] - turn[:, 2, 0],
+            turn[:, 1, 0] - turn[:, 0, 1],
+        ]
+    )
+    angle = np.arctan2(np.linalg.norm(skew, axis=0), np.trace(turn, axis1=1, axis2=2) - 1.0)
+    return position, angle
+
+
+def verify(
+    arm: Arm, answers: Sequence[FloatArray | None], targets: FloatArray, tolerance: float
+) -> Verdict:
+    """
+    Return how many answers hold.
+
+    :param arm: the arm.
+    :param answers: k joint vectors, None where a peer gave none.
+    :param targets: (k, 4, 4).
+    :param tolerance: for position [m] and for orientation [rad].
+    """
+    given = [index for index, answer in enumerate(answers) if answer is not None]
+    if not given:
+        return Verdict(len(answers), 0, 0, np.nan, np.nan, np.nan)
+    q = np.array([answers[index] for index in given])
+    with np.errstate(invalid='ignore'):
+        position, angle = pose_errors(arm.fk(q), targets[given])
+        holds = (
+            np.isfinite(q).all(axis=1)
+            & (q >= arm.lower).all(axis=1)
+            & (q <= arm.upper).all(axis=1)
+            & (position <= tolerance + ROUNDING)
+            & (angle <= tolerance + ROUNDING)
+        )
+    solved = int(holds.sum())
+    return Verdict(
+        asked=len(answers),
+        solved=solved,
+        claimed_wrongly=len(given) - solved,
+        worst_position=float(position[holds].max(initial=0.0)),
+        worst_orientation=float(angle[holds].max(initial=0.0)),
+        worst_norm=float(np.hypot(position, angle)[holds].max(initial=0.0)),
+    )
