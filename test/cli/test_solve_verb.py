@@ -7,6 +7,7 @@ import pytest
 
 from ssik_ros.cli.command import main
 from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 
 JOINTS = ['0.1', '-1.2', '1.3', '-0.4', '0.5', '0.6']
 POSE = ['0.4', '0.2', '0.3', '1', '0', '0', '0']
@@ -93,6 +94,14 @@ def test_a_kinematics_file_gives_solver_and_parameters(capsys, tmp_path):
     assert content['solutions'][0]['position_error'] <= 1e-9
 
 
+def test_a_parameter_of_the_command_line_overrides_the_file_even_by_its_alias(capsys, tmp_path):
+    path = tmp_path / 'kinematics.yaml'
+    path.write_text('ur_manipulator: {target_tolerance: 0.1}\n', encoding='utf-8')
+    words = ['--kinematics', str(path), '--param', 'epsilon=1e-9']
+    code, content = answer(capsys, '--pose', *POSE, *words)
+    assert (code, content['solutions'][0]['position_error'] <= 1e-9) == (0, True)
+
+
 def test_a_chain_is_given_by_base_and_tip_of_a_bare_urdf(capsys, tmp_path):
     path = tmp_path / 'slider.urdf'
     path.write_text(
@@ -145,3 +154,21 @@ def test_a_robot_with_several_groups_asks_which_one(capsys):
     words = ['--urdf', str(files.urdf_path), '--srdf', str(files.srdf_path)]
     assert main(['solve', *words, '--joints', '0']) == 2
     assert 'panda_arm_hand' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(('words', 'expected'), [([], 0.25), (['--timeout', '0.5'], 0.5)])
+def test_the_timeout_of_a_kinematics_file_holds_unless_another_is_given(
+    monkeypatch, tmp_path, words, expected
+):
+    asked = []
+    original = PoseIkSolver.solve
+
+    def watch(self, request):
+        asked.append(request.timeout)
+        return original(self, request)
+
+    monkeypatch.setattr(PoseIkSolver, 'solve', watch)
+    path = tmp_path / 'kinematics.yaml'
+    path.write_text('ur_manipulator: {kinematics_solver_timeout: 0.25}\n', encoding='utf-8')
+    assert solve('--pose', *POSE, '--kinematics', str(path), *words) == 0
+    assert asked[-1] == expected

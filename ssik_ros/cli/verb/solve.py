@@ -32,6 +32,8 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
 from ssik_ros.solvers.strict_yaml import parse_yaml
 
 FloatArray = NDArray[np.float64]
@@ -121,7 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
     group = _choose_group(robot, arguments, kinematics_path)
     oracle = GroupOracle(robot, group)
     targets = read_targets(arguments, oracle)
-    solver = _make_solver(arguments, robot, group)
+    kinematics = _read_kinematics(arguments.kinematics, group)
+    if arguments.timeout is None and arguments.kinematics is not None:
+        arguments.timeout = kinematics.timeout
+    solver = _make_solver(arguments, kinematics, robot, group)
     seed = read_positions(arguments.seed, group, '--seed')
     answer = _ask(solver, oracle, targets, seed, arguments)
     if arguments.json:
@@ -187,11 +192,17 @@ def _choose_group(
     raise InvalidOption(f"Say which joints of robot '{robot.name}': {how}--base and --tip.")
 
 
-def _make_solver(arguments: argparse.Namespace, robot: RobotModel, group: JointGroup) -> Solver:
+def _make_solver(
+    arguments: argparse.Namespace,
+    kinematics: GroupKinematics,
+    robot: RobotModel,
+    group: JointGroup,
+) -> Solver:
     """Return the solver of the kinematics file, changed by the command line."""
-    kinematics = _read_kinematics(arguments.kinematics, group)
-    parameters = {**kinematics.parameters, **_parse_parameters(arguments.param)}
-    return create_solver(arguments.solver or kinematics.solver, robot, group, parameters)
+    spec = solver_spec(arguments.solver or kinematics.solver)
+    given = _parse_parameters(arguments.param)
+    own = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
+    return create_solver(spec.name, robot, group, {**kinematics.parameters, **own})
 
 
 def _read_kinematics(path: Path | None, group: JointGroup) -> GroupKinematics:
