@@ -1,0 +1,67 @@
+"""
+Inverse kinematics for any robot a URDF can describe: verified answers, or the reason why there is none.
+
+Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
+"""
+
+import importlib
+from typing import Any
+from typing import TYPE_CHECKING
+
+__version__ = '0.1.0'
+
+_HOMES = {
+    'Cause': 'ssik_ros.results',
+    'IkOutcome': 'ssik_ros.solvers.pose_ik.solve_ik',
+    'IkResult': 'ssik_ros.results',
+    'IkStatus': 'ssik_ros.results',
+    'JointGroup': 'ssik_ros.model.joint_group',
+    'Manipulator': 'ssik_ros.api',
+    'PoseIkOptions': 'ssik_ros.solvers.pose_ik.options',
+    'PoseTarget': 'ssik_ros.solvers.pose_ik.solve_ik',
+    'RobotModel': 'ssik_ros.model.robot_model',
+    'RobotState': 'ssik_ros.model.robot_state',
+    'Solution': 'ssik_ros.api',
+    'SolveRequest': 'ssik_ros.solvers.base',
+    'SsikError': 'ssik_ros.errors',
+    'create_solver': 'ssik_ros.solvers.registry',
+    'list_solvers': 'ssik_ros.solvers.registry',
+    'load_robot': 'ssik_ros.model.loader',
+    'solve_ik': 'ssik_ros.solvers.pose_ik.solve_ik',
+}
+"""Where each public name lives."""
+
+__all__ = [*_HOMES, '__version__']
+
+if TYPE_CHECKING:
+    from ssik_ros.api import Manipulator as Manipulator
+    from ssik_ros.api import Solution as Solution
+    from ssik_ros.errors import SsikError as SsikError
+    from ssik_ros.model.joint_group import JointGroup as JointGroup
+    from ssik_ros.model.loader import load_robot as load_robot
+    from ssik_ros.model.robot_model import RobotModel as RobotModel
+    from ssik_ros.model.robot_state import RobotState as RobotState
+    from ssik_ros.results import Cause as Cause
+    from ssik_ros.results import IkResult as IkResult
+    from ssik_ros.results import IkStatus as IkStatus
+    from ssik_ros.solvers.base import SolveRequest as SolveRequest
+    from ssik_ros.solvers.pose_ik.options import PoseIkOptions as PoseIkOptions
+    from ssik_ros.solvers.pose_ik.solve_ik import IkOutcome as IkOutcome
+    from ssik_ros.solvers.pose_ik.solve_ik import PoseTarget as PoseTarget
+    from ssik_ros.solvers.pose_ik.solve_ik import solve_ik as solve_ik
+    from ssik_ros.solvers.registry import create_solver as create_solver
+    from ssik_ros.solvers.registry import list_solvers as list_solvers
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from where it lives."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ssik_ros' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

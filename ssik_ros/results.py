@@ -105,7 +105,7 @@ class IkResult(NamedTuple):
         return self.status == IkStatus.SOLVED
 
     @property
-    def best(self) -> FloatArray:
+    def q(self) -> FloatArray:
         """Return (n,): the first solution, or on failure the nearest state seen."""
         return self.solutions[0] if self.nearest is None else self.nearest
 

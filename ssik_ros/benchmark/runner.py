@@ -199,7 +199,7 @@ def _read_answer(result: IkResult | None) -> FloatArray:
     if result is None:
         return np.empty(0)
     try:
-        return np.array(result.solutions[0] if result.solved else result.best, dtype=np.float64)
+        return np.array(result.solutions[0] if result.solved else result.q, dtype=np.float64)
     except (IndexError, TypeError, ValueError):
         return np.empty(0)
 

@@ -20,6 +20,8 @@ from typing import TypeVar
 import numba
 from numba.core import sigutils
 from numba.core import types
+from numba.core.types import CPointer  # type: ignore[attr-defined]
+from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 
 Function = TypeVar('Function', bound=Callable[..., Any])
@@ -112,8 +114,8 @@ def _share_overloads(compiled: Any) -> None:
     original = compiled.get_call_template
 
     def get_call_template(arguments: Any, keywords: Any) -> Any:
-        plain = tuple(types.unliteral(argument) for argument in arguments)
-        return original(plain, {name: types.unliteral(t) for name, t in keywords.items()})
+        plain = tuple(unliteral(argument) for argument in arguments)
+        return original(plain, {name: unliteral(type_) for name, type_ in keywords.items()})
 
     compiled.get_call_template = get_call_template
 
@@ -165,10 +167,10 @@ if JIT_DISABLED:
 
 else:
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def _pointer(typing_context: Any, array: Any, start: Any) -> Any:
         """Return the address of one element of a flat array."""
-        signature = types.CPointer(array.dtype)(array, types.intp)
+        signature = CPointer(array.dtype)(array, types.intp)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             source = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -177,7 +179,7 @@ else:
         return signature, generate
 
     @inline_kernel
-    def vector(array, start, size):
+    def vector(array: Any, start: int, size: int) -> Any:
         """
         Return ``size`` numbers of a flat array from ``start`` on, as a view that costs nothing.
 
@@ -187,6 +189,6 @@ else:
         return numba.carray(_pointer(array, start), (size,))
 
     @inline_kernel
-    def matrix(array, start, rows, columns):
+    def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
         """Return ``rows`` by ``columns`` numbers of a flat array from ``start`` on; see :func:`vector`."""
         return numba.carray(_pointer(array, start), (rows, columns))

@@ -144,8 +144,8 @@ VELOCITY_ARRAYS = 5
 """Arrays of one number per velocity variable: step, gradient, lower, upper, free."""
 STATE_ARRAYS = 4
 """Arrays of one number per position variable: state, best, trial, reference."""
-REFERENCE = 3
-"""Which of them is the reference."""
+BEST, REFERENCE = 1, 3
+"""Which of them these two are."""
 
 
 class Tables(NamedTuple):

@@ -2,25 +2,26 @@
 
 import math
 
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
 TINY = 1e-150
 """Pivot that replaces one that rounding made zero or negative: its direction then takes no part."""
 
 
-@kernel
-def outer_gram(out, jacobian, damping):
+@inline_kernel
+def outer_gram(out, jacobian, damping, m):
     """
     Write the lower triangle of J J^T + damping I.
 
     :param out: (m, m).
     :param jacobian: (m, n).
+    :param m: number of rows; a literal lets the compiler unroll.
     """
-    m, n = jacobian.shape
     for a in range(m):
         for b in range(a + 1):
             total = 0.0
-            for i in range(n):
+            for i in range(jacobian.shape[1]):
                 total += jacobian[a, i] * jacobian[b, i]
             out[a, b] = total
         out[a, a] += damping
@@ -44,37 +45,38 @@ def inner_gram(out, jacobian, damping):
         out[a, a] += damping
 
 
-@kernel
-def cholesky(matrix):
+@inline_kernel
+def cholesky(matrix, size):
     """
     Replace the lower triangle of a symmetric positive semidefinite matrix by its Cholesky factor.
 
     The diagonal is stored inverted. A pivot lost to rounding is replaced so that its unknown becomes zero.
 
-    :param matrix: (k, k); only the lower triangle is read and written.
+    :param matrix: (size, size); only the lower triangle is read and written.
+    :param size: a literal lets the compiler unroll.
     """
-    for j in range(matrix.shape[0]):
+    for j in range(size):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= matrix[j, k] * matrix[j, k]
         inverse = 1.0 / math.sqrt(pivot) if pivot > TINY else 0.0
         matrix[j, j] = inverse
-        for i in range(j + 1, matrix.shape[0]):
+        for i in range(j + 1, size):
             total = matrix[i, j]
             for k in range(j):
                 total -= matrix[i, k] * matrix[j, k]
             matrix[i, j] = total * inverse
 
 
-@kernel
-def cholesky_solve(factor, right):
+@inline_kernel
+def cholesky_solve(factor, right, size):
     """
     Solve with a factor from :func:`cholesky`, in place.
 
-    :param factor: (k, k).
-    :param right: (k,) right side in, solution out.
+    :param factor: (size, size).
+    :param right: (size,) right side in, solution out.
+    :param size: a literal lets the compiler unroll.
     """
-    size = factor.shape[0]
     for i in range(size):
         total = right[i]
         for k in range(i):

@@ -21,6 +21,60 @@ NEARLY_HALF_TURN = -0.9
 matrix, which vanishes at pi, no longer determines the axis well."""
 
 
+TO_QUARTERS = 2.0 / math.pi
+QUARTER_HIGH = 1.5707963267341256
+QUARTER_MIDDLE = 6.077100506303966e-11
+QUARTER_LOW = 2.0222662487959506e-21
+"""pi/2 in three parts, the first two short enough that their products with a count of quarters are exact."""
+LARGEST_ANGLE = 1e5
+"""Above it the reduction by quarters would lose bits, and the C library's functions are used [rad]."""
+
+
+@kernel
+def large_sine_cosine(angle):
+    """Return sine and cosine of an angle of any size by the C library."""
+    return math.sin(angle), math.cos(angle)
+
+
+@inline_kernel
+def sine_cosine(angle):
+    """
+    Return sine and cosine of an angle, together and correct to the last bit or its neighbour.
+
+    The angle is reduced to [-pi/4, pi/4] by a whole number of quarter turns, where two short polynomials serve both:
+    half the time of two library calls, and the same bytes on every machine.
+
+    References: [Cody1980] for the reduction, [Ng1992] for the minimax coefficients.
+    """
+    if not abs(angle) < LARGEST_ANGLE:
+        return large_sine_cosine(angle)
+    quarters = math.floor(angle * TO_QUARTERS + 0.5)
+    x = ((angle - quarters * QUARTER_HIGH) - quarters * QUARTER_MIDDLE) - quarters * QUARTER_LOW
+    z = x * x
+    sine = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
+    sine = sine * z + 2.75573137070700676789e-06
+    sine = sine * z - 1.98412698298579493134e-04
+    sine = sine * z + 8.33333333332248946124e-03
+    sine = sine * z - 1.66666666666666324348e-01
+    sine = x + x * z * sine
+    cosine = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
+    cosine = cosine * z - 2.75573143513906633035e-07
+    cosine = cosine * z + 2.48015872894767294178e-05
+    cosine = cosine * z - 1.38888888888741095749e-03
+    cosine = cosine * z + 4.16666666666666019037e-02
+    half = 0.5 * z
+    rest = 1.0 - half
+    cosine = rest + (((1.0 - rest) - half) + z * z * cosine)
+    quadrant = int(quarters) & 3
+    if quadrant & 1:
+        sine, cosine = cosine, sine
+    if quadrant & 2:
+        sine = -sine
+    if (quadrant + 1) & 2:
+        cosine = -cosine
+    return sine, cosine
+
+
 @inline_kernel
 def wrap_to_pi(angle):
     """Return the equivalent angle in (-pi, pi] [rad]; pi maps to pi and -pi to pi."""

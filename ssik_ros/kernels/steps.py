@@ -83,26 +83,41 @@ def damped_step(jacobian, residual, damping, normal, right, step):
     :param jacobian: (m, nv); residual: (m,); normal: (k, k); right: (k,); step: (nv,).
     """
     m, nv = jacobian.shape
-    if m <= nv:
-        linalg.outer_gram(normal, jacobian, damping)
-        linalg.cholesky(normal)
-        for a in range(m):
-            right[a] = residual[a]
-        linalg.cholesky_solve(normal, right)
-        for v in range(nv):
-            total = 0.0
-            for a in range(m):
-                total += jacobian[a, v] * right[a]
-            step[v] = total
+    if m > nv:
+        inner_step(jacobian, residual, damping, normal, step)
+    elif m == 6:
+        outer_step(jacobian, residual, damping, normal, right, step, 6)
     else:
-        linalg.inner_gram(normal, jacobian, damping)
-        linalg.cholesky(normal)
-        for v in range(nv):
-            total = 0.0
-            for a in range(m):
-                total += jacobian[a, v] * residual[a]
-            step[v] = total
-        linalg.cholesky_solve(normal, step)
+        outer_step(jacobian, residual, damping, normal, right, step, m)
+
+
+@inline_kernel
+def outer_step(jacobian, residual, damping, normal, right, step, m):
+    """Write J^T (J J^T + damping I)^-1 e; with a literal m, as for one pose, all loops over rows unroll."""
+    linalg.outer_gram(normal, jacobian, damping, m)
+    linalg.cholesky(normal, m)
+    for a in range(m):
+        right[a] = residual[a]
+    linalg.cholesky_solve(normal, right, m)
+    for v in range(jacobian.shape[1]):
+        total = 0.0
+        for a in range(m):
+            total += jacobian[a, v] * right[a]
+        step[v] = total
+
+
+@inline_kernel
+def inner_step(jacobian, residual, damping, normal, step):
+    """Write (J^T J + damping I)^-1 J^T e."""
+    m, nv = jacobian.shape
+    linalg.inner_gram(normal, jacobian, damping)
+    linalg.cholesky(normal, nv)
+    for v in range(nv):
+        total = 0.0
+        for a in range(m):
+            total += jacobian[a, v] * residual[a]
+        step[v] = total
+    linalg.cholesky_solve(normal, step, nv)
 
 
 @kernel
@@ -121,7 +136,7 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
         for v in range(nv):
             total += jacobian[a, v] * gradient[v] * free[v]
         right[a] = total
-    linalg.cholesky_solve(normal, right)
+    linalg.cholesky_solve(normal, right, m)
     for v in range(nv):
         total = gradient[v] * free[v]
         for a in range(m):

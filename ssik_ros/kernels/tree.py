@@ -5,9 +5,8 @@ Turning a joint's frame so that its axis is +z costs nothing at solve time (the 
 constant placements on both sides) and makes every revolute joint a mix of two columns.
 """
 
-import math
-
 from ssik_ros.kernels import layout
+from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
@@ -58,8 +57,7 @@ def place_node(node_i, node_f, poses, i):
 @inline_kernel
 def turn_about_z(poses, i, angle):
     """Turn a node's frame about its own z axis [rad]."""
-    c = math.cos(angle)
-    s = math.sin(angle)
+    s, c = so3.sine_cosine(angle)
     for k in range(3):
         x, y = poses[i, 3 * k], poses[i, 3 * k + 1]
         poses[i, 3 * k] = c * x + s * y

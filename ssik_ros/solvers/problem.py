@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from enum import IntEnum
+from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,8 @@ from ssik_ros.model.kinematic_tree import POSITION_SIZE
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+Number = TypeVar('Number', np.float64, np.int64)
 
 IDENTITY = np.eye(4)
 
@@ -406,11 +410,11 @@ def build_problem(
     moving = sorted({joint for path in paths.values() for joint in path[len(prefix) :]})
     root_joint = prefix[-1] if prefix else -1
     nodes = _Nodes(tree, root_joint, _root_offset(tree, constraints[0].frame_a, root_joint))
-    for joint in moving:
-        leader = int(tree.leaders[joint]) if tree.leaders[joint] >= 0 else joint
-        variables.add(leader)
-        q, v = variables.first[leader]
-        nodes.add_joint(joint, q, v, float(tree.multipliers[joint]), float(tree.offsets[joint]))
+    for index in moving:
+        driver = int(tree.leaders[index]) if tree.leaders[index] >= 0 else index
+        variables.add(driver)
+        q, v = variables.first[driver]
+        nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
     variables.keep_periodic(nodes.driven)
     return _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows))
 
@@ -447,7 +451,7 @@ def _pack(
         constraint_i.append(row_i)
         constraint_f.append(row_f)
         levels += [constraint.level] * constraint.rows.count
-    row_i, row_f = _pack_joint_rows(tree, variables, joint_rows)
+    joint_i, joint_f = _pack_joint_rows(tree, variables, joint_rows)
     levels += [row.level for row in joint_rows]
     targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
     tables_i = (
@@ -455,12 +459,12 @@ def _pack(
         (layout.AT_VARIABLE_I, [[k, q, 0] for k, q in zip(variables.kinds, variables.variable_q, strict=True)]),
         (layout.AT_CONSTRAINT_I, constraint_i),
         (layout.AT_PATH_I, path_table),
-        (layout.AT_JOINT_ROW_I, row_i),
+        (layout.AT_JOINT_ROW_I, joint_i),
     )
     tables_f = (
         (layout.AT_NODE_F, nodes.reals),
         (layout.AT_CONSTRAINT_F, constraint_f),
-        (layout.AT_JOINT_ROW_F, row_f),
+        (layout.AT_JOINT_ROW_F, joint_f),
     )
     header = np.zeros(layout.HEADER, dtype=np.int64)
     header[layout.NODES] = len(nodes.ints)
@@ -493,13 +497,15 @@ def _pack(
     )
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def _frozen(array: NDArray[Number]) -> NDArray[Number]:
     """Make an array read-only and return it."""
     array.setflags(write=False)
     return array
 
 
-def _append_tables(header: IntArray, parts: list, tables: Iterable[tuple[int, list]], start: int) -> None:
+def _append_tables(
+    header: IntArray, parts: list[Any], tables: Iterable[tuple[int, Sequence[Any]]], start: int
+) -> None:
     """Append tables to an array in the making and note in the header where each starts."""
     for place, table in tables:
         header[place] = start

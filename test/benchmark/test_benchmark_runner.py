@@ -171,7 +171,7 @@ def test_the_budget_of_a_request_is_ik_timeout(arena):
 
 def test_a_solver_with_its_own_joint_order_is_asked_and_judged_in_it(arena):
     def swapped(request):
-        return planar_arm.result(planar_arm.honest(request).best[::-1])
+        return planar_arm.result(planar_arm.honest(request).q[::-1])
 
     session, made = arena(a=swapped)
     made['a'].joint_names = ('elbow', 'shoulder')

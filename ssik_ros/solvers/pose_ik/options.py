@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+PARAMETERS_FILE = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
+PARAMETER_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'gd_jacobian_damping'}
+"""Names that other solvers use for the same thing."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoseIkOptions:

@@ -5,17 +5,14 @@ The mathematics stands in :mod:`ssik_ros.kernels.pose_search`; this module trans
 the user's validation about candidates, and says what the outcome means.
 """
 
-from collections.abc import Mapping
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import RequestError
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
@@ -31,6 +28,7 @@ from ssik_ros.solvers.problem import build_problem
 from ssik_ros.solvers.problem import PoseConstraint
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.solvers.problem import Rows
+from ssik_ros.solvers.request_limits import narrow_limits
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +46,7 @@ LARGEST_TIMEOUT = 1e9
 class _SearchState:
     """The arrays of one running search; reused by later ones, never shared by two at a time."""
 
-    __slots__ = ('counters', 'matrices', 'reference', 'work')
+    __slots__ = ('best', 'counters', 'matrices', 'reference', 'scalars', 'work')
 
     def __init__(self, problem: Problem) -> None:
         """Allocate what a problem needs."""
@@ -56,8 +54,12 @@ class _SearchState:
         self.work = np.zeros(problem.workspace_size)
         place, targets = int(problem.ints[layout.WORK_MATRICES]), int(problem.ints[layout.TARGETS])
         self.matrices = self.work[place : place + 16 * targets].reshape(targets, 4, 4)
-        place = int(problem.ints[layout.WORK_STATES]) + layout.REFERENCE * problem.nq
-        self.reference = self.work[place : place + problem.nq]
+        place = int(problem.ints[layout.WORK_STATES])
+        states = self.work[place : place + layout.STATE_ARRAYS * problem.nq]
+        states = states.reshape(layout.STATE_ARRAYS, problem.nq)
+        self.best, self.reference = states[layout.BEST], states[layout.REFERENCE]
+        place = int(problem.ints[layout.WORK_SCRATCH]) + layout.SCRATCH
+        self.scalars = self.work[place : place + layout.SCALARS]
 
 
 class PoseIkSolver:
@@ -297,7 +299,11 @@ class PoseIkSolver:
             options[pose_search.MAX_SEARCHES] = request.max_searches
         if request.tolerance is not None:
             options[pose_search.OPTIONS + 2 * problem.nv :] = self._tolerance(request.tolerance)
-        return options if self._narrow(request, problem, seed, options) else None
+        nv = problem.nv
+        lower = options[pose_search.OPTIONS : pose_search.OPTIONS + nv]
+        upper = options[pose_search.OPTIONS + nv : pose_search.OPTIONS + 2 * nv]
+        room = narrow_limits(request, problem, self.group, seed, lower, upper)
+        return options if room else None
 
     def _tolerance(self, tolerance: float | FloatArray) -> FloatArray:
         """Return a tolerance for each tip."""
@@ -308,83 +314,6 @@ class PoseIkSolver:
                 f'{len(self.tip_frames)} tips, not {tolerance}.'
             )
         return value
-
-    def _narrow(
-        self, request: SolveRequest, problem: Problem, seed: FloatArray, options: FloatArray
-    ) -> bool:
-        """
-        Write the limits of a request into the options; return False when consistency leaves no room.
-
-        :raises InvalidLimits: when the request's own limits leave none, naming the joint.
-        """
-        nv = problem.nv
-        lower = options[pose_search.OPTIONS : pose_search.OPTIONS + nv]
-        upper = options[pose_search.OPTIONS + nv : pose_search.OPTIONS + 2 * nv]
-        scalar = problem.variable_kind <= layout.LINEAR
-        place = problem.variable_q
-        group = scalar & (place < problem.group_size)
-        own = place[group]
-        for limit, bound, tighten in ((lower, 'lower', np.maximum), (upper, 'upper', np.minimum)):
-            asked = getattr(request, bound)
-            if asked is not None:
-                limit[group] = tighten(limit[group], self._per_joint(asked, bound)[own])
-        if (lower > upper).any():
-            worst = int(np.argmax(lower - upper))
-            raise InvalidLimits(
-                f"Joint '{problem.joint_of_variable[worst]}' has no room: the request and the "
-                f'model leave [{lower[worst]}, {upper[worst]}].',
-                joint=problem.joint_of_variable[worst],
-            )
-        if request.consistency_limits is not None:
-            width = self._per_joint(request.consistency_limits, 'consistency_limits')[own]
-            lower[group] = np.maximum(lower[group], seed[own] - width)
-            upper[group] = np.minimum(upper[group], seed[own] + width)
-            if not (lower <= upper).all():
-                return False
-        self._hold(request.locked, problem, seed, lower, upper)
-        return True
-
-    def _per_joint(self, values: FloatArray, what: str) -> FloatArray:
-        """Return an array of one number per joint variable of the group."""
-        array = np.asarray(values, dtype=np.float64)
-        if array.shape != (self._problem.group_size,) or np.isnan(array).any():
-            raise DimensionMismatch(
-                f'{what} must hold {self._problem.group_size} numbers without NaN, one for each of '
-                f'{list(self.group.variable_names)}; got {values}.'
-            )
-        return array
-
-    def _hold(
-        self,
-        locked: Mapping[str, float | None],
-        problem: Problem,
-        seed: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-    ) -> None:
-        """Hold passive variables at their state and locked joints at their value, by equal limits."""
-        for v in np.flatnonzero(problem.variable_q >= problem.group_size):
-            lower[v] = upper[v] = seed[problem.variable_q[v]]
-        for name, value in locked.items():
-            variables = [v for v, n in enumerate(problem.joint_of_variable) if n == name]
-            if not variables or name not in self.joint_names:
-                raise JointNotFound(
-                    f"Group '{self.group.name}' has no joint '{name}' to lock. "
-                    + describe_choices(name, self.joint_names),
-                    name=name,
-                    available=self.joint_names,
-                )
-            if value is not None and len(variables) > 1:
-                raise InvalidOption(f"Joint '{name}' has several variables; lock it with None.")
-            for v in variables:
-                held = seed[problem.variable_q[v]] if value is None else float(value)
-                if not lower[v] <= held <= upper[v]:
-                    raise InvalidLimits(
-                        f"Joint '{name}' cannot be locked at {held}: its limits are "
-                        f'[{lower[v]}, {upper[v]}].',
-                        joint=name,
-                    )
-                lower[v] = upper[v] = held
 
     def _solved(self, state: '_SearchState', out: FloatArray) -> IkResult:
         """Return the solutions that the kernel left in ``out``."""
@@ -409,13 +338,12 @@ class PoseIkSolver:
         """Say what the kernel's code and counters mean when there is no solution."""
         if code == pose_search.UNSAMPLED:
             raise self._unsampled(problem)
-        view = layout.view_workspace(problem.ints, state.work)
         status, cause = self._explain(code, state.counters, request)
         return self._empty(
             status,
             cause,
-            view.best,
-            float(view.scalars[pose_search.BEST_ERROR]),
+            state.best,
+            float(state.scalars[pose_search.BEST_ERROR]),
             int(state.counters[pose_search.ITERATIONS]),
             int(state.counters[pose_search.SEARCHES]),
             code == pose_search.DEADLINE,
