@@ -30,7 +30,7 @@ def prepare(arm: Arm) -> Prepared:
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
         result = solver.solve(SolveRequest(targets=target, seed=seed))
-        return result.best if result.solved else None
+        return result.q if result.solved else None
 
     return Prepared(solve, np.ascontiguousarray)
 

@@ -1,0 +1,250 @@
+"""
+How far a search overruns its time: ``python bench/deadline.py --help``.
+
+Asks for poses that cannot be reached but are not provably out of reach, so that only the clock ends the search. The
+overrun is seen from outside and, beside it, at the moment when the kernel returns: what lies between the two is the
+Python code around it.
+"""
+
+import argparse
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+from dataclasses import asdict
+from dataclasses import dataclass
+from pathlib import Path
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import pinning
+from bench import report
+from bench.arms import Arm
+from bench.arms import CHAINS
+from bench.arms import FloatArray
+from bench.arms import read_arm
+from bench.measure import no_garbage_collection
+from ssik_ros.kernels import pose_search
+from ssik_ros.model.loader import load_robot
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+
+OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
+TIMEOUTS_MS = (1.0, 5.0, 50.0)
+SEARCHES = 10**9
+"""Starts that no timeout leaves room for."""
+PROBE = 300
+"""Starts that must fail before a pose counts as unreachable."""
+HEADER = (
+    *('arm', 'timeout ms', 'calls', 'by clock', 'iteration us', 'overhead us'),
+    *('overrun p50', 'p99', 'max us', 'undisturbed', 'p50', 'p99', 'max us'),
+    *('of the kernel', 'p99', 'max us'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One arm and timeout; overruns are wall time of the call less the timeout [us]."""
+
+    arm: str
+    timeout_ms: float
+    calls: int
+    clock_ended: int
+    iteration_us: float
+    """Time of one iteration: that of a call over its iterations, the median."""
+    overhead_us: float
+    """Time of a call whose timeout is a nanosecond: all that is not iteration."""
+    overrun: tuple[float, float, float]
+    """Median, 99 % quantile and largest."""
+    undisturbed: int
+    """Calls that were not taken off the core meanwhile."""
+    overrun_undisturbed: tuple[float, float, float]
+    overrun_kernel: tuple[float, float, float]
+    """The same calls, of the kernel alone: wall time inside it less the timeout."""
+
+
+def candidates(arm: Arm, generator: np.random.Generator, count: int) -> FloatArray:
+    """
+    Return poses (count, 4, 4) near the edge of the workspace, most of them just not reachable.
+
+    One half has positions the arm comes to, turned at random; the other lies up to a fifth further out.
+
+    :param arm: the arm.
+    :param generator: where they come from.
+    :param count: how many.
+    """
+    lower, upper = arm.sampling_bounds()
+    poses = arm.fk(generator.uniform(lower, upper, (40 * count, len(arm.joints))))
+    # The first joint's axis is vertical: its height does not depend on the configuration.
+    centre = arm.joints[0].placement[:3, 3]
+    away = poses[:, :3, 3] - centre
+    far = np.argsort(-np.linalg.norm(away, axis=1))[:count]
+    result = poses[far]
+    result[:, :3, :3] = poses[generator.permutation(len(poses))[:count], :3, :3]
+    stretch = np.where(np.arange(count) % 2 == 0, 1.0, generator.uniform(1.0, 1.2, count))
+    result[:, :3, 3] = centre + stretch[:, None] * away[far]
+    return result
+
+
+def unreachable_poses(arm: Arm, solver: PoseIkSolver, count: int) -> FloatArray:
+    """
+    Return poses that many starts fail to reach, and that are not refused at once.
+
+    :param arm: the arm.
+    :param solver: its solver.
+    :param count: how many.
+    """
+    generator = np.random.default_rng(2)
+    kept: list[FloatArray] = []
+    while len(kept) < count:
+        for pose in candidates(arm, generator, 2 * count):
+            result = solver.solve(SolveRequest(targets=pose, max_searches=PROBE))
+            if not result.solved and result.iterations >= PROBE:
+                kept.append(pose)
+    return np.array(kept[:count])
+
+
+def quantiles(overruns: FloatArray) -> tuple[float, float, float]:
+    """
+    Return median, 99 % quantile and largest; NaN without values.
+
+    :param overruns: (k,).
+    """
+    if not len(overruns):
+        return np.nan, np.nan, np.nan
+    median, p99 = np.percentile(overruns, [50, 99])
+    return float(median), float(p99), float(overruns.max())
+
+
+@contextlib.contextmanager
+def watched_kernel() -> Iterator[list[int]]:
+    """Yield a list that receives the wall time of every kernel call [ns]."""
+    times: list[int] = []
+    kernel = pose_search.search
+
+    def timed(*arguments: Any) -> int:
+        begin = time.perf_counter_ns()
+        code: int = kernel(*arguments)
+        times.append(time.perf_counter_ns() - begin)
+        return code
+
+    pose_search.search = timed
+    try:
+        yield times
+    finally:
+        pose_search.search = kernel
+
+
+def time_overhead(solver: PoseIkSolver, poses: FloatArray) -> float:
+    """
+    Return the time of a call that may do nothing [us].
+
+    :param solver: the solver.
+    :param poses: (k, 4, 4).
+    """
+    times = []
+    for pose in poses:
+        request = SolveRequest(targets=pose, timeout=1e-9, max_searches=SEARCHES)
+        begin = time.perf_counter_ns()
+        solver.solve(request)
+        times.append(time.perf_counter_ns() - begin)
+    return float(np.median(times)) * 1e-3
+
+
+def measure(arm: Arm, solver: PoseIkSolver, poses: FloatArray, timeout_ms: float) -> Row:
+    """
+    Return the overruns of one arm and timeout.
+
+    :param arm: the arm.
+    :param solver: its solver.
+    :param poses: (k, 4, 4) that cannot be reached.
+    :param timeout_ms: the timeout.
+    """
+    overruns, iterations, disturbed, by_clock = [], [], [], 0
+    overhead = time_overhead(solver, poses)
+    with watched_kernel() as inside:
+        for pose in poses:
+            request = SolveRequest(targets=pose, timeout=1e-3 * timeout_ms, max_searches=SEARCHES)
+            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+            begin = time.perf_counter_ns()
+            result = solver.solve(request)
+            elapsed = 1e-3 * (time.perf_counter_ns() - begin)
+            disturbed.append(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw != switches)
+            overruns.append(elapsed - 1e3 * timeout_ms)
+            iterations.append((elapsed - overhead) / max(1, result.iterations))
+            by_clock += result.clock_ended
+    quiet = ~np.array(disturbed)
+    return Row(
+        arm=arm.name,
+        timeout_ms=timeout_ms,
+        calls=len(poses),
+        clock_ended=by_clock,
+        iteration_us=float(np.median(iterations)),
+        overhead_us=overhead,
+        overrun=quantiles(np.array(overruns)),
+        undisturbed=int(quiet.sum()),
+        overrun_undisturbed=quantiles(np.array(overruns)[quiet]),
+        overrun_kernel=quantiles((1e-3 * np.array(inside) - 1e3 * timeout_ms)[quiet]),
+    )
+
+
+def measure_arm(name: str, samples: int) -> list[Row]:
+    """
+    Return the overruns of one arm for each timeout.
+
+    :param name: the arm.
+    :param samples: calls per timeout.
+    """
+    arm = read_arm(name)
+    robot = load_robot(arm.urdf_path)
+    solver = PoseIkSolver(robot, robot.group_from_links(arm.base, arm.tip))
+    solver.warm_up()
+    poses = unreachable_poses(arm, solver, samples)
+    with no_garbage_collection():
+        return [measure(arm, solver, poses, timeout) for timeout in TIMEOUTS_MS]
+
+
+def cells(row: Row) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`HEADER`.
+
+    :param row: the row.
+    """
+    return [
+        *(row.arm, f'{row.timeout_ms:g}', str(row.calls), str(row.clock_ended)),
+        *(f'{row.iteration_us:.2f}', f'{row.overhead_us:.1f}'),
+        *(f'{value:.1f}' for value in row.overrun),
+        *(str(row.undisturbed), *(f'{value:.1f}' for value in row.overrun_undisturbed)),
+        *(f'{value:.1f}' for value in row.overrun_kernel),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, print and write.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description='How far a search overruns its time.')
+    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
+    parser.add_argument('--samples', type=int, default=200, help='poses per arm (%(default)s)')
+    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
+    parser.add_argument('--output', type=Path, default=OUTPUT)
+    options = parser.parse_args(arguments)
+    around = conditions.describe(pinning.pin(options.cpu), ())
+    print(conditions.as_text(around), flush=True)
+    rows = [row for name in options.arms for row in measure_arm(name, options.samples)]
+    print('\n' + report.table(HEADER, [cells(row) for row in rows]))
+    content = {'conditions': around, 'rows': [asdict(row) for row in rows]}
+    report.write_json(options.output / 'deadline.json', content)
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()

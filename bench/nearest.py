@@ -1,0 +1,180 @@
+"""
+How near to the seed ``optimize_distance`` answers: ``python bench/nearest.py --help``.
+
+Arms with six joints are measured against the nearest of all branches and turns, redundant ones against ``first_found``.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+from pathlib import Path
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import pinning
+from bench import report
+from bench.arms import Arm
+from bench.arms import CHAINS
+from bench.arms import FloatArray
+from bench.arms import read_arm
+from bench.branches import load_nearest
+from bench.cases import Cases
+from bench.cases import load_cases
+from bench.verify import verify
+from ssik_ros.model.loader import load_robot
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+
+OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
+TOLERANCE = 1e-3
+HEADER = (
+    *('arm', 'compared with', 'mean distance', 'of the other', 'ratio', 'within 1 %', 'nearer'),
+    *('success %', 'median ms', 'branches', 'oracle complete %'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One arm."""
+
+    arm: str
+    compared_with: str
+    samples: int
+    mean_distance: float
+    """Norm of the joint difference to the seed, over the solved goals [rad]."""
+    mean_distance_compared: float
+    ratio: float
+    within_one_percent: float
+    """Share of goals answered no more than 1 % (or the tolerance) further than the other [%]."""
+    nearer: int
+    """Goals answered clearly nearer than the other; with a complete oracle none."""
+    success: float
+    median_ms: float
+    branches: float = np.nan
+    """Mean number found by the oracle."""
+    oracle_complete: float = np.nan
+    """Share of goals whose known configuration the oracle met on its own [%]."""
+
+
+def answer_all(arm: Arm, cases: Cases, mode: str) -> tuple[list[FloatArray | None], FloatArray]:
+    """
+    Return the answers of PoseIK, and the time of each [ms].
+
+    :param arm: the arm.
+    :param cases: goals and seeds.
+    :param mode: its ``solve_mode``.
+    """
+    robot = load_robot(arm.urdf_path)
+    group = robot.group_from_links(arm.base, arm.tip)
+    solver = PoseIkSolver(robot, group, PoseIkOptions(solve_mode=mode))
+    solver.warm_up()
+    answers: list[FloatArray | None] = []
+    times = []
+    for target, seed in zip(cases.targets, cases.seeds, strict=True):
+        begin = time.perf_counter()
+        result = solver.solve(SolveRequest(targets=target, seed=seed))
+        times.append(1e3 * (time.perf_counter() - begin))
+        answers.append(result.solutions[0] if result.solved else None)
+    return answers, np.array(times)
+
+
+def distances(arm: Arm, answers: Sequence[FloatArray | None], seeds: FloatArray) -> FloatArray:
+    """
+    Return the joint distance (k,) of each answer to its seed; NaN where there is none.
+
+    Joints without limits compare modulo one turn.
+
+    :param arm: the arm.
+    :param answers: k joint vectors or None.
+    :param seeds: (k, n).
+    """
+    nothing = np.full(len(arm.joints), np.nan)
+    difference = np.array([nothing if q is None else q for q in answers]) - seeds
+    turns = 2.0 * np.pi * np.round(difference / (2.0 * np.pi))
+    difference -= np.where(np.isfinite(arm.lower), 0.0, turns)
+    result: FloatArray = np.linalg.norm(difference, axis=1)
+    return result
+
+
+def compare(arm: Arm, options: argparse.Namespace) -> Row:
+    """
+    Return the figures of one arm.
+
+    :param arm: the arm.
+    :param options: samples and output.
+    """
+    folder = options.output / 'cases'
+    cases = load_cases(folder / f'nearest_{arm.name}.npz', arm, options.samples)
+    answers, times = answer_all(arm, cases, 'optimize_distance')
+    own = distances(arm, answers, cases.seeds)
+    branches = complete = np.nan
+    if len(arm.joints) == 6:
+        oracle = load_nearest(folder / f'branches_{arm.name}.npz', arm, cases)
+        other, against = oracle.distance, 'nearest branch'
+        branches, complete = float(oracle.branches.mean()), oracle.complete
+    else:
+        first, _ = answer_all(arm, cases, 'first_found')
+        other, against = distances(arm, first, cases.seeds), 'first_found'
+    both = np.isfinite(own) & np.isfinite(other)
+    # An answer may use its tolerance to come nearer; what is farther by less is as near.
+    slack = 10.0 * TOLERANCE + 0.01 * other
+    return Row(
+        arm=arm.name,
+        compared_with=against,
+        samples=len(cases.q),
+        mean_distance=float(own[both].mean()),
+        mean_distance_compared=float(other[both].mean()),
+        ratio=float(own[both].mean() / other[both].mean()),
+        within_one_percent=100.0 * float((own <= other + slack)[both].mean()),
+        nearer=int((own < other - slack)[both].sum()),
+        success=verify(arm, answers, cases.targets, TOLERANCE).success,
+        median_ms=float(np.median(times)),
+        branches=branches,
+        oracle_complete=complete,
+    )
+
+
+def cells(row: Row) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`HEADER`.
+
+    :param row: the row.
+    """
+    return [
+        *(row.arm, row.compared_with, f'{row.mean_distance:.3f}'),
+        *(f'{row.mean_distance_compared:.3f}', f'{row.ratio:.3f}'),
+        *(f'{row.within_one_percent:.1f} %', str(row.nearer), f'{row.success:.2f}'),
+        *(f'{row.median_ms:.2f}', f'{row.branches:.2f}', f'{row.oracle_complete:.2f}'),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, print and write.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description='How near optimize_distance answers.')
+    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
+    parser.add_argument('--samples', type=int, default=1000, help='goals per arm (%(default)s)')
+    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
+    parser.add_argument('--output', type=Path, default=OUTPUT)
+    options = parser.parse_args(arguments)
+    around = conditions.describe(pinning.pin(options.cpu), ())
+    print(conditions.as_text(around), flush=True)
+    rows = [compare(read_arm(name), options) for name in options.arms]
+    print('\n' + report.table(HEADER, [cells(row) for row in rows]))
+    content = {'conditions': around, 'rows': [asdict(row) for row in rows]}
+    report.write_json(options.output / 'nearest.json', content)
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()
