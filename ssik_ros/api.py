@@ -208,5 +208,3 @@ class Manipulator:
         """Return a joint vector with the residual measured at it."""
         residual = float(np.linalg.norm(self._kinematics.pose(q) - target))
         return Solution(q, residual, 'lm')
-
-

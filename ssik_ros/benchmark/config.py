@@ -11,8 +11,8 @@ from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.solvers.parameter_file import make_schema
-from ssik_ros.solvers.strict_yaml import location
-from ssik_ros.solvers.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import read_yaml
 
 _SCHEMA = make_schema(
     {

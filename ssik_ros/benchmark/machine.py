@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 import platform
 
+from ssik_ros import __version__
+
 _DISTRIBUTIONS = {
-    'ssik_ros': ('ssik_ros', 'ssik-ros'),
     'numpy': ('numpy',),
     'numba': ('numba',),
     'pinocchio': ('pin', 'pinocchio'),
@@ -55,8 +56,9 @@ def _cpu_model() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Return the version of each package that matters, as its distribution says."""
-    return {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
+    """Return our version and that of each package that matters, as its distribution says."""
+    others = {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
+    return {'ssik_ros': __version__, **others}
 
 
 def _version(distributions: tuple[str, ...]) -> str:

@@ -109,7 +109,13 @@ def _make_solver(
     """Return the warm solver and its options."""
     spec = solver_spec(kinematics.solver)
     options = dataclasses.asdict(make_options(spec, kinematics.parameters))
-    solver = create_solver(kinematics.solver, oracle.robot, oracle.group, kinematics.parameters)
+    solver = create_solver(
+        kinematics.solver,
+        oracle.robot,
+        oracle.group,
+        kinematics.parameters,
+        position_only=kinematics.position_only,
+    )
     try:
         solver.warm_up()
     except SsikError:

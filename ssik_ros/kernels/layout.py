@@ -139,7 +139,6 @@ SCALARS = 4
 """Floats in which a search keeps single numbers between calls."""
 
 
-
 VELOCITY_ARRAYS = 5
 """Arrays of one number per velocity variable: step, gradient, lower, upper, free."""
 STATE_ARRAYS = 4

@@ -20,7 +20,9 @@ Method
        once many have failed, is patient instead, for targets at the edge of the workspace where descents crawl.
     6. A solution is shifted by full turns to the equivalent nearest to the seed, and measured again at exactly
        those numbers before it counts.
-    7. ``optimize_distance``: each solution is pulled along the null space towards the seed; starts near the
+    7. When several solutions are wanted, each is polished by further steps as long as they shrink the error, so that
+       one branch found twice is recognised as one.
+    8. ``optimize_distance``: each solution is pulled along the null space towards the seed; starts near the
        seed alternate with starts anywhere; the search goes on until its own time or start budget ends.
 
 Solutions
@@ -45,6 +47,7 @@ from ssik_ros.kernels import layout
 from ssik_ros.kernels import restarts
 from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
+from ssik_ros.kernels import so3
 from ssik_ros.kernels import steps
 from ssik_ros.kernels._jit import kernel
 
@@ -107,6 +110,8 @@ PATIENT_PROGRESS = 0.999
 FREE_EVERY = 8
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
+SHORTEST_QUATERNION = 1e-6
+"""Below this length a quaternion says nothing about a rotation."""
 FIRST_SEED = 0x5331C0DE
 """Start of the deterministic sequence."""
 LARGEST_PULL = 0.3
@@ -115,6 +120,10 @@ SETTLED = 1e-3
 """Relative gain in distance below which a pull has arrived."""
 CLOSING_STEPS = 6
 """Newton steps without a pull that bring a pulled solution back within tolerance."""
+POLISH_STEPS = 5
+"""Most steps of a polish; convergence is quadratic."""
+POLISH_GAIN = 0.5
+"""Factor by which each of them must shrink the error."""
 NEAR_SPREAD = 0.05
 """Smallest spread of starts near the seed, as a fraction of the joint ranges."""
 NEAR_GROWTH = 0.02
@@ -168,6 +177,8 @@ def begin(ints, reals, options, timeout_ns, counters, work):
         lower[v] = options[OPTIONS + v]
         upper[v] = options[OPTIONS + nv + v]
     variable_i = layout.view_tables(ints, reals).variable_i
+    if not normalise_balls(variable_i, w.reference):
+        return BAD_STATE
     steps.clamp_seed(variable_i, lower, upper, w.reference, w.state)
     w.best[:] = w.state
     for t in range(targets.shape[0]):
@@ -179,6 +190,20 @@ def begin(ints, reals, options, timeout_ns, counters, work):
         w.scalars[BEST_ERROR], _ = measure(ints, reals, options, work, w.state)
         return OUT_OF_REACH
     return RUNNING
+
+
+@kernel
+def normalise_balls(variable_i, q):
+    """Bring the quaternions of a state to unit length in place; return False when one has no direction."""
+    for v in range(variable_i.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] == layout.BALL_FIRST:
+            at = variable_i[v, layout.VARIABLE_Q]
+            length = math.sqrt(steps.squared_norm(q[at : at + 4]))
+            if length < SHORTEST_QUATERNION:
+                return False
+            for k in range(4):
+                q[at + k] /= length
+    return True
 
 
 @kernel
@@ -221,6 +246,8 @@ def run(ints, reals, options, cancel, counters, work, out):
             counters[CLOCK_ENDED] = code == DEADLINE
             return FOUND if counters[COUNT] > 0 else code
         if code == RUNNING and settle(ints, reals, options, counters, work):
+            if wanted > 1:
+                polish(ints, reals, options, work)
             if optimise and ints[layout.ROWS] < nv:
                 pull_to_seed(ints, reals, options, cancel, counters, work)
             if stage(ints, reals, options, optimise, counters, work, out):
@@ -349,6 +376,22 @@ def settle(ints, reals, options, counters, work):
 
 
 @kernel
+def polish(ints, reals, options, work):
+    """Step on from a solution while that shrinks the error well; the state ends as the best one, measured."""
+    w = layout.view_workspace(ints, work)
+    before, _ = measure(ints, reals, options, work, w.state)
+    for _ in range(POLISH_STEPS):
+        w.trial[:] = w.state
+        take_step(ints, reals, options, work, before, True)
+        error, inside = measure(ints, reals, options, work, w.state)
+        if not inside or error > POLISH_GAIN * before:
+            w.state[:] = w.trial
+            measure(ints, reals, options, work, w.state)
+            return
+        before = error
+
+
+@kernel
 def squared_distance(ints, reals, work, q):
     """Return the squared joint distance of a configuration to the seed (by plain or wrapped difference)."""
     w = layout.view_workspace(ints, work)
@@ -444,10 +487,7 @@ def stage(ints, reals, options, optimise, counters, work, out):
     if optimise and count == row and distance >= out[count - 1, nq + 2 * constraints + 1]:
         return False
     for k in range(count):
-        same = True
-        for i in range(nq):
-            same = same and abs(out[k, i] - state[i]) <= options[SAME]
-        if same:
+        if is_same(ints, reals, out[k], state, options[SAME]):
             return False
     for i in range(nq):
         out[row, i] = state[i]
@@ -458,6 +498,28 @@ def stage(ints, reals, options, optimise, counters, work, out):
         total += errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1]
     out[row, nq + 2 * constraints] = math.sqrt(total)
     out[row, nq + 2 * constraints + 1] = distance
+    return True
+
+
+@kernel
+def is_same(ints, reals, a, b, tolerance):
+    """Return whether two configurations agree in every joint, full turns apart included."""
+    variable_i = layout.view_tables(ints, reals).variable_i
+    for v in range(variable_i.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            product = 0.0
+            for k in range(4):
+                product += a[at + k] * b[at + k]
+            if 1.0 - abs(product) > tolerance * tolerance:
+                return False
+        elif kind <= layout.LINEAR:
+            difference = a[at] - b[at]
+            if kind == layout.PERIODIC:
+                difference = so3.wrap_to_pi(difference)
+            if abs(difference) > tolerance:
+                return False
     return True
 
 

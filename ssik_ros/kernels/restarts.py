@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels import layout
+from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import kernel
 
 INCREMENT = np.uint64(0x9E3779B97F4A7C15)
@@ -56,9 +57,28 @@ def draw(variable_i, lower, upper, seed, spread, random, q):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
         if kind == layout.BALL_FIRST:
-            draw_rotation(random, q[at : at + 4])
+            draw_ball(lower[v] >= upper[v], seed[at : at + 4], spread, random, q[at : at + 4])
         elif kind <= layout.LINEAR:
             q[at] = draw_joint(lower[v], upper[v], seed[at], spread, random)
+
+
+@kernel
+def draw_ball(held, seed, spread, random, quaternion):
+    """Write a random rotation, one near the seed's for a spread below one, the seed's own when held."""
+    for k in range(4):
+        quaternion[k] = seed[k]
+    if held:
+        return
+    if spread < 1.0:
+        reach = spread * math.pi
+        x, y, z = (
+            2.0 * uniform(random) - 1.0,
+            2.0 * uniform(random) - 1.0,
+            2.0 * uniform(random) - 1.0,
+        )
+        so3.rotate_quaternion(quaternion, reach * x, reach * y, reach * z)
+    else:
+        draw_rotation(random, quaternion)
 
 
 @kernel
@@ -71,6 +91,7 @@ def draw_joint(lower, upper, centre, spread, random):
         return centre + spread * math.pi * (2.0 * fraction - 1.0)
     if spread < 1.0:
         reach = spread * (upper - lower)
+        centre = min(max(centre, lower), upper)
         lower = max(lower, centre - reach)
         upper = min(upper, centre + reach)
     return lower + fraction * (upper - lower)
@@ -102,5 +123,3 @@ def can_sample(variable_i, lower, upper):
         if kind == layout.LINEAR or not both:
             return v
     return -1
-
-

@@ -90,7 +90,11 @@ def plain_rows(ints, reals, work, c, row):
     t = layout.view_tables(ints, reals)
     b = w.frames[2]
     tree.frame_pose(
-        b, w.poses, t.constraint_i[c, layout.CONSTRAINT_NODE_B], t.constraint_f[c], layout.CONSTRAINT_PLACEMENT_B
+        b,
+        w.poses,
+        t.constraint_i[c, layout.CONSTRAINT_NODE_B],
+        t.constraint_f[c],
+        layout.CONSTRAINT_PLACEMENT_B,
     )
     g = w.targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
     px, py, pz = b[9], b[10], b[11]
@@ -131,7 +135,11 @@ def clear_rows(jacobian, first, end):
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
     """Add to column ``v`` the twist (linear, angular) of a turn about an axis of a node, at a distance from it."""
-    zx, zy, zz = turn * poses[node, axis], turn * poses[node, 3 + axis], turn * poses[node, 6 + axis]
+    zx, zy, zz = (
+        turn * poses[node, axis],
+        turn * poses[node, 3 + axis],
+        turn * poses[node, 6 + axis],
+    )
     jacobian[row, v] += zy * dz - zz * dy
     jacobian[row + 1, v] += zz * dx - zx * dz
     jacobian[row + 2, v] += zx * dy - zy * dx
@@ -181,7 +189,9 @@ def add_columns(ints, reals, work, c, row, node, side, axis, turn, slide, v):
     if side & layout.MOVES_B:
         add_column(t.constraint_i[c], t.constraint_f[c], w, node, axis, turn, slide, True, row, v)
     if side & layout.MOVES_A:
-        add_column(t.constraint_i[c], t.constraint_f[c], w, node, axis, -turn, -slide, False, row, v)
+        add_column(
+            t.constraint_i[c], t.constraint_f[c], w, node, axis, -turn, -slide, False, row, v
+        )
 
 
 @inline_kernel
@@ -198,12 +208,14 @@ def add_column(constraint_i, constraint_f, w, node, axis, turn, slide, moves_b, 
     vx = turn * (zy * dz - zz * dy) + slide * zx
     vy = turn * (zz * dx - zx * dz) + slide * zy
     vz = turn * (zx * dy - zy * dx) + slide * zz
-    has_box = constraint_i[layout.CONSTRAINT_BOXED] == 1
     for k in range(6):
         weight = constraint_f[layout.CONSTRAINT_WEIGHT + k]
         if weight == 0.0:
             continue
-        if not (has_box and w.components[k] == 0.0):
+        roomy = (
+            constraint_f[layout.CONSTRAINT_LOWER + k] < constraint_f[layout.CONSTRAINT_UPPER + k]
+        )
+        if not (roomy and w.components[k] == 0.0):
             if k < 3:
                 i = 3 * k
                 change = w.maps[0, i] * vx + w.maps[0, i + 1] * vy + w.maps[0, i + 2] * vz
@@ -219,7 +231,11 @@ def add_column(constraint_i, constraint_f, w, node, axis, turn, slide, moves_b, 
 def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     """Write the poses of frame a, the goal, frame b (rows 0, 1, 2 of ``frames``) in the root frame."""
     tree.frame_pose(
-        frames[0], poses, constraint_i[layout.CONSTRAINT_NODE_A], constraint_f, layout.CONSTRAINT_PLACEMENT_A
+        frames[0],
+        poses,
+        constraint_i[layout.CONSTRAINT_NODE_A],
+        constraint_f,
+        layout.CONSTRAINT_PLACEMENT_A,
     )
     target = constraint_i[layout.CONSTRAINT_TARGET]
     if target < 0:
@@ -227,7 +243,11 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     else:
         se3.compose(frames[1], frames[0], targets[target])
     tree.frame_pose(
-        frames[2], poses, constraint_i[layout.CONSTRAINT_NODE_B], constraint_f, layout.CONSTRAINT_PLACEMENT_B
+        frames[2],
+        poses,
+        constraint_i[layout.CONSTRAINT_NODE_B],
+        constraint_f,
+        layout.CONSTRAINT_PLACEMENT_B,
     )
 
 
@@ -290,7 +310,9 @@ def full_rotation(frames, frame, exact, spare, e, maps):
         for i in range(3):
             for j in range(3):
                 maps[2, 3 * i + j] = (
-                    right[3 * i] * goal[3 * j] + right[3 * i + 1] * goal[3 * j + 1] + right[3 * i + 2] * goal[3 * j + 2]
+                    right[3 * i] * goal[3 * j]
+                    + right[3 * i + 1] * goal[3 * j + 1]
+                    + right[3 * i + 2] * goal[3 * j + 2]
                 )
         if frame == layout.FRAME_A:
             to_a_axes(frames, maps, right)
@@ -307,7 +329,9 @@ def to_a_axes(frames, maps, scratch):
             scratch[3 * i + j] = goal[3 * i] * x + goal[3 * i + 1] * y + goal[3 * i + 2] * z
     for j in range(3):
         for i in range(3):
-            maps[2, 3 * i + j] = a[i] * scratch[j] + a[3 + i] * scratch[3 + j] + a[6 + i] * scratch[6 + j]
+            maps[2, 3 * i + j] = (
+                a[i] * scratch[j] + a[3 + i] * scratch[3 + j] + a[6 + i] * scratch[6 + j]
+            )
 
 
 @kernel
@@ -341,7 +365,11 @@ def axis_alignment(frames, frame, spare, e, maps):
         e[3], e[4] = -sign * f * t[1], sign * f * t[0]
         # Columns: the change of t by a unit turn of b about each own axis, dt = sign * t x axis.
         for axis in range(3):
-            x, y, z = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
+            x, y, z = (
+                (1.0 if axis == 0 else 0.0),
+                (1.0 if axis == 1 else 0.0),
+                (1.0 if axis == 2 else 0.0),
+            )
             dtx = sign * (t[1] * z - t[2] * y)
             dty = sign * (t[2] * x - t[0] * z)
             dtz = sign * (t[0] * y - t[1] * x)
@@ -350,7 +378,9 @@ def axis_alignment(frames, frame, spare, e, maps):
     for i in range(3):
         for j in range(3):
             maps[1, 3 * i + j] = (
-                local[3 * i] * own[3 * j] + local[3 * i + 1] * own[3 * j + 1] + local[3 * i + 2] * own[3 * j + 2]
+                local[3 * i] * own[3 * j]
+                + local[3 * i + 1] * own[3 * j + 1]
+                + local[3 * i + 2] * own[3 * j + 2]
             )
     maps[2, :] = maps[1, :]
 
@@ -396,7 +426,7 @@ def boxed(constraint_i, constraint_f, e):
     Shrink each error by the box the deviation may stay in; return the norms of the selected rows.
 
     A deviation d = -e inside [lower, upper] is no error: e becomes exactly zero, by which :func:`add_column` knows
-    that the row constrains nothing.
+    that the row constrains nothing. A box without width is an ordinary row.
     """
     has_box = constraint_i[layout.CONSTRAINT_BOXED] == 1
     position, rotation = 0.0, 0.0
@@ -407,7 +437,8 @@ def boxed(constraint_i, constraint_f, e):
             d = -e[k]
             lower = constraint_f[layout.CONSTRAINT_LOWER + k]
             upper = constraint_f[layout.CONSTRAINT_UPPER + k]
-            e[k] = upper - d if d > upper else (lower - d if d < lower else 0.0)
+            # Written so that NaN stays NaN: it must never pass for being inside.
+            e[k] = 0.0 if lower <= d <= upper else (upper - d if d > upper else lower - d)
         if k < 3:
             position += e[k] * e[k]
         else:

@@ -39,7 +39,7 @@ def large_sine_cosine(angle):
 @inline_kernel
 def sine_cosine(angle):
     """
-    Return sine and cosine of an angle, together and correct to the last bit or its neighbour.
+    Return sine and cosine of an angle, together, within two units in the last place.
 
     The angle is reduced to [-pi/4, pi/4] by a whole number of quarter turns, where two short polynomials serve both:
     half the time of two library calls, and the same bytes on every machine.
@@ -78,7 +78,11 @@ def sine_cosine(angle):
 @inline_kernel
 def wrap_to_pi(angle):
     """Return the equivalent angle in (-pi, pi] [rad]; pi maps to pi and -pi to pi."""
-    return angle - TWO_PI * math.ceil((angle - math.pi) / TWO_PI)
+    wrapped = angle - TWO_PI * math.ceil((angle - math.pi) / TWO_PI)
+    # Rounding of the quotient can leave the interval by one turn, and of the product by one bit.
+    if wrapped > math.pi:
+        wrapped -= TWO_PI
+    return math.pi if wrapped <= -math.pi else wrapped
 
 
 @kernel
@@ -147,7 +151,11 @@ def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
     sine2 = math.sqrt(x * x + y * y + z * z)
     cosine2 = r00 + r11 + r22 - 1.0
     if cosine2 > 2.0 * NEARLY_HALF_TURN:
-        scale = 0.5 + sine2 * sine2 / 48.0 if sine2 < SMALL_ANGLE else math.atan2(sine2, cosine2) / sine2
+        scale = (
+            0.5 + sine2 * sine2 / 48.0
+            if sine2 < SMALL_ANGLE
+            else math.atan2(sine2, cosine2) / sine2
+        )
         return x * scale, y * scale, z * scale
     qx, qy, qz, qw = quaternion_of(r00, r01, r02, r10, r11, r12, r20, r21, r22)
     norm = math.sqrt(qx * qx + qy * qy + qz * qz)

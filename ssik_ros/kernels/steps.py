@@ -161,7 +161,9 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
         if kind == layout.BALL_REST:
             continue
         if kind == layout.BALL_FIRST:
-            so3.rotate_quaternion(q[at : at + 4], scale * step[v], scale * step[v + 1], scale * step[v + 2])
+            so3.rotate_quaternion(
+                q[at : at + 4], scale * step[v], scale * step[v + 1], scale * step[v + 2]
+            )
             continue
         if step[v] == 0.0:
             continue
@@ -250,7 +252,8 @@ def ball_difference(a, b, out):
     norm = math.sqrt(x * x + y * y + z * z)
     if w < 0.0:
         x, y, z, w = -x, -y, -z, -w
-    scale = 2.0 if norm < so3.SMALL_ANGLE else 2.0 * math.atan2(norm, w) / norm
+    small = norm < so3.SMALL_ANGLE
+    scale = 2.0 + norm * norm / 3.0 if small else 2.0 * math.atan2(norm, w) / norm
     out[0], out[1], out[2] = scale * x, scale * y, scale * z
 
 

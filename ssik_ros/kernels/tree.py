@@ -125,7 +125,11 @@ def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
         placement = placements[f]
         for i in range(3):
             if node < 0:
-                x, y, z = (1.0 if i == 0 else 0.0), (1.0 if i == 1 else 0.0), (1.0 if i == 2 else 0.0)
+                x, y, z = (
+                    (1.0 if i == 0 else 0.0),
+                    (1.0 if i == 1 else 0.0),
+                    (1.0 if i == 2 else 0.0),
+                )
                 t = 0.0
             else:
                 x, y, z = poses[node, 3 * i], poses[node, 3 * i + 1], poses[node, 3 * i + 2]

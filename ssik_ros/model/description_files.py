@@ -16,11 +16,10 @@ import sys
 import sysconfig
 from typing import Any
 
-import yaml
-
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.strict_yaml import read_yaml
 
 PACKAGE = 'ssik_ros'
 SUFFIX = '_moveit_config'
@@ -119,7 +118,7 @@ def find_moveit_config(
 def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
     """Return a robot of this package, by its name or an alias of it or of its package."""
     robots = config_directory() / 'robots'
-    aliases = read_yaml(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
+    aliases = read_mapping(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
     shipped = list_shipped_robots()
     candidates = [name.removesuffix(SUFFIX)]
     for kind in ('packages', 'robots'):
@@ -189,7 +188,7 @@ def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
     path = folder / '.setup_assistant'
     if not path.is_file():
         return {}
-    entry = read_yaml(path).get('moveit_setup_assistant_config')
+    entry = read_mapping(path).get('moveit_setup_assistant_config')
     return entry if isinstance(entry, Mapping) else {}
 
 
@@ -204,17 +203,14 @@ def _optional(path: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def read_yaml(path: Path) -> Mapping[str, Any]:
+def read_mapping(path: Path) -> Mapping[str, Any]:
     """
     Return the mapping that a YAML file holds.
 
     :param path: the file.
     :raises ConfigError: when it is not YAML or not a mapping.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"'{path}' is not YAML: {error}.", path=str(path)) from error
+    content = read_yaml(path)
     if content is None:
         return {}
     if not isinstance(content, Mapping):

@@ -6,9 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import ModelError
 from ssik_ros.model.joint_limits import compute_limits
@@ -24,6 +21,7 @@ from ssik_ros.model.urdf import UrdfJoint
 from ssik_ros.model.urdf_reader import parse_urdf
 from ssik_ros.model.urdf_source import read_source
 from ssik_ros.model.urdf_source import TextSource
+from ssik_ros.strict_yaml import read_yaml
 
 LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
 
@@ -113,12 +111,7 @@ def _read_limits(source: LimitsSource | None) -> Mapping[str, Any] | None:
     """Return the content of a joint_limits.yaml."""
     if source is None or isinstance(source, Mapping):
         return source
-    try:
-        content = yaml.safe_load(Path(source).read_text(encoding='utf-8'))
-    except OSError as error:
-        raise DescriptionNotFound(f"Cannot read joint limits '{source}': {error}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"Joint limits '{source}' are not YAML: {error}.") from error
+    content = read_yaml(Path(source))
     if content is not None and not isinstance(content, Mapping):
         raise InvalidParameter(f"Joint limits '{source}' are not a mapping.")
     return content

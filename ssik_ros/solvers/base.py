@@ -106,3 +106,5 @@ class SolverSpec:
     """Other names of the solver, such as that of the MoveIt plugin it stands for."""
     parameter_aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of parameters, as ``{'epsilon': 'target_tolerance'}``."""
+    position_only: bool = False
+    """Whether the factory takes the keyword ``position_only=True``, for targets without orientation."""

@@ -10,8 +10,8 @@ import logging
 from typing import Any
 
 from ssik_ros.errors import ConfigError
-from ssik_ros.solvers.strict_yaml import LocatedMapping
-from ssik_ros.solvers.strict_yaml import location
+from ssik_ros.strict_yaml import LocatedMapping
+from ssik_ros.strict_yaml import location
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 

@@ -30,8 +30,8 @@ from ssik_ros.solvers.registry import is_known
 from ssik_ros.solvers.registry import known_names
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
-from ssik_ros.solvers.strict_yaml import LocatedMapping
-from ssik_ros.solvers.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import LocatedMapping
+from ssik_ros.strict_yaml import read_yaml
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 

@@ -20,13 +20,13 @@ from ssik_ros.solvers.parameters import Parameter
 from ssik_ros.solvers.parameters import ParameterSchema
 from ssik_ros.solvers.parameters import ParameterType
 from ssik_ros.solvers.parameters import REQUIRED
-from ssik_ros.solvers.strict_yaml import location
-from ssik_ros.solvers.strict_yaml import parse_yaml
-from ssik_ros.solvers.strict_yaml import read_yaml
 from ssik_ros.solvers.validators import Check
 from ssik_ros.solvers.validators import make_validator
 from ssik_ros.solvers.validators import RULES
 from ssik_ros.solvers.validators import Validator
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import read_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
 _LEAF_KEYS = (

@@ -18,8 +18,8 @@ import numpy as np
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.strict_yaml import location
 from ssik_ros.solvers.validators import Validator
+from ssik_ros.strict_yaml import location
 
 Options = TypeVar('Options')
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from enum import IntEnum
+import math
 from typing import Any
 from typing import TypeVar
 
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import ModelError
 from ssik_ros.kernels import layout
+from ssik_ros.kernels import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -83,19 +87,29 @@ class Rows:
                 raise DimensionMismatch(f'Rows.{name} must have shape (6,), not {value.shape}.')
             if np.isnan(value).any():
                 raise InvalidOption(f'Rows.{name} contains NaN: {value}.')
+            value.setflags(write=False)
             object.__setattr__(self, name, value)
-        if not (np.isfinite(self.weights).all() and (self.weights >= 0).all() and self.weights.any()):
-            raise InvalidOption(f'Row weights must be finite, >= 0 and not all zero: {self.weights}.')
+        if not (
+            np.isfinite(self.weights).all() and (self.weights >= 0).all() and self.weights.any()
+        ):
+            raise InvalidOption(
+                f'Row weights must be finite, >= 0 and not all zero: {self.weights}.'
+            )
         if (self.lower > 0).any() or (self.upper < 0).any():
             raise InvalidOption('A box of deviations must contain zero in every row.')
         self._check_rotation()
 
     def _check_rotation(self) -> None:
         """Refuse axes in which an alignment or a spin is not defined."""
-        if self.rotation == RotationKind.ALIGN and self.rotation_axes not in (Axes.GOAL, Axes.FRAME_B):
+        if self.rotation == RotationKind.ALIGN and self.rotation_axes not in (
+            Axes.GOAL,
+            Axes.FRAME_B,
+        ):
             raise InvalidOption('An axis alignment is measured in Axes.GOAL or Axes.FRAME_B.')
         if self.rotation == RotationKind.SPIN and self.weights[3:5].any():
-            raise InvalidOption('A spin has one row, the sixth; the weights of rows 4 and 5 must be 0.')
+            raise InvalidOption(
+                'A spin has one row, the sixth; the weights of rows 4 and 5 must be 0.'
+            )
 
     @property
     def boxed(self) -> bool:
@@ -131,6 +145,24 @@ class PoseConstraint:
     level: int = 0
     """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
+    def __post_init__(self) -> None:
+        """Refuse transforms that are none, and targets that do not exist."""
+        for name in ('offset', 'tool'):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _rigid(value, f'PoseConstraint.{name}'))
+        if self.target is not None and self.target < 0:
+            raise InvalidOption(f'PoseConstraint.target must be >= 0 or None, not {self.target}.')
+
+
+def _rigid(value: FloatArray, what: str) -> FloatArray:
+    """Return a read-only copy of a 4x4 rigid transform, or refuse it."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
+        raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
+    array.setflags(write=False)
+    return array
+
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
@@ -141,6 +173,13 @@ class JointRow:
     margin: float | None = None
     """Distance to keep from the limits [rad or m]; None asks for the reference posture instead."""
     level: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that have no meaning."""
+        if not (math.isfinite(self.weight) and self.weight > 0.0):
+            raise InvalidOption(f"The weight of joint '{self.joint}' must be > 0: {self.weight}.")
+        if self.margin is not None and not (math.isfinite(self.margin) and self.margin >= 0.0):
+            raise InvalidOption(f"The margin of joint '{self.joint}' must be >= 0: {self.margin}.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -186,17 +225,19 @@ class Problem:
 
 def rotation_to_axis(axis: FloatArray) -> FloatArray:
     """
-    Return the shortest rotation, as a 4x4 matrix, that takes +z to an axis.
+    Return a rotation, as a 4x4 matrix, that takes +z to an axis: the shortest one in the upper half.
+
+    In the lower half, where the shortest one loses its axis, z is first turned over about x; the denominator 1 + z
+    thus never falls below one.
 
     :param axis: (3,) unit vector.
     """
-    turn = np.eye(4)
     x, y, z = axis
-    if z < -1.0 + 1e-12:
-        turn[1, 1] = turn[2, 2] = -1.0
-    else:
-        skew = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
-        turn[:3, :3] += skew + skew @ skew / (1.0 + z)
+    if z < 0.0:
+        return rotation_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0, 1.0])
+    turn = np.eye(4)
+    skew = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
+    turn[:3, :3] += skew + skew @ skew / (1.0 + z)
     return turn
 
 
@@ -400,12 +441,12 @@ def build_problem(
         joint = tree.joint(name)
         if tree.leaders[joint] >= 0:
             leader = tree.joint_names[int(tree.leaders[joint])]
-            raise ModelError(f"Joint '{name}' only follows '{leader}'; solve for that one instead.")
+            raise ModelError(
+                f"Joint '{name}' only follows '{leader}'; solve for that one instead."
+            )
         variables.add(joint)
     group_size = len(variables.idx_q)
-    paths = {
-        name: tree.joint_path(name) for c in constraints for name in (c.frame_a, c.frame_b)
-    }
+    paths = {name: tree.joint_path(name) for c in constraints for name in (c.frame_a, c.frame_b)}
     prefix = _common_prefix(list(paths.values()))
     moving = sorted({joint for path in paths.values() for joint in path[len(prefix) :]})
     root_joint = prefix[-1] if prefix else -1
@@ -443,7 +484,8 @@ def _pack(
 ) -> Problem:
     """Write all tables into the two arrays."""
     lower, upper = variables.limits()
-    travel = _travel(nodes, lower, upper)
+    own = sum(place < group_size for place in variables.variable_q)
+    travel = _travel(nodes, lower, upper, own)
     path_table: list[list[int]] = []
     constraint_i, constraint_f, levels = [], [], []
     for constraint in constraints:
@@ -456,7 +498,10 @@ def _pack(
     targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
     tables_i = (
         (layout.AT_NODE_I, nodes.ints),
-        (layout.AT_VARIABLE_I, [[k, q, 0] for k, q in zip(variables.kinds, variables.variable_q, strict=True)]),
+        (
+            layout.AT_VARIABLE_I,
+            [[k, q, 0] for k, q in zip(variables.kinds, variables.variable_q, strict=True)],
+        ),
         (layout.AT_CONSTRAINT_I, constraint_i),
         (layout.AT_PATH_I, path_table),
         (layout.AT_JOINT_ROW_I, joint_i),
@@ -514,14 +559,20 @@ def _append_tables(
         start += len(flat)
 
 
-def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray) -> list[float]:
-    """Return how far each node can slide along its axis [m]."""
+def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
+    """
+    Return how far each node can slide along its axis [m].
+
+    :param own: number of velocity variables of the group; a passive slide stands where the state says, which
+        the model's limits do not bound.
+    """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
         span = 0.0
         if kind == layout.PRISMATIC:
-            farthest = max(abs(lower[v]), abs(upper[v]))
-            span = abs(multiplier) * farthest + abs(reals[layout.NODE_OFFSET])
+            farthest = max(abs(lower[v]), abs(upper[v])) if v < own else math.inf
+            moved = abs(multiplier) * farthest if multiplier != 0.0 else 0.0
+            span = moved + abs(reals[layout.NODE_OFFSET])
         travel.append(float(span))
     return travel
 
@@ -574,9 +625,9 @@ def _pack_joint_rows(
         joint = tree.joint(row.joint)
         if joint not in variables.first:
             raise ModelError(f"Joint '{row.joint}' is not part of this problem.")
+        if JointKind(int(tree.kinds[joint])) not in SINGLE:
+            raise ModelError(f"Joint '{row.joint}' has several variables; a joint row needs one.")
         _, v = variables.first[joint]
-        if variables.kinds[v] > layout.LINEAR:
-            raise ModelError(f"Joint '{row.joint}' is a ball; it has no joint row.")
         margin = row.margin is not None
         ints.append([v, layout.MARGIN if margin else layout.POSTURE])
         reals.append([row.weight, row.margin if row.margin is not None else 0.0])

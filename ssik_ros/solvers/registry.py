@@ -19,6 +19,7 @@ import logging
 from typing import Any
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import PluginLoadError
 from ssik_ros.errors import SsikError
 from ssik_ros.errors import UnknownSolver
@@ -47,6 +48,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         parameters_file=_POSE_IK_PARAMETERS,
         factory=_POSE_IK_FACTORY,
         parameter_aliases=_ITERATIVE_ALIASES,
+        position_only=True,
     ),
     SolverSpec(
         name='ssik_ros/PoseIK',
@@ -56,6 +58,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         factory=_POSE_IK_FACTORY,
         aliases=('pose_ik_plugin/PoseIKPlugin',),
         parameter_aliases=_ITERATIVE_ALIASES,
+        position_only=True,
     ),
 )
 
@@ -194,6 +197,8 @@ def create_solver(
     robot: RobotModel,
     group: JointGroup,
     parameters: Mapping[str, Any] | None = None,
+    *,
+    position_only: bool = False,
 ) -> Solver:
     """
     Return a solver for a group of a robot.
@@ -202,17 +207,21 @@ def create_solver(
     :param robot: the robot.
     :param group: the group whose joints are the unknowns.
     :param parameters: values by parameter name or alias; what is not given has its default.
+    :param position_only: whether targets leave the orientation free (``position_only_ik``).
     :raises UnknownSolver: when there is no such solver.
     :raises PluginLoadError: when it fails to import or its constructor fails.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
     """
     spec = solver_spec(name)
+    if position_only and not spec.position_only:
+        raise InvalidParameter(f"The solver '{name}' does not offer position_only_ik.")
     options = make_options(spec, parameters)
     factory: Callable[..., Solver] = (
         _load_object(spec.factory, spec.name) if isinstance(spec.factory, str) else spec.factory
     )
     try:
-        return factory(robot, group, options)
+        keywords = {'position_only': True} if position_only else {}
+        return factory(robot, group, options, **keywords)
     except SsikError:
         raise
     except Exception as error:

@@ -182,5 +182,6 @@ def _spec(solver: PlanarSolver) -> SolverSpec:
         description='A solver of the tests.',
         options_type='ssik_ros.solvers.pose_ik.options:PoseIkOptions',
         parameters_file='ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml',
-        factory=lambda robot, group, options: solver,
+        factory=lambda robot, group, options, position_only=False: solver,
+        position_only=True,
     )

@@ -12,7 +12,7 @@ from ssik_ros.benchmark.session import prepare_benchmark
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import parse_yaml
 
 TEXT = """
 moveit_config_pkg: moveit_resources_panda_moveit_config  # the MoveIt configuration package

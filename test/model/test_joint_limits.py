@@ -8,6 +8,7 @@ import pytest
 from small_robots import joint
 from small_robots import robot
 
+from ssik_ros.errors import ConfigError
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.model.kinematic_tree import JointKind
@@ -177,7 +178,7 @@ def test_limits_may_come_from_a_file_on_disk(tmp_path):
 def test_a_broken_file_on_disk_is_refused(tmp_path):
     path = tmp_path / 'joint_limits.yaml'
     path.write_text('joint_limits:\n\t- x')
-    with pytest.raises(InvalidParameter, match='YAML'):
+    with pytest.raises(ConfigError, match='line 2.*YAML'):
         load_robot(one_joint(), joint_limits=path)
 
 

@@ -10,7 +10,7 @@ from ssik_ros.errors import UnknownSolver
 from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
-from ssik_ros.solvers.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import parse_yaml
 
 BARE = """
 arm:

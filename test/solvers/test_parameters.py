@@ -16,7 +16,7 @@ from ssik_ros.solvers.parameter_file import read_schema
 from ssik_ros.solvers.parameters import ParameterSchema
 from ssik_ros.solvers.parameters import REQUIRED
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import parse_yaml
 
 POSE_IK = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
 

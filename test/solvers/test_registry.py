@@ -180,3 +180,9 @@ def test_listing_imports_no_solver():
         "sys.exit('ssik_ros.solvers.pose_ik.solver' in sys.modules)"
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_a_solver_without_position_only_says_so(monkeypatch):
+    monkeypatch.setattr(registry, 'SOLVERS', (FAKE,))
+    with pytest.raises(InvalidParameter, match='does not offer position_only_ik'):
+        registry.create_solver(FAKE.name, None, GROUP, position_only=True)

@@ -34,7 +34,7 @@ from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
-from ssik_ros.solvers.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import parse_yaml
 
 FloatArray = NDArray[np.float64]
 
@@ -202,7 +202,10 @@ def _make_solver(
     spec = solver_spec(arguments.solver or kinematics.solver)
     given = _parse_parameters(arguments.param)
     own = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
-    return create_solver(spec.name, robot, group, {**kinematics.parameters, **own})
+    parameters = {**kinematics.parameters, **own}
+    return create_solver(
+        spec.name, robot, group, parameters, position_only=kinematics.position_only
+    )
 
 
 def _read_kinematics(path: Path | None, group: JointGroup) -> GroupKinematics:

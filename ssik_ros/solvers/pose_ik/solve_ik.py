@@ -33,7 +33,9 @@ from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 FloatArray = NDArray[np.float64]
 IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
 
-_solvers: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], PoseIkSolver]] = WeakKeyDictionary()
+_solvers: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], PoseIkSolver]] = (
+    WeakKeyDictionary()
+)
 """Solvers by robot; the rest of the key is the group, the target links and the options."""
 
 

@@ -26,6 +26,7 @@ from ssik_ros.solvers.base import Validation
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.problem import build_problem
 from ssik_ros.solvers.problem import PoseConstraint
+from ssik_ros.solvers.problem import position_rows
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.solvers.problem import Rows
 from ssik_ros.solvers.request_limits import narrow_limits
@@ -74,6 +75,7 @@ class PoseIkSolver:
         base_frame: str | None = None,
         tip_frames: tuple[str, ...] | None = None,
         rows: Rows | None = None,
+        position_only: bool = False,
         name: str = 'ssik_ros/PoseIK',
     ) -> None:
         """
@@ -83,6 +85,7 @@ class PoseIkSolver:
         :param base_frame: link that targets are given in; None means the group's base.
         :param tip_frames: links that targets are for; None means the group's tips.
         :param rows: which rows of each target count; None means all six.
+        :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
         self.name = name
         self.robot = robot
@@ -91,7 +94,7 @@ class PoseIkSolver:
         self.joint_names = group.joint_names
         self.base_frame = base_frame if base_frame is not None else group.base_link
         self.tip_frames = tip_frames if tip_frames is not None else group.tips
-        self._rows = rows if rows is not None else Rows()
+        self._rows = rows or (position_rows() if position_only else Rows())
         self._problem = self._build(None)
         self._with_tools: dict[bytes, Problem] = {}
         self._options = self._pack_options(self._problem)
@@ -368,12 +371,12 @@ class PoseIkSolver:
 
     def _unsampled(self, problem: Problem) -> InvalidLimits:
         """Return the error that names the joint which has no range to draw from."""
-        names = [
-            problem.joint_of_variable[v]
-            for v in range(problem.nv)
-            if problem.variable_kind[v] == layout.LINEAR
-            and not math.isfinite(problem.upper[v] - problem.lower[v])
-        ]
+        finite = np.isfinite(problem.lower).astype(int) + np.isfinite(problem.upper)
+        needed = np.where(problem.variable_kind == layout.LINEAR, finite < 2, finite == 1)
+        scalar = problem.variable_kind <= layout.LINEAR
+        names = list(
+            dict.fromkeys(problem.joint_of_variable[v] for v in np.flatnonzero(needed & scalar))
+        )
         return InvalidLimits(
             f'The seed did not lead to a solution, and other starts cannot be drawn: joint(s) '
             f'{names} have no finite limits. Give the joint limits in the URDF or in the request.',
@@ -407,5 +410,3 @@ def _nanoseconds(seconds: float) -> int:
     if math.isnan(seconds):
         raise InvalidOption('A timeout must be a number of seconds, not NaN.')
     return 0 if seconds <= 0.0 or seconds >= LARGEST_TIMEOUT else max(1, round(seconds * 1e9))
-
-

@@ -6,9 +6,9 @@ import pytest
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.solvers.strict_yaml import location
-from ssik_ros.solvers.strict_yaml import parse_yaml
-from ssik_ros.solvers.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import read_yaml
 
 
 @pytest.mark.parametrize(
