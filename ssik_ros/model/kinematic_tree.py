@@ -71,7 +71,7 @@ class KinematicTree:
     placements: FloatArray
     """(nj, 4, 4) pose of the joint frame in the moved frame of the parent joint (or the root link)."""
     axes: FloatArray
-    """(nj, 3) unit axis in the joint frame (plane normal for planar, ignored for floating, spherical)."""
+    """(nj, 3) unit axis in the joint frame; ignored for planar (which moves in xy), floating, spherical."""
     idx_q: IntArray
     """(nj) first position variable of the joint in a full state."""
     lower: FloatArray

@@ -4,6 +4,7 @@ The robot descriptions under config/robots: kinematics, limits, groups, collisio
 Kinematics are compared with tables written from the makers' documents, and pinocchio's reading of
 each URDF with a plain XML walker.
 """
+
 import math
 from pathlib import Path
 import xml.etree.ElementTree as ElementTree
@@ -26,58 +27,94 @@ PI = math.pi
 # Joint: lower, upper, velocity; None where a joint turns without end.
 LIMITS = {
     'panda': {
-        'panda_joint1': (-2.9671, 2.9671, 2.3925), 'panda_joint2': (-1.8326, 1.8326, 2.3925),
-        'panda_joint3': (-2.9671, 2.9671, 2.3925), 'panda_joint4': (-3.1416, 0.0873, 2.3925),
-        'panda_joint5': (-2.9671, 2.9671, 2.8710), 'panda_joint6': (-0.0873, 3.8223, 2.8710),
-        'panda_joint7': (-2.9671, 2.9671, 2.8710), 'panda_finger_joint1': (0.0, 0.04, 0.2),
+        'panda_joint1': (-2.9671, 2.9671, 2.3925),
+        'panda_joint2': (-1.8326, 1.8326, 2.3925),
+        'panda_joint3': (-2.9671, 2.9671, 2.3925),
+        'panda_joint4': (-3.1416, 0.0873, 2.3925),
+        'panda_joint5': (-2.9671, 2.9671, 2.8710),
+        'panda_joint6': (-0.0873, 3.8223, 2.8710),
+        'panda_joint7': (-2.9671, 2.9671, 2.8710),
+        'panda_finger_joint1': (0.0, 0.04, 0.2),
         'panda_finger_joint2': (0.0, 0.04, 0.2),
     },
     'fanuc': {
-        'joint_1': (-3.14, 3.14, 3.67), 'joint_2': (-1.57, 2.79, 3.32),
-        'joint_3': (-3.14, 4.61, 3.67), 'joint_4': (-3.31, 3.31, 6.98),
-        'joint_5': (-3.31, 3.31, 6.98), 'joint_6': (-6.28, 6.28, 10.47),
+        'joint_1': (-3.14, 3.14, 3.67),
+        'joint_2': (-1.57, 2.79, 3.32),
+        'joint_3': (-3.14, 4.61, 3.67),
+        'joint_4': (-3.31, 3.31, 6.98),
+        'joint_5': (-3.31, 3.31, 6.98),
+        'joint_6': (-6.28, 6.28, 10.47),
     },
     'gen3': {
-        'joint_1': (None, None, 1.3963), 'joint_2': (-2.24, 2.24, 1.3963),
-        'joint_3': (None, None, 1.3963), 'joint_4': (-2.57, 2.57, 1.3963),
-        'joint_5': (None, None, 1.2218), 'joint_6': (-2.09, 2.09, 1.2218),
+        'joint_1': (None, None, 1.3963),
+        'joint_2': (-2.24, 2.24, 1.3963),
+        'joint_3': (None, None, 1.3963),
+        'joint_4': (-2.57, 2.57, 1.3963),
+        'joint_5': (None, None, 1.2218),
+        'joint_6': (-2.09, 2.09, 1.2218),
         'joint_7': (None, None, 1.2218),
     },
     'ur5e': {
-        'shoulder_pan_joint': (-2 * PI, 2 * PI, PI), 'shoulder_lift_joint': (-2 * PI, 2 * PI, PI),
-        'elbow_joint': (-PI, PI, PI), 'wrist_1_joint': (-2 * PI, 2 * PI, PI),
-        'wrist_2_joint': (-2 * PI, 2 * PI, PI), 'wrist_3_joint': (-2 * PI, 2 * PI, PI),
+        'shoulder_pan_joint': (-2 * PI, 2 * PI, PI),
+        'shoulder_lift_joint': (-2 * PI, 2 * PI, PI),
+        'elbow_joint': (-PI, PI, PI),
+        'wrist_1_joint': (-2 * PI, 2 * PI, PI),
+        'wrist_2_joint': (-2 * PI, 2 * PI, PI),
+        'wrist_3_joint': (-2 * PI, 2 * PI, PI),
     },
 }
 PANDA_SOFT_LIMITS = {
-    'panda_joint1': (-2.8973, 2.8973), 'panda_joint2': (-1.7628, 1.7628),
-    'panda_joint3': (-2.8973, 2.8973), 'panda_joint4': (-3.0718, 0.0175),
-    'panda_joint5': (-2.8973, 2.8973), 'panda_joint6': (-0.0175, 3.7525),
+    'panda_joint1': (-2.8973, 2.8973),
+    'panda_joint2': (-1.7628, 1.7628),
+    'panda_joint3': (-2.8973, 2.8973),
+    'panda_joint4': (-3.0718, 0.0175),
+    'panda_joint5': (-2.8973, 2.8973),
+    'panda_joint6': (-0.0175, 3.7525),
     'panda_joint7': (-2.8973, 2.8973),
 }
 # Rows of a, d, alpha: Franka's table is in Craig's convention, the other two are in Denavit's.
 PANDA_DH = (
-    (0.0, 0.333, 0.0), (0.0, 0.0, -PI / 2), (0.0, 0.316, PI / 2), (0.0825, 0.0, PI / 2),
-    (-0.0825, 0.384, -PI / 2), (0.0, 0.0, PI / 2), (0.088, 0.0, PI / 2),
+    (0.0, 0.333, 0.0),
+    (0.0, 0.0, -PI / 2),
+    (0.0, 0.316, PI / 2),
+    (0.0825, 0.0, PI / 2),
+    (-0.0825, 0.384, -PI / 2),
+    (0.0, 0.0, PI / 2),
+    (0.088, 0.0, PI / 2),
 )
 UR5E_DH = (
-    (0.0, 0.1625, PI / 2), (-0.425, 0.0, 0.0), (-0.3922, 0.0, 0.0),
-    (0.0, 0.1333, PI / 2), (0.0, 0.0997, -PI / 2), (0.0, 0.0996, 0.0),
+    (0.0, 0.1625, PI / 2),
+    (-0.425, 0.0, 0.0),
+    (-0.3922, 0.0, 0.0),
+    (0.0, 0.1333, PI / 2),
+    (0.0, 0.0997, -PI / 2),
+    (0.0, 0.0996, 0.0),
 )
 GEN3_DH = (
-    (0.0, -0.2848, PI / 2), (0.0, -0.0118, PI / 2), (0.0, -0.4208, PI / 2),
-    (0.0, -0.0128, PI / 2), (0.0, -0.3143, PI / 2), (0.0, 0.0, PI / 2), (0.0, -0.1674, PI),
+    (0.0, -0.2848, PI / 2),
+    (0.0, -0.0118, PI / 2),
+    (0.0, -0.4208, PI / 2),
+    (0.0, -0.0128, PI / 2),
+    (0.0, -0.3143, PI / 2),
+    (0.0, 0.0, PI / 2),
+    (0.0, -0.1674, PI),
 )
 # Zero position of the M-10iA in base_link: a point on each joint axis, and its direction.
 FANUC_AXES = (
-    ((0.0, 0.0, 0.45), (0, 0, 1)), ((0.15, 0.0, 0.45), (0, 1, 0)), ((0.15, 0.0, 1.05), (0, -1, 0)),
-    ((0.15, 0.0, 1.25), (-1, 0, 0)), ((0.79, 0.0, 1.25), (0, -1, 0)),
+    ((0.0, 0.0, 0.45), (0, 0, 1)),
+    ((0.15, 0.0, 0.45), (0, 1, 0)),
+    ((0.15, 0.0, 1.05), (0, -1, 0)),
+    ((0.15, 0.0, 1.25), (-1, 0, 0)),
+    ((0.79, 0.0, 1.25), (0, -1, 0)),
     ((0.89, 0.0, 1.25), (-1, 0, 0)),
 )
 FANUC_TOOL_AT_ZERO = np.array([[0, 0, 1, 0.89], [0, -1, 0, 0], [1, 0, 0, 1.25], [0, 0, 0, 1]])
 # Share of random states within limits that collide with themselves.
 COLLIDING_SHARE = {
-    'panda': (0.03, 0.12), 'fanuc': (0.35, 0.70), 'gen3': (0.001, 0.02), 'ur5e': (0.08, 0.25),
+    'panda': (0.03, 0.12),
+    'fanuc': (0.35, 0.70),
+    'gen3': (0.001, 0.02),
+    'ur5e': (0.08, 0.25),
 }
 KINEMATICS_FILES = {
     'kinematics.yaml': 'ssik_ros/Auto',
@@ -319,25 +356,33 @@ def test_fanuc_follows_its_axes_at_zero():
     np.testing.assert_allclose(found, expected @ FANUC_TOOL_AT_ZERO, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(('robot', 'state', 'base', 'tip', 'position'), [
-    ('panda', 'ready', 'panda_link0', 'panda_link8', (0.3070, 0.0, 0.5903)),
-    ('fanuc', 'all-zeros', 'base_link', 'tool0', (0.89, 0.0, 1.25)),
-    ('fanuc', 'all-zeros', 'base', 'tool0', (0.89, 0.0, 0.8)),
-    ('gen3', 'vertical', 'base_link', 'end_effector_link', (0.0, -0.02485, 1.18739)),
-    ('ur5e', None, 'base', 'tool0', (-0.8172, -0.2329, 0.0628)),
-    ('ur5e', None, 'base_link', 'tool0', (0.8172, 0.2329, 0.0628)),
-])
+@pytest.mark.parametrize(
+    ('robot', 'state', 'base', 'tip', 'position'),
+    [
+        ('panda', 'ready', 'panda_link0', 'panda_link8', (0.3070, 0.0, 0.5903)),
+        ('fanuc', 'all-zeros', 'base_link', 'tool0', (0.89, 0.0, 1.25)),
+        ('fanuc', 'all-zeros', 'base', 'tool0', (0.89, 0.0, 0.8)),
+        ('gen3', 'vertical', 'base_link', 'end_effector_link', (0.0, -0.02485, 1.18739)),
+        ('ur5e', None, 'base', 'tool0', (-0.8172, -0.2329, 0.0628)),
+        ('ur5e', None, 'base_link', 'tool0', (0.8172, 0.2329, 0.0628)),
+    ],
+)
 def test_a_known_state_puts_the_tip_where_it_is_known_to_be(robot, state, base, tip, position):
     angles = named_states(robot)[state] if state else {}
     found = relative(robot, angles, base, tip)[:3, 3]
     np.testing.assert_allclose(found, position, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize(('robot', 'first', 'second'), [
-    ('panda', 'panda_link7', 'panda_link8'), ('panda', 'panda_link8', 'panda_hand'),
-    ('fanuc', 'link_6', 'tool0'), ('gen3', 'bracelet_link', 'end_effector_link'),
-    ('ur5e', 'wrist_3_link', 'tool0'),
-])
+@pytest.mark.parametrize(
+    ('robot', 'first', 'second'),
+    [
+        ('panda', 'panda_link7', 'panda_link8'),
+        ('panda', 'panda_link8', 'panda_hand'),
+        ('fanuc', 'link_6', 'tool0'),
+        ('gen3', 'bracelet_link', 'end_effector_link'),
+        ('ur5e', 'wrist_3_link', 'tool0'),
+    ],
+)
 def test_tips_of_one_rigid_body_do_not_move_against_each_other(robot, first, second):
     angles = random_angles(robot, np.random.default_rng(5))
     moved, still = relative(robot, angles, first, second), relative(robot, {}, first, second)
@@ -376,8 +421,11 @@ def test_soft_limits_are_those_of_the_panda(robot):
 
 
 def test_the_second_finger_follows_the_first():
-    mimics = [(j.get('name'), j.find('mimic').attrib) for j in xml_of('panda').iter('joint')
-              if j.find('mimic') is not None]
+    mimics = [
+        (j.get('name'), j.find('mimic').attrib)
+        for j in xml_of('panda').iter('joint')
+        if j.find('mimic') is not None
+    ]
     assert mimics == [('panda_finger_joint2', {'joint': 'panda_finger_joint1'})]
 
 
@@ -387,8 +435,13 @@ def test_no_file_needs_a_mesh(robot):
 
 def test_visual_and_collision_shapes_are_the_same(robot):
     def shapes(link, tag):
-        return [tuple(ElementTree.tostring(element.find(part)).strip()
-                      for part in ('origin', 'geometry')) for element in link.iter(tag)]
+        return [
+            tuple(
+                ElementTree.tostring(element.find(part)).strip() for part in ('origin', 'geometry')
+            )
+            for element in link.iter(tag)
+        ]
+
     for link in xml_of(robot).iter('link'):
         assert shapes(link, 'visual') == shapes(link, 'collision')
 
@@ -423,10 +476,15 @@ def test_the_arm_is_one_chain(robot):
     assert (chain.get('base_link'), chain.get('tip_link')) == (base, tip)
 
 
-@pytest.mark.parametrize(('robot', 'joint'), [
-    ('panda', ('virtual_joint', 'floating', 'world', 'panda_link0')),
-    ('fanuc', ('FixedBase', 'fixed', 'world', 'base_link')), ('gen3', None), ('ur5e', None),
-])
+@pytest.mark.parametrize(
+    ('robot', 'joint'),
+    [
+        ('panda', ('virtual_joint', 'floating', 'world', 'panda_link0')),
+        ('fanuc', ('FixedBase', 'fixed', 'world', 'base_link')),
+        ('gen3', None),
+        ('ur5e', None),
+    ],
+)
 def test_the_virtual_joint_is_the_published_one(robot, joint):
     found = xml_of(robot, 'srdf').find('virtual_joint')
     keys = ('name', 'type', 'parent_frame', 'child_link')
@@ -436,14 +494,22 @@ def test_the_virtual_joint_is_the_published_one(robot, joint):
 def test_the_panda_has_its_hand_as_end_effector():
     effector = xml_of('panda', 'srdf').find('end_effector')
     assert effector.attrib == {
-        'name': 'hand', 'parent_link': 'panda_link8', 'group': 'hand', 'parent_group': 'panda_arm',
+        'name': 'hand',
+        'parent_link': 'panda_link8',
+        'group': 'hand',
+        'parent_group': 'panda_arm',
     }
 
 
-@pytest.mark.parametrize(('robot', 'names'), [
-    ('panda', ['ready', 'extended', 'transport', 'open', 'close']), ('fanuc', ['all-zeros']),
-    ('gen3', ['home', 'retract', 'vertical']), ('ur5e', ['home', 'up', 'test_configuration']),
-])
+@pytest.mark.parametrize(
+    ('robot', 'names'),
+    [
+        ('panda', ['ready', 'extended', 'transport', 'open', 'close']),
+        ('fanuc', ['all-zeros']),
+        ('gen3', ['home', 'retract', 'vertical']),
+        ('ur5e', ['home', 'up', 'test_configuration']),
+    ],
+)
 def test_named_states_are_the_published_ones(robot, names):
     assert list(named_states(robot)) == names
 
@@ -475,24 +541,28 @@ def test_random_states_collide_in_a_plausible_share(robot, checker):
 
 def test_pairs_said_never_to_touch_do_not_touch(robot, checker):
     pairs = xml_of(robot, 'srdf').iter('disable_collisions')
-    never = {frozenset((p.get('link1'), p.get('link2'))) for p in pairs
-             if p.get('reason') == 'Never'}
+    never = {
+        frozenset((p.get('link1'), p.get('link2'))) for p in pairs if p.get('reason') == 'Never'
+    }
     rng = np.random.default_rng(12)
     for _ in range(500):
         assert not checker.touching(random_angles(robot, rng)) & never
 
 
 def test_pairs_said_to_be_adjacent_are_neighbours(robot, checker):
-    up = {j.find('child').get('link'): j.find('parent').get('link')
-          for j in xml_of(robot).iter('joint')}
+    up = {
+        j.find('child').get('link'): j.find('parent').get('link')
+        for j in xml_of(robot).iter('joint')
+    }
 
     def neighbour(link):
         link = up.get(link)
         return link if link is None or link in checker.links else neighbour(link)
 
     pairs = xml_of(robot, 'srdf').iter('disable_collisions')
-    found = {frozenset((p.get('link1'), p.get('link2'))) for p in pairs
-             if p.get('reason') == 'Adjacent'}
+    found = {
+        frozenset((p.get('link1'), p.get('link2'))) for p in pairs if p.get('reason') == 'Adjacent'
+    }
     assert found == {frozenset((k, neighbour(k))) for k in checker.links if neighbour(k)}
 
 
@@ -516,6 +586,7 @@ def test_kinematics_files_configure_the_arm(robot, name):
 def test_numbers_in_yaml_are_floats(robot, name):
     def leaves(value):
         return [x for v in value.values() for x in leaves(v)] if type(value) is dict else [value]
+
     values = leaves(yaml_of(robot, name))
     words = {*KINEMATICS_FILES.values(), 'optimize_distance', 'Speed', 'gd_c_4'}
     assert all(type(v) in (float, bool) or v in words for v in values)
@@ -553,5 +624,6 @@ def test_the_names_of_moveit_resources_are_known(robot):
     aliases = yaml.safe_load((ROBOTS_DIR / 'aliases.yaml').read_text())
     package = aliases['packages'][f'moveit_resources_{robot}_moveit_config']
     assert (package, aliases['robots'][f'moveit_resources_{robot}']) == (
-        f'{robot}_moveit_config', robot,
+        f'{robot}_moveit_config',
+        robot,
     )
