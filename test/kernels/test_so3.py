@@ -87,6 +87,12 @@ def assert_close(actual, expected, atol=1e-15):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
+def assert_within_ulps(actual, expected, ulps):
+    """Compare to a number of units in the last place, or of a double's epsilon near zero."""
+    bound = ulps * np.spacing(np.maximum(np.abs(expected), np.finfo(float).eps))
+    assert (np.abs(np.array(actual) - expected) <= bound).all()
+
+
 @given(vector=vectors)
 def test_the_exponential_is_a_rotation(vector):
     rotation = exp(vector)
@@ -284,3 +290,30 @@ def test_a_wrapped_angle_is_the_same_angle(angle):
     tolerance = 1e-15 * (1.0 + abs(angle))
     assert abs(wrapped) <= math.pi + tolerance
     assert math.remainder(wrapped - angle, so3.TWO_PI) == pytest.approx(0.0, abs=tolerance)
+
+
+@given(angle=st.floats(-1e5, 1e5))
+def test_sine_and_cosine_are_those_of_the_library_or_their_neighbours(angle):
+    assert_within_ulps(so3.sine_cosine(angle), (math.sin(angle), math.cos(angle)), 1)
+
+
+@pytest.mark.parametrize('quarters', [0, 1, 2, 3, 4, -1, -2, -3, 5, 1000, 63661, -63662])
+def test_sine_and_cosine_are_right_around_every_quarter_and_eighth(quarters):
+    for eighths in (0.0, 0.5, -0.5):
+        near = (quarters + eighths) * math.pi / 2.0
+        for angle in (near, np.nextafter(near, 1e6), np.nextafter(near, -1e6), near + 1e-9):
+            assert_within_ulps(so3.sine_cosine(angle), (math.sin(angle), math.cos(angle)), 1)
+
+
+@pytest.mark.parametrize('angle', [99999.99, 1e5, 100000.01, 1e8, 1e15, 1e22, -1e300])
+def test_sine_and_cosine_hold_for_angles_of_any_size(angle):
+    assert_within_ulps(so3.sine_cosine(angle), (math.sin(angle), math.cos(angle)), 1)
+
+
+@pytest.mark.parametrize('angle', [0.0, 1e-300, 1e-160, -1e-20, 1e-12, -1e-8, 1e-5])
+def test_the_sine_keeps_the_digits_of_small_angles(angle):
+    assert so3.sine_cosine(angle)[0] == math.sin(angle)
+
+
+def test_the_sine_of_no_number_is_no_number():
+    assert np.isnan(so3.sine_cosine(math.nan)).all()
