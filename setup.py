@@ -54,9 +54,6 @@ setup(
     description='Inverse kinematics for any robot a URDF can describe, with and without ROS 2.',
     license='BSD-3-Clause',
     entry_points={
-        'console_scripts': [
-            'ik_server = ssik_ros.ros.node:main',
-            'ssik = ssik_ros.cli.command:main',
-        ],
+        'console_scripts': ['ssik = ssik_ros.cli.command:main'],
     },
 )

@@ -119,9 +119,7 @@ def test_every_subpackage_is_installed(setup_arguments):
     assert names == set(setup_arguments['packages'])
 
 
-@pytest.mark.parametrize(
-    'command, needs', [('ssik', 'numpy'), ('ik_server', 'rclpy')], ids=['ssik', 'ik_server']
-)
+@pytest.mark.parametrize('command, needs', [('ssik', 'numpy')], ids=['ssik'])
 def test_entry_point_is_callable(setup_arguments, command, needs):
     if find_spec(needs) is None:
         pytest.skip(f'{needs} is not installed')
