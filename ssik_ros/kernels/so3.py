@@ -65,14 +65,13 @@ def sine_cosine(angle):
     half = 0.5 * z
     rest = 1.0 - half
     cosine = rest + (((1.0 - rest) - half) + z * z * cosine)
+    # Exact products instead of branches: for arbitrary angles nobody can predict the quadrant.
     quadrant = int(quarters) & 3
-    if quadrant & 1:
-        sine, cosine = cosine, sine
-    if quadrant & 2:
-        sine = -sine
-    if (quadrant + 1) & 2:
-        cosine = -cosine
-    return sine, cosine
+    odd = float(quadrant & 1)
+    even = 1.0 - odd
+    sine_sign = 1.0 - float(quadrant & 2)
+    cosine_sign = 1.0 - float((quadrant + 1) & 2)
+    return sine_sign * (even * sine + odd * cosine), cosine_sign * (even * cosine + odd * sine)
 
 
 @inline_kernel

@@ -178,7 +178,7 @@ def test_limits_may_come_from_a_file_on_disk(tmp_path):
 def test_a_broken_file_on_disk_is_refused(tmp_path):
     path = tmp_path / 'joint_limits.yaml'
     path.write_text('joint_limits:\n\t- x')
-    with pytest.raises(ConfigError, match='line 2.*YAML'):
+    with pytest.raises(ConfigError, match=r'line 2.*YAML'):
         load_robot(one_joint(), joint_limits=path)
 
 
