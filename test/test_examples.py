@@ -1,0 +1,49 @@
+"""Every example runs from any folder, without arguments, and shows what its docstring says."""
+
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
+LONGEST = 60
+
+SHOWN = {
+    '01_solve_a_pose': r'7 joints: .*position error \d',
+    '02_nearest_to_the_seed': r'first_found +mean .*optimize_distance +mean ',
+    '03_two_arms': r'1 solution\(s\).*left_6: .*right_6: ',
+    '04_own_limits_and_locked_joints': r'locked: SOLVED.*tool of 10 cm: SOLVED',
+    '05_validation_callback': r'of 20 poses solved.*VALIDATION: No solution',
+    '06_why_no_solution': r'UNREACHABLE.*LIMITS.*DEADLINE.*InvalidParameter.*UnknownSolver',
+    '07_third_party_solver': r'acme/FromZero\nacme/FromZero: 1 solution',
+}
+
+
+def run_example(path: Path, folder: Path) -> str:
+    paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+    shown = subprocess.run(
+        [sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout
+
+
+@pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)
+def test_example_shows_what_it_is_for(path, tmp_path):
+    assert re.search(SHOWN[path.stem], run_example(path, tmp_path), re.S)
+
+
+def test_nearer_solutions_are_nearer_than_the_first_ones(tmp_path):
+    output = run_example(ROOT / 'examples/02_nearest_to_the_seed.py', tmp_path)
+    first, nearest = (float(number) for number in re.findall(r'seed ([\d.]+) rad', output))
+    assert nearest < first
+
+
+@pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_short(path):
+    assert len(path.read_text(encoding='utf-8').splitlines()) <= LONGEST
