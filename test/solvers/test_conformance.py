@@ -1,0 +1,300 @@
+"""What every solver in the registry owes its users, on every shipped robot."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from arms import closes
+from arms import MAIN_GROUP
+from arms import moved
+from arms import tip_errors
+from arms import tip_poses
+from arms import within
+import numpy as np
+import pytest
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.results import Cause
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+SOLVERS = ('ssik_ros/PoseIK', 'ssik_ros/Auto')
+NAN = np.nan
+
+
+class Case:
+    """A solver on a robot, and random questions for it."""
+
+    def __init__(self, name, robot, group):
+        """Make the solver."""
+        self.robot, self.group = robot, group
+        self.solver = create_solver(name, robot, group)
+        self.rng = np.random.default_rng(20240501)
+
+    def sample(self):
+        """Return a random posture."""
+        return self.robot.sample(self.group, self.rng)
+
+    def target(self, q=None):
+        """Return the tip poses at a posture, by default a random one."""
+        return tip_poses(self.robot, self.group, self.sample() if q is None else q)
+
+    def request(self, **options):
+        """Return a random reachable question."""
+        return SolveRequest(self.target(), seed=self.sample(), **options)
+
+
+@pytest.fixture(params=SOLVERS)
+def case(request, robots, robot):
+    """Return each solver on each shipped robot."""
+    return Case(request.param, robot, robot.group(MAIN_GROUP[robot.name]))
+
+
+def same(a, b):
+    """Return whether two results are equal to the last bit."""
+    pairs = zip(a, b, strict=True)
+    return all(
+        x.tobytes() == y.tobytes() if isinstance(x, np.ndarray) else x == y for x, y in pairs
+    )
+
+
+def test_every_success_closes_by_independent_kinematics_and_lies_in_the_limits(case):
+    for _ in range(100):
+        request = case.request()
+        result = case.solver.solve(request)
+        assert result.solved
+        assert closes(case.robot, case.group, result.q, request.targets)
+        assert within(case.group, result.q)
+
+
+def test_success_reports_the_errors_that_independent_kinematics_measures(case):
+    for _ in range(20):
+        request = case.request()
+        result = case.solver.solve(request)
+        measured = tip_errors(case.robot, case.group, result.q, request.targets)
+        assert result.errors[0] == pytest.approx(measured.ravel(), abs=1e-9)
+        assert result.residual == pytest.approx(np.linalg.norm(measured), abs=1e-9)
+
+
+def test_a_seed_that_solves_is_returned_to_the_bit_without_an_iteration(case):
+    for _ in range(20):
+        q = case.sample()
+        result = case.solver.solve(SolveRequest(case.target(q), seed=q))
+        assert (result.status, result.iterations) == (IkStatus.SOLVED, 0)
+        assert result.q.tobytes() == q.tobytes()
+
+
+def test_equal_requests_get_equal_bytes_whatever_was_asked_before(case):
+    requests = [case.request(max_solutions=1 + k % 3) for k in range(20)]
+    first = [case.solver.solve(request) for request in requests]
+    again = [case.solver.solve(request) for request in reversed(requests)][::-1]
+    assert all(same(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_a_fresh_solver_gives_the_same_bytes(case):
+    requests = [case.request() for _ in range(20)]
+    other = create_solver(case.solver.name, case.robot, case.group)
+    assert all(same(case.solver.solve(r), other.solve(r)) for r in requests)
+
+
+def test_a_pose_beyond_the_arm_is_unreachable_with_a_finite_nearest_posture(case):
+    target = case.target()
+    target[0, :3, 3] += [10.0, 0.0, 0.0]
+    result = case.solver.solve(SolveRequest(target, seed=case.sample()))
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
+    assert result.q.shape == (case.group.variable_count,)
+    assert within(case.group, result.q)
+    assert result.solutions.shape == (0, case.group.variable_count)
+
+
+def broken_target(kind, target):
+    """Return a target that is no rigid transform."""
+    target = target.copy()
+    if kind == 'scaled':
+        target[0, :3, :3] *= 1.01
+    elif kind == 'reflected':
+        target[0, :3, 0] *= -1.0
+    elif kind == 'sheared':
+        target[0, 0, 1] += 0.01
+    elif kind == 'wrong last row':
+        target[0, 3, 0] = 0.1
+    elif kind == 'zero':
+        target[0] = 0.0
+    else:
+        target[0][{'nan rotation': (1, 2), 'nan position': (2, 3), 'infinite': (0, 3)}[kind]] = (
+            np.inf if kind == 'infinite' else NAN
+        )
+    return target
+
+
+@pytest.mark.parametrize(
+    'kind',
+    [
+        'scaled',
+        'reflected',
+        'sheared',
+        'wrong last row',
+        'zero',
+        'nan rotation',
+        'nan position',
+        'infinite',
+    ],
+)
+def test_a_target_that_is_no_rigid_transform_is_refused(case, kind):
+    request = SolveRequest(broken_target(kind, case.target()), seed=case.sample())
+    result = case.solver.solve(request)
+    assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_TARGET)
+
+
+@pytest.mark.parametrize('value', [NAN, np.inf, -np.inf])
+def test_a_seed_that_is_not_finite_is_refused(case, value):
+    seed = case.sample()
+    seed[-1] = value
+    result = case.solver.solve(SolveRequest(case.target(), seed=seed))
+    assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_STATE)
+
+
+@pytest.mark.xfail(strict=True, reason='nearest of a bad seed is what the last request left')
+def test_a_refusal_does_not_depend_on_what_was_asked_before(case):
+    bad = SolveRequest(case.target(), seed=np.full(case.group.variable_count, NAN))
+    fresh = case.solver.solve(bad)
+    case.solver.solve(case.request())
+    assert same(case.solver.solve(bad), fresh)
+
+
+def test_a_refused_request_does_no_harm_to_the_next_one(case):
+    good = case.request()
+    expected = case.solver.solve(good)
+    case.solver.solve(SolveRequest(case.target() * NAN, seed=good.seed))
+    case.solver.solve(SolveRequest(good.targets, seed=good.seed * NAN))
+    assert same(case.solver.solve(good), expected)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'targets': np.eye(3)},
+        {'targets': np.zeros((2, 4, 4))},
+        {'targets': np.zeros(7)},
+        {'seed': np.zeros(3)},
+        {'seed': np.zeros((1, 6))},
+        {'seed': np.zeros(0)},
+        {'lower': np.zeros(2)},
+        {'upper': np.zeros(20)},
+        {'consistency_limits': np.zeros((6, 1))},
+        {'tool_offsets': np.eye(3)},
+    ],
+    ids=lambda change: f'{next(iter(change))} {next(iter(change.values())).shape}',
+)
+def test_an_array_of_a_wrong_shape_is_an_error(case, change):
+    request = SolveRequest(**{'targets': case.target(), 'seed': case.sample(), **change})
+    with pytest.raises(DimensionMismatch) as caught:
+        case.solver.solve(request)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_several_solutions_are_distinct_valid_and_sorted_by_distance_to_the_seed(case):
+    request = case.request(max_solutions=6)
+    result = case.solver.solve(request)
+    assert 1 < len(result.solutions) <= 6
+    assert all(within(case.group, q) for q in result.solutions)
+    assert all(closes(case.robot, case.group, q, request.targets) for q in result.solutions)
+    apart = np.abs(result.solutions[:, None] - result.solutions[None]).max(axis=2)
+    assert (apart[np.triu_indices(len(apart), 1)] > 1e-4).all()
+    difference = result.solutions - request.seed
+    endless = np.isinf(case.group.lower)
+    difference[:, endless] = np.arctan2(
+        np.sin(difference[:, endless]), np.cos(difference[:, endless])
+    )
+    distances = np.linalg.norm(difference, axis=1)
+    assert (np.diff(distances) >= -1e-12).all()
+
+
+def test_every_array_of_a_result_is_read_only(case):
+    far = case.target()
+    far[0, 0, 3] += 10.0
+    solved = case.solver.solve(case.request(max_solutions=2))
+    failed = case.solver.solve(SolveRequest(far))
+    arrays = [a for r in (solved, failed) for a in (r.solutions, r.errors, r.q)]
+    assert all(not a.flags.writeable for a in (*arrays, failed.nearest))
+
+
+def test_a_later_request_does_not_change_an_earlier_result(case):
+    results = [case.solver.solve(case.request()) for _ in range(5)]
+    kept = [result.q.copy() for result in results]
+    far = SolveRequest(case.target() @ moved(10.0))
+    failed = case.solver.solve(far)
+    nearest = failed.q.copy()
+    for _ in range(5):
+        case.solver.solve(case.request())
+    assert all((a.q == b).all() for a, b in zip(results, kept, strict=True))
+    assert (failed.q == nearest).all()
+
+
+def test_the_arrays_of_a_request_are_left_as_they_were(case):
+    request = case.request()
+    targets, seed = request.targets.copy(), request.seed.copy()
+    case.solver.solve(request)
+    assert (request.targets == targets).all() and (request.seed == seed).all()
+
+
+def test_plain_lists_and_integers_are_accepted_as_arrays(case):
+    request = case.request()
+    listed = SolveRequest(request.targets.tolist(), seed=request.seed.tolist())
+    assert same(case.solver.solve(request), case.solver.solve(listed))
+    whole = SolveRequest(request.targets, seed=np.zeros(case.group.variable_count, dtype=int))
+    assert case.solver.solve(whole).solved
+
+
+def test_a_single_pose_stands_for_a_stack_of_one(case):
+    request = case.request()
+    single = SolveRequest(request.targets[0], seed=request.seed)
+    assert same(case.solver.solve(request), case.solver.solve(single))
+
+
+def test_a_request_without_a_seed_starts_in_the_middle_of_the_limits(case):
+    group = case.group
+    middle = np.zeros(group.variable_count)
+    limited = np.isfinite(group.lower)
+    middle[limited] = 0.5 * (group.lower[limited] + group.upper[limited])
+    target = case.target()
+    assert same(
+        case.solver.solve(SolveRequest(target)), case.solver.solve(SolveRequest(target, middle))
+    )
+
+
+def test_warming_up_leaves_the_answers_as_they_are(case):
+    request = case.request()
+    expected = case.solver.solve(request)
+    case.solver.warm_up()
+    assert same(case.solver.solve(request), expected)
+
+
+def test_the_solver_says_what_it_answers_about(case):
+    assert case.solver.joint_names == case.group.joint_names
+    assert case.solver.base_frame == case.group.base_link
+    assert case.solver.tip_frames == case.group.tips
+
+
+AUTO = pytest.param(
+    'ssik_ros/Auto',
+    marks=pytest.mark.xfail(strict=True, reason='the registry does not hand the name down'),
+)
+
+
+@pytest.mark.parametrize('name', ['ssik_ros/PoseIK', AUTO])
+def test_a_solver_carries_the_name_it_was_made_under(robots, name):
+    robot = robots['fanuc']
+    assert create_solver(name, robot, robot.group('manipulator')).name == name
+
+
+def test_eight_threads_get_the_answers_of_one(case):
+    requests = [case.request(max_solutions=1 + k % 2) for k in range(200)]
+    serial = [case.solver.solve(request) for request in requests]
+
+    def run(shift):
+        return [case.solver.solve(requests[(k + shift) % 200]) for k in range(200)]
+
+    with ThreadPoolExecutor(8) as pool:
+        parallel = list(pool.map(run, range(0, 200, 25)))
+    for shift, answers in zip(range(0, 200, 25), parallel, strict=True):
+        assert all(same(a, serial[(k + shift) % 200]) for k, a in enumerate(answers))
