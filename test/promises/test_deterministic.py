@@ -1,0 +1,107 @@
+"""Promise 3, deterministic: the same request gets the same bytes, whoever asks, when, and beside whom."""
+
+from concurrent.futures import ThreadPoolExecutor
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from request_digest import answer
+from request_digest import as_bytes
+from request_digest import tasks
+from shipped_arms import LINKS
+from shipped_arms import load_arm
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PER_ARM = 250
+THREADS = 8
+
+
+def digest_of_another_process() -> str:
+    """Return the hash that a fresh process prints."""
+    paths = os.pathsep.join([str(ROOT), str(HERE), os.environ.get('PYTHONPATH', '')])
+    program = [sys.executable, str(HERE / 'request_digest.py'), str(PER_ARM)]
+    done = subprocess.run(
+        program, env={**os.environ, 'PYTHONPATH': paths}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_two_processes_give_the_same_bytes() -> None:
+    first, second = digest_of_another_process(), digest_of_another_process()
+    assert len(first) == 64 and first == second
+
+
+def test_eight_threads_give_the_bytes_of_one() -> None:
+    questions = list(tasks(60))
+    serial = [as_bytes(answer(task)) for task in questions]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(3):
+            parallel = [as_bytes(result) for result in pool.map(answer, questions)]
+            assert parallel == serial
+
+
+@pytest.mark.parametrize('name', LINKS)
+def test_what_was_asked_before_does_not_matter(name: str) -> None:
+    arm = load_arm(name)
+    questions = arm.reachable(30, seed=22)
+    forwards = [as_bytes(arm.ask(target, seed)) for target, seed in questions]
+    backwards = [as_bytes(arm.ask(target, seed)) for target, seed in reversed(questions)]
+    assert forwards == backwards[::-1]
+
+
+@pytest.mark.parametrize('name', LINKS)
+def test_a_new_solver_answers_like_a_used_one(name: str) -> None:
+    arm = load_arm(name)
+    for target, seed in arm.reachable(5, seed=23):
+        used, new = arm.ask(target, seed), load_arm.__wrapped__(name).ask(target, seed)
+        assert as_bytes(used) == as_bytes(new)
+
+
+def test_the_generator_of_numpy_has_no_say() -> None:
+    arm = load_arm('panda')
+    (target, seed), *_ = arm.reachable(1, seed=24)
+    np.random.seed(1)
+    first = arm.ask(target, seed)
+    np.random.seed(2)
+    state = np.random.get_state()[1].copy()
+    second = arm.ask(target, seed)
+    assert as_bytes(first) == as_bytes(second)
+    assert np.array_equal(state, np.random.get_state()[1])
+
+
+def test_a_request_is_left_as_it_was() -> None:
+    arm = load_arm('gen3')
+    (target, seed), *_ = arm.reachable(1, seed=25)
+    before = target.tobytes(), seed.tobytes()
+    result = arm.ask(target, seed)
+    assert (target.tobytes(), seed.tobytes()) == before
+    assert not np.shares_memory(result.solutions, seed)
+
+
+def test_a_result_survives_the_next_request() -> None:
+    arm = load_arm('ur5e')
+    (first, seed), (second, other) = arm.reachable(2, seed=26)
+    result = arm.ask(first, seed)
+    before = as_bytes(result)
+    arm.ask(second, other)
+    arm.ask(second, np.full(6, np.nan))
+    assert as_bytes(result) == before
+    with pytest.raises(ValueError, match='read-only'):
+        result.solutions[0, 0] = 0.0
+
+
+def test_what_the_clock_ended_says_so() -> None:
+    """The one exception of the promise; an optimisation that only its starts end is none."""
+    arm = load_arm('fanuc')
+    (target, seed), *_ = arm.reachable(1, seed=27)
+    for timeout, ended in ((1e-3, True), (1000.0, False)):
+        solver = arm.solver_with(solve_mode='optimize_distance', optimization_timeout=timeout)
+        request = next(tasks(1))[2]
+        request.targets, request.seed = target, seed
+        request.max_searches = 10**6 if ended else 5
+        assert solver.solve(request).clock_ended is ended
