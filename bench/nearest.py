@@ -35,7 +35,16 @@ from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
 TOLERANCE = 1e-3
 HEADER = (
-    *('arm', 'compared with', 'mean distance', 'of the other', 'ratio', 'within 1 %', 'nearer'),
+    *(
+        'arm',
+        'compared with',
+        'mean distance',
+        'of the other',
+        'ratio',
+        'of squares',
+        'within 1 %',
+        'nearer',
+    ),
     *('success %', 'median ms', 'branches', 'oracle complete %'),
 )
 
@@ -51,6 +60,8 @@ class Row:
     """Norm of the joint difference to the seed, over the solved goals [rad]."""
     mean_distance_compared: float
     ratio: float
+    ratio_of_squares: float
+    """The same of the mean squared distance, which is what the solver minimises."""
     within_one_percent: float
     """Share of goals answered no more than 1 % (or the tolerance) further than the other [%]."""
     nearer: int
@@ -132,6 +143,7 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
         mean_distance=float(own[both].mean()),
         mean_distance_compared=float(other[both].mean()),
         ratio=float(own[both].mean() / other[both].mean()),
+        ratio_of_squares=float(np.square(own[both]).mean() / np.square(other[both]).mean()),
         within_one_percent=100.0 * float((own <= other + slack)[both].mean()),
         nearer=int((own < other - slack)[both].sum()),
         success=verify(arm, answers, cases.targets, TOLERANCE).success,
@@ -150,6 +162,7 @@ def cells(row: Row) -> list[str]:
     return [
         *(row.arm, row.compared_with, f'{row.mean_distance:.3f}'),
         *(f'{row.mean_distance_compared:.3f}', f'{row.ratio:.3f}'),
+        f'{row.ratio_of_squares:.3f}',
         *(f'{row.within_one_percent:.1f} %', str(row.nearer), f'{row.success:.2f}'),
         *(f'{row.median_ms:.2f}', f'{row.branches:.2f}', f'{row.oracle_complete:.2f}'),
     ]
