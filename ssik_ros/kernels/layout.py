@@ -52,8 +52,9 @@ WORK_ERRORS = 23
 WORK_TARGETS = 24
 WORK_SCRATCH = 25
 WORK_MATRICES = 26
-WORK_SIZE = 27
-HEADER = 28
+WORK_REFUSED = 27
+WORK_SIZE = 28
+HEADER = 30
 
 # Columns of the node tables.
 NODE_INTS = 4
@@ -76,7 +77,8 @@ SPHERICAL = 3
 VARIABLE_INTS = 3
 VARIABLE_KIND = 0
 VARIABLE_Q = 1
-VARIABLE_NODE = 2
+VARIABLE_MOVES = 2
+"""1 when the variable moves a frame of the problem; idle ones keep the seed's value."""
 
 # Kinds of variables: a periodic one may be shifted by full turns without moving any link.
 PERIODIC = 0
@@ -135,6 +137,8 @@ MARGIN = 1
 
 SCRATCH = 84
 """Floats of scratch that evaluating the rows needs."""
+REFUSED_ROWS = 64
+"""Refused candidates that a search remembers."""
 SCALARS = 4
 """Floats in which a search keeps single numbers between calls."""
 
@@ -207,6 +211,8 @@ class Workspace(NamedTuple):
     """(SCALARS,) single numbers that a search keeps between calls."""
     matrices: np.ndarray
     """(4 t, 4) target matrices one below the other; written by the caller."""
+    refused: np.ndarray
+    """(REFUSED_ROWS, nq) the last candidates that a validation refused."""
 
 
 def place_workspace(header: np.ndarray) -> None:
@@ -229,6 +235,7 @@ def place_workspace(header: np.ndarray) -> None:
         (WORK_TARGETS, 12 * int(header[TARGETS])),
         (WORK_SCRATCH, SCRATCH + SCALARS),
         (WORK_MATRICES, 16 * int(header[TARGETS])),
+        (WORK_REFUSED, REFUSED_ROWS * nq),
     )
     place = 0
     for entry, size in sizes:
@@ -282,4 +289,5 @@ def view_workspace(ints, work):
         vector(work, scratch + 69, 12),
         vector(work, scratch + SCRATCH, SCALARS),
         matrix(work, ints[WORK_MATRICES], 4 * ints[TARGETS], 4),
+        matrix(work, ints[WORK_REFUSED], REFUSED_ROWS, nq),
     )

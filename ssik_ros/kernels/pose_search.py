@@ -8,9 +8,10 @@ Problem
 Method
     1. The first start is the seed, brought inside the limits; every other one is drawn from a
        deterministic sequence.
-    2. From each start, damped Newton steps dq = J^T (J J^T + damping (1 + c |e|^2) I)^-1 e. The damping thus
-       grows with the squared error, so that far from the target, where the linear model means little, steps
-       are short, and vanishes to the given value near it, where convergence is quadratic.
+    2. From each start, damped Newton steps dq = J^T (J J^T + damping f(|e|) I)^-1 e with
+       f(x) = min(1, x / fade) + c x^2. Far from the target, where the linear model means little, the damping grows
+       with the squared error and steps are short. Near it the damping fades with the error: convergence stays
+       quadratic even where the arm is nearly singular, which a constant damping would make a crawl.
     3. The step is multiplied by ``multiplier`` while the error is above ``threshold``; below, the factor grows
        linearly towards one as the error shrinks.
     4. A joint that crosses a limit is unwound by a full turn where that is inside, else held at the limit as
@@ -20,7 +21,7 @@ Method
        once many have failed, is patient instead, for targets at the edge of the workspace where descents crawl.
     6. A solution is shifted by full turns to the equivalent nearest to the seed, and measured again at exactly
        those numbers before it counts.
-    7. When several solutions are wanted, each is polished by further steps as long as they shrink the error, so that
+    7. When several solutions are wanted, or some may be refused, each is polished by further steps as long as they shrink the error, so that
        one branch found twice is recognised as one.
     8. ``optimize_distance``: each solution is pulled along the null space towards the seed; starts near the
        seed alternate with starts anywhere; the search goes on until its own time or start budget ends.
@@ -35,7 +36,8 @@ Cost
     One forward pass, one Jacobian and one Cholesky factorisation per step: O(N + m^2 n + m^3).
 
 References
-    [Wampler1986], [Nakamura1986], [Sugihara2011] for damping by the error, [Beeson2015] for restarts against limits.
+    [Wampler1986], [Nakamura1986] for damped least squares, [Sugihara2011] and [Fan2005] for damping by the error,
+    [Beeson2015] for restarts against limits.
 """
 
 import math
@@ -49,6 +51,7 @@ from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
 from ssik_ros.kernels import steps
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
 # Phases: what the caller says when it calls.
@@ -80,7 +83,8 @@ OPTIMISE_STOP = 7
 CLOCK = 8
 CLOCK_ENDED = 10
 STALLED = 11
-STATE_SIZE = 12
+UNSAMPLED_VARIABLE = 12
+STATE_SIZE = 13
 
 # Float state.
 BEST_ERROR = 0
@@ -100,7 +104,9 @@ SAME = 10
 OPTIONS = 12
 
 ERROR_DAMPING = 500.0
-"""Growth of the damping with the squared error [1/(m^2, rad^2)]."""
+"""Growth c of the damping with the squared error [1/(m^2, rad^2)]."""
+FADE = 0.1
+"""Error below which the damping fades in proportion [m, rad]."""
 PROGRESS_STEPS = 3
 """Steps after which a descent must have shown progress."""
 PROGRESS = 0.6
@@ -116,8 +122,8 @@ FIRST_SEED = 0x5331C0DE
 """Start of the deterministic sequence."""
 LARGEST_PULL = 0.3
 """Longest null-space pull in one step [rad or m]: further, its linear model breaks the target."""
-SETTLED = 1e-3
-"""Relative gain in distance below which a pull has arrived."""
+SETTLED = 1e-2
+"""Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
 CLOSING_STEPS = 6
 """Newton steps without a pull that bring a pulled solution back within tolerance."""
 POLISH_STEPS = 5
@@ -153,8 +159,18 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
     elif phase == ACCEPTED:
         insert(counters, out)
     else:
-        counters[REFUSALS] += 1
+        remember_refused(ints, counters, work, out)
     return run(ints, reals, options, cancel, counters, work, out)
+
+
+@kernel
+def remember_refused(ints, counters, work, out):
+    """Keep the candidate that was refused, in place of the oldest one."""
+    w = layout.view_workspace(ints, work)
+    row = counters[REFUSALS] % layout.REFUSED_ROWS
+    for k in range(w.state.shape[0]):
+        w.refused[row, k] = out[out.shape[0] - 1, k]
+    counters[REFUSALS] += 1
 
 
 @kernel
@@ -237,16 +253,18 @@ def run(ints, reals, options, cancel, counters, work, out):
             return FOUND
         if counters[SEARCHES] >= options[MAX_SEARCHES]:
             return FOUND if counters[COUNT] > 0 else EXHAUSTED
-        if counters[SEARCHES] == 1 and restarts.can_sample(variable_i, w.lower, w.upper) >= 0:
-            return FOUND if counters[COUNT] > 0 else UNSAMPLED
+        if counters[SEARCHES] == 1:
+            counters[UNSAMPLED_VARIABLE] = restarts.can_sample(variable_i, w.lower, w.upper)
+            if counters[UNSAMPLED_VARIABLE] >= 0:
+                return FOUND if counters[COUNT] > 0 else UNSAMPLED
         free_run = counters[SEARCHES] % FREE_EVERY == FREE_EVERY - 1
-        place_start(ints, reals, optimise, counters, work)
+        place_start(ints, reals, optimise, free_run, counters, work)
         code = descend(ints, reals, options, not free_run, cancel, counters, work)
         if code == DEADLINE or code == CANCELLED:
             counters[CLOCK_ENDED] = code == DEADLINE
             return FOUND if counters[COUNT] > 0 else code
         if code == RUNNING and settle(ints, reals, options, counters, work):
-            if wanted > 1:
+            if wanted > 1 or options[VALIDATED] != 0.0:
                 polish(ints, reals, options, work)
             if optimise and ints[layout.ROWS] < nv:
                 pull_to_seed(ints, reals, options, cancel, counters, work)
@@ -257,7 +275,7 @@ def run(ints, reals, options, cancel, counters, work, out):
 
 
 @kernel
-def place_start(ints, reals, optimise, counters, work):
+def place_start(ints, reals, optimise, free, counters, work):
     """Write the next start into the state; the first one, the seed, is there already."""
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
@@ -266,7 +284,7 @@ def place_start(ints, reals, optimise, counters, work):
         if optimise and counters[SEARCHES] % 2 == 1:
             spread = min(1.0, NEAR_SPREAD + NEAR_GROWTH * counters[SEARCHES])
         random = counters[RANDOM : RANDOM + 1].view(np.uint64)
-        restarts.draw(variable_i, w.lower, w.upper, w.reference, spread, random, w.state)
+        restarts.draw(variable_i, w.lower, w.upper, w.reference, spread, free, random, w.state)
     counters[SEARCHES] += 1
 
 
@@ -333,12 +351,18 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         counters[ITERATIONS] += 1
 
 
+@inline_kernel
+def damping_factor(error):
+    """Return the factor on the given damping at an error norm; step 2 of the method."""
+    return min(1.0, error / FADE) + ERROR_DAMPING * error * error
+
+
 @kernel
 def take_step(ints, reals, options, work, error, limited):
     """Move the state by one damped step; steps 2 to 4 of the method."""
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
-    damping = options[DAMPING] * (1.0 + ERROR_DAMPING * error * error)
+    damping = options[DAMPING] * damping_factor(error)
     steps.limited_step(ints, reals, work, damping, limited)
     scale = options[MULTIPLIER]
     if error < options[THRESHOLD]:
@@ -421,7 +445,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
         if inside and distance < nearest and within_limits(ints, reals, work, state):
             nearest = distance
             trial[:] = state
-        settled = iteration > 0 and abs(before - distance) <= SETTLED * before
+        settled = iteration > 0 and abs(before - distance) <= SETTLED * options[GAIN] * before
         before = distance
         if (settled or closing > 0) and (inside or closing >= CLOSING_STEPS):
             break
@@ -451,7 +475,7 @@ def pulled_step(ints, reals, options, work, error):
     if largest > LARGEST_PULL:
         for v in range(gradient.shape[0]):
             gradient[v] *= LARGEST_PULL / largest
-    damping = options[DAMPING] * (1.0 + ERROR_DAMPING * error * error)
+    damping = options[DAMPING] * damping_factor(error)
     steps.limited_step(ints, reals, work, damping, True)
     steps.add_null_space_pull(w.jacobian, w.normal, w.right, gradient, w.free, w.step)
     steps.advance(variable_i, w.lower, w.upper, True, 1.0, w.step, w.state)
@@ -488,6 +512,9 @@ def stage(ints, reals, options, optimise, counters, work, out):
         return False
     for k in range(count):
         if is_same(ints, reals, out[k], state, options[SAME]):
+            return False
+    for k in range(min(counters[REFUSALS], layout.REFUSED_ROWS)):
+        if is_same(ints, reals, w.refused[k], state, options[SAME]):
             return False
     for i in range(nq):
         out[row, i] = state[i]

@@ -42,22 +42,27 @@ def uniform(random):
 
 
 @kernel
-def draw(variable_i, lower, upper, seed, spread, random, q):
+def draw(variable_i, lower, upper, seed, spread, free, random, q):
     """
     Write a random configuration within the limits.
 
     Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
-    within that fraction of its range around the seed.
+    within that fraction of its range around the seed. Joints that move nothing are left alone.
 
     :param seed: (nq,) centre of joints without limits, and of all joints when spread < 1.
     :param spread: in (0, 1].
-    :param q: (nq,) result; entries that belong to no variable are left alone.
+    :param free: draw turning joints from the full turn, whatever their limits; held ones stay held.
+    :param q: (nq,) result.
     """
     for v in range(lower.shape[0]):
+        if variable_i[v, layout.VARIABLE_MOVES] == 0:
+            continue
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
         if kind == layout.BALL_FIRST:
             draw_ball(lower[v] >= upper[v], seed[at : at + 4], spread, random, q[at : at + 4])
+        elif kind == layout.PERIODIC and free and lower[v] < upper[v]:
+            q[at] = draw_joint(-math.inf, math.inf, seed[at], 1.0, random)
         elif kind <= layout.LINEAR:
             q[at] = draw_joint(lower[v], upper[v], seed[at], spread, random)
 
@@ -117,7 +122,8 @@ def can_sample(variable_i, lower, upper):
     """
     for v in range(lower.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
-        if kind > layout.LINEAR or (math.isfinite(lower[v]) and math.isfinite(upper[v])):
+        idle = variable_i[v, layout.VARIABLE_MOVES] == 0
+        if idle or kind > layout.LINEAR or (math.isfinite(lower[v]) and math.isfinite(upper[v])):
             continue
         both = math.isinf(lower[v]) and math.isinf(upper[v])
         if kind == layout.LINEAR or not both:

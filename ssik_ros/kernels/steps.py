@@ -26,6 +26,9 @@ from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
+TURN_SLACK = 1e-9
+"""Rounding that full turns may leave on an angle [rad]."""
+
 
 @kernel
 def limited_step(ints, reals, work, damping, limited):
@@ -180,14 +183,18 @@ def unwind(value, lower, upper):
     """
     Return an angle shifted by full turns into [lower, upper], or unchanged where no shift fits.
 
+    What rounding leaves a hair outside is put onto the limit.
+
     :param value: angle [rad].
     """
     if value < lower:
-        shifted = value + so3.TWO_PI * math.ceil((lower - value) / so3.TWO_PI)
-        return shifted if shifted <= upper else value
-    if value > upper:
-        shifted = value - so3.TWO_PI * math.ceil((value - upper) / so3.TWO_PI)
-        return shifted if shifted >= lower else value
+        shifted = value + so3.TWO_PI * math.ceil((lower - value - TURN_SLACK) / so3.TWO_PI)
+    elif value > upper:
+        shifted = value - so3.TWO_PI * math.ceil((value - upper - TURN_SLACK) / so3.TWO_PI)
+    else:
+        return value
+    if lower - TURN_SLACK <= shifted <= upper + TURN_SLACK:
+        return min(max(shifted, lower), upper)
     return value
 
 
@@ -196,10 +203,14 @@ def nearest_turn(value, wish, lower, upper):
     """
     Return the equivalent of an angle inside [lower, upper] that is nearest to ``wish``.
 
-    :param value: angle [rad]; when no equivalent lies inside, the nearest one overall is returned.
+    An angle that has no other equivalent inside comes back as it is, to the bit.
+
+    :param value: angle [rad].
     """
     shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
-    return unwind(shifted, lower, upper)
+    shifted = unwind(shifted, lower, upper)
+    gained = lower <= shifted <= upper and abs(shifted - value) > TURN_SLACK
+    return value if lower <= value <= upper and not gained else shifted
 
 
 @kernel

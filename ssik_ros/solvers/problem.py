@@ -386,6 +386,14 @@ class _Variables:
             if kind != layout.REVOLUTE or multiplier != round(multiplier):
                 self.kinds[v] = layout.LINEAR
 
+    def table(self, driven: Iterable[tuple[int, int, float]]) -> list[list[int]]:
+        """Return the variable table; a ball's three variables move together."""
+        moving = {
+            v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
+        }
+        rows = enumerate(zip(self.kinds, self.variable_q, strict=True))
+        return [[kind, q, int(v in moving)] for v, (kind, q) in rows]
+
     def limits(self) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper limits of the velocity variables."""
         lower = np.full(len(self.kinds), -np.inf)
@@ -498,10 +506,7 @@ def _pack(
     targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
     tables_i = (
         (layout.AT_NODE_I, nodes.ints),
-        (
-            layout.AT_VARIABLE_I,
-            [[k, q, 0] for k, q in zip(variables.kinds, variables.variable_q, strict=True)],
-        ),
+        (layout.AT_VARIABLE_I, variables.table(nodes.driven)),
         (layout.AT_CONSTRAINT_I, constraint_i),
         (layout.AT_PATH_I, path_table),
         (layout.AT_JOINT_ROW_I, joint_i),

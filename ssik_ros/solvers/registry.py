@@ -46,7 +46,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='The best solver for the chain at hand; currently PoseIK.',
         options_type=_POSE_IK_OPTIONS,
         parameters_file=_POSE_IK_PARAMETERS,
-        factory=_POSE_IK_FACTORY,
+        factory='ssik_ros.solvers.auto:make_auto',
         parameter_aliases=_ITERATIVE_ALIASES,
         position_only=True,
     ),

@@ -36,6 +36,8 @@ def narrow_limits(
     scalar = problem.variable_kind <= layout.LINEAR
     own = scalar & (problem.variable_q < problem.group_size)
     place = problem.variable_q[own]
+    for what in ('lower', 'upper', 'consistency_limits'):
+        _refuse_ball_limits(getattr(request, what), what, problem)
     if request.lower is not None:
         lower[own] = np.maximum(lower[own], _per_variable(request.lower, 'lower', group)[place])
     if request.upper is not None:
@@ -65,6 +67,20 @@ def _per_variable(values: FloatArray, what: str, group: JointGroup) -> FloatArra
             actual=array.shape,
         )
     return array
+
+
+def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) -> None:
+    """Refuse finite limits on the quaternion of a ball joint, which would have no effect."""
+    if values is None:
+        return
+    array = np.asarray(values, dtype=np.float64)
+    for v in np.flatnonzero(problem.variable_kind == layout.BALL_FIRST):
+        place = int(problem.variable_q[v])
+        if place < problem.group_size and np.isfinite(array[place : place + 4]).any():
+            raise InvalidOption(
+                f"{what} of joint '{problem.joint_of_variable[v]}' must be infinite: a quaternion "
+                'has no limits.'
+            )
 
 
 def _require_room(problem: Problem, lower: FloatArray, upper: FloatArray) -> None:

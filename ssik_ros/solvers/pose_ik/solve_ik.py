@@ -9,9 +9,9 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+import functools
 from typing import Any
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,6 @@ from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 
 FloatArray = NDArray[np.float64]
 IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
-
-_solvers: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], PoseIkSolver]] = (
-    WeakKeyDictionary()
-)
-"""Solvers by robot; the rest of the key is the group, the target links and the options."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -164,10 +159,12 @@ def _solver_for(
         raise InvalidTarget('solve_ik needs at least one target.')
     if len(set(links)) != len(links):
         raise InvalidTarget(f'A link has more than one target: {", ".join(links)}.', links=links)
-    known = _solvers.setdefault(robot, {})
-    key = (group, links, options)
-    if key not in known:
-        known[key] = PoseIkSolver(
-            robot, group, options, base_frame=robot.tree.root_link, tip_frames=links
-        )
-    return known[key]
+    return _make_solver(robot, group, links, options)
+
+
+@functools.lru_cache(maxsize=32)
+def _make_solver(
+    robot: RobotModel, group: JointGroup, links: tuple[str, ...], options: PoseIkOptions
+) -> PoseIkSolver:
+    """Make the solver for these links; the last few are kept."""
+    return PoseIkSolver(robot, group, options, base_frame=robot.tree.root_link, tip_frames=links)

@@ -161,19 +161,24 @@ class PoseIkSolver:
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        state = self._pool.pop() if self._pool else _SearchState(self._problem)
+        try:
+            state = self._pool.pop()
+        except IndexError:
+            state = _SearchState(self._problem)
         try:
             return self._solve(request, state)
         finally:
             self._pool.append(state)
 
-    def _solve(self, request: SolveRequest, state: '_SearchState') -> IkResult:
+    def _solve(self, request: SolveRequest, state: _SearchState) -> IkResult:
         """Write the request into the search's arrays, run it, and say what came out."""
         problem = self._problem if request.tool_offsets is None else self._for_tools(request)
         state.matrices[...] = self._checked_poses(request.targets)
         self._write_seed(request, state.reference)
         options = self._options
         if self._is_special(request):
+            if not np.isfinite(state.reference).all():
+                return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, self._middle)
             narrowed = self._request_options(request, problem, state.reference)
             if narrowed is None:
                 return self._empty(IkStatus.UNSOLVED, Cause.CONSISTENCY, state.reference)
@@ -191,7 +196,7 @@ class PoseIkSolver:
         problem: Problem,
         options: FloatArray,
         timeout_ns: int,
-        state: '_SearchState',
+        state: _SearchState,
         out: FloatArray,
         validate: Validation | None,
     ) -> int:
@@ -260,9 +265,9 @@ class PoseIkSolver:
                 reference[:size] = array
             else:
                 reference[:] = array
+        passive = self._defaults if request.state is None else self._state(request.state)
         if self._passive:
-            source = self._defaults if request.state is None else self._state(request.state)
-            reference[size:] = source[size:]
+            reference[size:] = passive[size:]
 
     def _is_special(self, request: SolveRequest) -> bool:
         """Return whether a request needs options of its own."""
@@ -274,6 +279,7 @@ class PoseIkSolver:
             or request.upper is not None
             or request.consistency_limits is not None
             or request.max_searches is not None
+            or type(request.max_solutions) is not int
             or request.max_solutions < 1
             or request.locked
         )
@@ -294,11 +300,11 @@ class PoseIkSolver:
         self, request: SolveRequest, problem: Problem, seed: FloatArray
     ) -> FloatArray | None:
         """Return the kernel's options for a special request; None when consistency leaves no room."""
-        if request.max_solutions < 1:
-            raise InvalidOption(f'max_solutions must be at least 1, not {request.max_solutions}.')
+        _require_count('max_solutions', request.max_solutions)
         options = self._options.copy()
         options[pose_search.VALIDATED] = float(request.validate is not None)
         if request.max_searches is not None:
+            _require_count('max_searches', request.max_searches)
             options[pose_search.MAX_SEARCHES] = request.max_searches
         if request.tolerance is not None:
             options[pose_search.OPTIONS + 2 * problem.nv :] = self._tolerance(request.tolerance)
@@ -311,14 +317,15 @@ class PoseIkSolver:
     def _tolerance(self, tolerance: float | FloatArray) -> FloatArray:
         """Return a tolerance for each tip."""
         value = np.asarray(tolerance, dtype=np.float64)
-        if value.shape not in ((), (len(self.tip_frames),)) or not (value > 0.0).all():
+        positive = (value > 0.0) & np.isfinite(value)
+        if value.shape not in ((), (len(self.tip_frames),)) or not positive.all():
             raise InvalidOption(
                 f'The tolerance must be a positive number, or one for each of the '
                 f'{len(self.tip_frames)} tips, not {tolerance}.'
             )
         return value
 
-    def _solved(self, state: '_SearchState', out: FloatArray) -> IkResult:
+    def _solved(self, state: _SearchState, out: FloatArray) -> IkResult:
         """Return the solutions that the kernel left in ``out``."""
         counters = state.counters.tolist()
         found = counters[pose_search.COUNT]
@@ -336,16 +343,16 @@ class PoseIkSolver:
         )
 
     def _failed(
-        self, code: int, request: SolveRequest, problem: Problem, state: '_SearchState'
+        self, code: int, request: SolveRequest, problem: Problem, state: _SearchState
     ) -> IkResult:
         """Say what the kernel's code and counters mean when there is no solution."""
         if code == pose_search.UNSAMPLED:
-            raise self._unsampled(problem)
+            raise self._unsampled(problem, state)
         status, cause = self._explain(code, state.counters, request)
         return self._empty(
             status,
             cause,
-            state.best,
+            self._middle if code == pose_search.BAD_STATE else state.best,
             float(state.scalars[pose_search.BEST_ERROR]),
             int(state.counters[pose_search.ITERATIONS]),
             int(state.counters[pose_search.SEARCHES]),
@@ -369,18 +376,14 @@ class PoseIkSolver:
             array.setflags(write=False)
         return IkResult(status, cause, *arrays, residual, iterations, searches, clock_ended)
 
-    def _unsampled(self, problem: Problem) -> InvalidLimits:
+    def _unsampled(self, problem: Problem, state: _SearchState) -> InvalidLimits:
         """Return the error that names the joint which has no range to draw from."""
-        finite = np.isfinite(problem.lower).astype(int) + np.isfinite(problem.upper)
-        needed = np.where(problem.variable_kind == layout.LINEAR, finite < 2, finite == 1)
-        scalar = problem.variable_kind <= layout.LINEAR
-        names = list(
-            dict.fromkeys(problem.joint_of_variable[v] for v in np.flatnonzero(needed & scalar))
-        )
+        variable = int(state.counters[pose_search.UNSAMPLED_VARIABLE])
+        name = problem.joint_of_variable[variable]
         return InvalidLimits(
-            f'The seed did not lead to a solution, and other starts cannot be drawn: joint(s) '
-            f'{names} have no finite limits. Give the joint limits in the URDF or in the request.',
-            joints=names,
+            f"The seed did not lead to a solution, and other starts cannot be drawn: joint '{name}' "
+            'has no finite limits. Give it limits in the URDF or in the request.',
+            joint=name,
         )
 
     def _explain(
@@ -403,6 +406,12 @@ class PoseIkSolver:
         searches = counters[pose_search.SEARCHES]
         stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
         return IkStatus.UNSOLVED, Cause.UNREACHABLE if stuck else Cause.BUDGET
+
+
+def _require_count(name: str, value: int) -> None:
+    """Refuse what is no count of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidOption(f'{name} must be a whole number of at least 1, not {value!r}.')
 
 
 def _nanoseconds(seconds: float) -> int:
