@@ -153,7 +153,6 @@ def test_a_seed_that_is_not_finite_is_refused(case, value):
     assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_STATE)
 
 
-@pytest.mark.xfail(strict=True, reason='nearest of a bad seed is what the last request left')
 def test_a_refusal_does_not_depend_on_what_was_asked_before(case):
     bad = SolveRequest(case.target(), seed=np.full(case.group.variable_count, NAN))
     fresh = case.solver.solve(bad)
@@ -275,13 +274,7 @@ def test_the_solver_says_what_it_answers_about(case):
     assert case.solver.tip_frames == case.group.tips
 
 
-AUTO = pytest.param(
-    'ssik_ros/Auto',
-    marks=pytest.mark.xfail(strict=True, reason='the registry does not hand the name down'),
-)
-
-
-@pytest.mark.parametrize('name', ['ssik_ros/PoseIK', AUTO])
+@pytest.mark.parametrize('name', SOLVERS)
 def test_a_solver_carries_the_name_it_was_made_under(robots, name):
     robot = robots['fanuc']
     assert create_solver(name, robot, robot.group('manipulator')).name == name
