@@ -30,14 +30,14 @@ def generator(state):
     return np.array([state], dtype=np.uint64)
 
 
-def draws(kinds, lower, upper, seed, spread=1.0, count=1000, state=1):
-    """Return random configurations (count, nq)."""
-    variable_i = np.array([[kind, at, 0] for at, kind in enumerate(kinds)])
+def draws(kinds, lower, upper, seed, spread=1.0, free=False, state=1):
+    """Return a thousand random configurations."""
+    variable_i = np.array([[kind, at, 1] for at, kind in enumerate(kinds)])
     arrays = [np.array(values, dtype=float) for values in (lower, upper, seed)]
     random, out = generator(state), []
-    for _ in range(count):
+    for _ in range(1000):
         q = np.full(len(seed), np.nan)
-        restarts.draw(variable_i, *arrays, spread, random, q)
+        restarts.draw(variable_i, *arrays, spread, free, random, q)
         out.append(q)
     return np.array(out)
 
@@ -133,15 +133,14 @@ def test_equal_states_give_equal_draws_and_others_do_not():
     assert not np.isin(other, one).any()
 
 
-BALL = np.array([[layout.BALL_FIRST, 0, 0], [layout.BALL_REST, 0, 0], [layout.BALL_REST, 0, 0]])
+BALL = np.array([[layout.BALL_FIRST, 0, 1], [layout.BALL_REST, 0, 1], [layout.BALL_REST, 0, 1]])
 
 
-def balls(count, lower=-INFINITE, upper=INFINITE):
+def balls(count, limit=INFINITE, spread=1.0):
     """Return random quaternions (count, 4)."""
-    random, out = generator(3), np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
-    bounds = np.full(3, lower), np.full(3, upper)
+    random, out, seed = generator(3), np.full((count, 4), np.nan), np.array([0.5, -0.5, 0.5, 0.5])
     for q in out:
-        restarts.draw(BALL, *bounds, np.array([0.0, 0.0, 0.0, 1.0]), 1.0, random, q)
+        restarts.draw(BALL, np.full(3, -limit), np.full(3, limit), seed, spread, False, random, q)
     return out
 
 
@@ -158,7 +157,31 @@ def test_balls_are_drawn_evenly_from_all_rotations():
 
 
 def test_a_held_ball_is_not_turned():
-    np.testing.assert_array_equal(balls(2, 0.0, 0.0), [[0.0, 0.0, 0.0, 1.0]] * 2)
+    np.testing.assert_array_equal(balls(2, limit=0.0), [[0.5, -0.5, 0.5, 0.5]] * 2)
+
+
+def test_a_spread_keeps_balls_near_to_the_seed():
+    cosines = np.abs(balls(1000, spread=0.05) @ [0.5, -0.5, 0.5, 0.5])
+    angles = 2.0 * np.arccos(np.clip(cosines, 0.0, 1.0))
+    assert 0.1 < angles.max() <= 0.05 * math.pi * math.sqrt(3.0)
+
+
+def test_a_free_start_is_drawn_from_the_full_turn_whatever_the_limits():
+    q = draws([PERIODIC, LINEAR], [-0.1, -0.1], [0.1, 0.1], [2.0, 0.0], free=True)
+    assert np.ptp(q[:, 0]) > 6.0
+    assert (np.abs(q[:, 0] - 2.0) <= math.pi).all()
+    assert (np.abs(q[:, 1]) <= 0.1).all()
+
+
+def test_a_held_joint_is_held_in_a_free_start_too():
+    assert (draws([PERIODIC], [0.3], [0.3], [5.0], free=True) == 0.3).all()
+
+
+def test_a_joint_that_moves_nothing_is_left_alone():
+    variable_i, q = np.array([[PERIODIC, 0, 0], [LINEAR, 1, 1]]), np.array([0.7, 5.0])
+    restarts.draw(variable_i, -np.ones(2), np.ones(2), np.zeros(2), 1.0, False, generator(1), q)
+    assert q[0] == 0.7
+    assert abs(q[1]) <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -176,11 +199,16 @@ def test_a_held_ball_is_not_turned():
     ],
 )
 def test_a_range_is_needed_to_draw_from(kind, lower, upper, sampled):
-    variable_i = np.array([[PERIODIC, 0, 0], [kind, 1, 0]])
+    variable_i = np.array([[PERIODIC, 0, 1], [kind, 1, 1]])
     result = restarts.can_sample(variable_i, np.array([-1.0, lower]), np.array([1.0, upper]))
     assert result == (-1 if sampled else 1)
 
 
 def test_the_first_variable_without_a_range_is_named():
-    variable_i = np.array([[LINEAR, 0, 0], [LINEAR, 1, 0]])
+    variable_i = np.array([[LINEAR, 0, 1], [LINEAR, 1, 1]])
     assert restarts.can_sample(variable_i, np.full(2, -INFINITE), np.full(2, INFINITE)) == 0
+
+
+def test_a_joint_that_moves_nothing_needs_no_range():
+    variable_i = np.array([[LINEAR, 0, 0]])
+    assert restarts.can_sample(variable_i, np.array([-INFINITE]), np.array([INFINITE])) == -1

@@ -75,6 +75,17 @@ def test_joints_of_the_group_that_move_no_frame_have_a_variable_and_no_effect():
     assert jacobian[:, 1:3].any(axis=0).all()
 
 
+def test_variables_that_move_no_frame_are_marked():
+    far = Joint('far', JointKind.SPHERICAL)
+    driven = Joint('f', JointKind.PRISMATIC, 'j', leader='lead')
+    tree = make_tree(far, Joint('lead'), Joint('j'), driven, Joint('b', JointKind.SPHERICAL, 'f'))
+    tip = PoseConstraint('base', 'link_b', target=0)
+    problem = build_problem(tree, ['far', 'lead', 'j', 'b'], [tip])
+    start = problem.ints[layout.AT_VARIABLE_I]
+    table = problem.ints[start : start + problem.nv * layout.VARIABLE_INTS].reshape(problem.nv, -1)
+    assert table[:, layout.VARIABLE_MOVES].tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+
+
 def test_variables_follow_the_order_of_the_group():
     problem = build_problem(torso_with_arms(), LEFT[::-1], [TO_LEFT])
     assert problem.joint_of_variable == LEFT[::-1]

@@ -1,0 +1,364 @@
+"""
+Who may import whom: the rank table of the architecture, held as data and checked on every source.
+
+A module imports modules of strictly lower rank, or of its own row. Imports inside functions count like all
+others, and those of the own package are forbidden there.
+"""
+
+import ast
+from dataclasses import dataclass
+import graphlib
+import importlib
+from pathlib import Path
+
+import pytest
+
+PACKAGE = 'ssik_ros'
+ROOT = Path(__file__).resolve().parents[1] / PACKAGE
+
+ALL = None
+"""Every module of a folder and of the folders below it."""
+
+# Rank, folder, modules of that folder.
+TABLE = (
+    (0, '', ('errors', 'results', 'tolerances', 'strict_yaml')),
+    (1, 'kernels', ALL),
+    (2, 'model', ALL),
+    (
+        3,
+        'solvers',
+        (
+            '__init__',
+            'base',
+            'chain_kinematics',
+            'parameter_file',
+            'parameters',
+            'postprocess',
+            'problem',
+            'request_limits',
+            'validators',
+        ),
+    ),
+    (4, 'solvers.analytic', ALL),
+    (4, 'solvers.newton', ALL),
+    (4, 'solvers.pose_ik', ALL),
+    (4, 'solvers.closed_chain', ALL),
+    (5, 'solvers', ('auto',)),
+    (6, 'solvers', ('kinematics_layout', 'kinematics_yaml', 'registry')),
+    (7, 'groups', ALL),
+    (8, '', ('__init__', 'api', 'kinematics_base', 'postprocess')),
+    (9, 'benchmark', ALL),
+    (9, 'viz', ALL),
+    (10, 'ros', ALL),
+    (11, 'cli', ALL),
+)
+
+# Only these folders import these packages.
+OUTSIDE = {
+    'numba': 'kernels',
+    'llvmlite': 'kernels',
+    'pinocchio': 'model',
+    'coal': 'model',
+    'hppfcl': 'model',
+    'rclpy': 'ros',
+}
+
+# Module and imported module: why the import stands inside a function.
+LATE_IMPORTS: dict[tuple[str, str], str] = {}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement, or call of ``import_module`` with a literal name."""
+
+    line: int
+    target: str
+    """The module, with the imported name behind it when it came by ``from``."""
+    late: bool
+    """Whether it stands inside a function."""
+    for_types: bool
+    """Whether it stands below ``if TYPE_CHECKING``."""
+
+
+def list_modules(root):
+    """Return the files of a package by module name, relative to the package; a folder has its own."""
+    names = {}
+    for path in sorted(root.rglob('*.py')):
+        parts = path.relative_to(root).with_suffix('').parts
+        names['.'.join(parts).removesuffix('__init__').removesuffix('.')] = path
+    return names
+
+
+def place_of(module, is_folder):
+    """Return rank and row of a module, or None where the table has no place for it."""
+    folder, name = (module, '__init__') if is_folder else module.rpartition('.')[::2]
+    for row, (rank, home, names) in enumerate(TABLE):
+        inside = folder == home or folder.startswith(f'{home}.')
+        if inside if names is ALL else folder == home and name in names:
+            return rank, row
+    return None
+
+
+class _Reader(ast.NodeVisitor):
+    """Collects the imports of one source."""
+
+    def __init__(self):
+        self.found = []
+        self.depth = 0
+        self.for_types = False
+
+    def add(self, node, target):
+        self.found.append(Import(node.lineno, target, self.depth > 0, self.for_types))
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            self.add(node, alias.name)
+
+    def visit_ImportFrom(self, node):
+        prefix = '.' * node.level + (node.module or '')
+        for alias in node.names:
+            self.add(node, f'{prefix}.{alias.name}')
+
+    def visit_Call(self, node):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
+        called = called.id if isinstance(called, ast.Name) else called
+        literal = node.args and isinstance(node.args[0], ast.Constant)
+        if called in ('import_module', '__import__') and literal:
+            self.add(node, str(node.args[0].value))
+        self.generic_visit(node)
+
+    def visit_If(self, node):
+        before = self.for_types
+        self.for_types = before or 'TYPE_CHECKING' in ast.dump(node.test)
+        self.generic_visit(node)
+        self.for_types = before
+
+    def visit_FunctionDef(self, node):
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    def visit_AsyncFunctionDef(self, node):
+        self.visit_FunctionDef(node)
+
+    def visit_Lambda(self, node):
+        self.visit_FunctionDef(node)
+
+
+def read_imports(path):
+    """Return the imports of a file."""
+    reader = _Reader()
+    reader.visit(ast.parse(path.read_text(encoding='utf-8')))
+    return reader.found
+
+
+def own_module(target, modules):
+    """Return the module of this package that an import refers to, or None for a foreign one."""
+    if target != PACKAGE and not target.startswith(f'{PACKAGE}.'):
+        return None
+    inner = target[len(PACKAGE) + 1 :]
+    above = inner.rpartition('.')[0]
+    return above if inner not in modules and above in modules else inner
+
+
+def folder_of(module, modules):
+    """Return the folder that a module lies in."""
+    return module if modules[module].stem == '__init__' else module.rpartition('.')[0]
+
+
+def rank_faults(module, target, modules):
+    """Yield what is wrong with one module importing another."""
+    ends = (module, target)
+    source, aim = (place_of(end, modules[end].stem == '__init__') for end in ends)
+    if source is not None and aim is not None and aim[0] >= source[0] and aim != source:
+        yield f'rank {source[0]} imports {target} of rank {aim[0]}'
+
+
+def private_faults(module, target, modules):
+    """Yield private names and modules that are imported from another folder."""
+    parts = target.split('.')[1:]
+    own = folder_of(module, modules)
+    for end, part in enumerate(parts):
+        home = '.'.join(parts[:end])
+        if part.startswith('_') and not part.startswith('__') and home in modules:
+            home = folder_of(home, modules)
+            if own != home and not own.startswith(f'{home}.'):
+                yield f'private {target}'
+
+
+def import_faults(module, item, modules):
+    """Yield what is wrong with one import."""
+    top = item.target.split('.')[0]
+    if top == '':
+        yield f'relative import {item.target}'
+    if top in OUTSIDE and not module.startswith(f'{OUTSIDE[top]}.'):
+        yield f'{top} belongs into {OUTSIDE[top]}'
+    target = own_module(item.target, modules)
+    if target is None:
+        return
+    if target not in modules:
+        yield f'{target} does not exist'
+        return
+    yield from private_faults(module, item.target, modules)
+    yield from rank_faults(module, target, modules)
+    if item.late and (module, target) not in LATE_IMPORTS:
+        yield f'imports {target} inside a function'
+
+
+def find_faults(root):
+    """Return everything that breaks the rules in a package, one line each."""
+    modules = list_modules(root)
+    faults = [
+        f'{module}: has no rank'
+        for module, path in modules.items()
+        if place_of(module, path.stem == '__init__') is None
+    ]
+    for module, path in modules.items():
+        for item in read_imports(path):
+            what = import_faults(module, item, modules)
+            faults += [f'{module}:{item.line}: {fault}' for fault in what]
+    return faults
+
+
+def find_cycle(root):
+    """Return modules that import each other while they are loaded, or None."""
+    modules = list_modules(root)
+    graph = {}
+    for module, path in modules.items():
+        early = (i for i in read_imports(path) if not i.late and not i.for_types)
+        targets = {own_module(item.target, modules) for item in early}
+        graph[module] = targets - {None, module}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return None
+
+
+def public_names(path):
+    """Return whether a file declares ``__all__``."""
+    body = ast.parse(path.read_text(encoding='utf-8')).body
+    targets = (t for node in body if isinstance(node, ast.Assign) for t in node.targets)
+    return any(isinstance(t, ast.Name) and t.id == '__all__' for t in targets)
+
+
+def test_every_module_imports_lower_ranks_or_its_own_row():
+    assert find_faults(ROOT) == []
+
+
+def test_no_modules_import_each_other():
+    assert find_cycle(ROOT) is None
+
+
+def test_every_late_import_of_the_list_still_exists():
+    modules = list_modules(ROOT)
+    late = {
+        (module, own_module(item.target, modules))
+        for module, path in modules.items()
+        for item in read_imports(path)
+        if item.late
+    }
+    assert set(LATE_IMPORTS) <= late
+
+
+@pytest.mark.parametrize(
+    'module',
+    [name for name, path in list_modules(ROOT).items() if public_names(path)],
+)
+def test_every_public_name_exists(module):
+    loaded = importlib.import_module(f'{PACKAGE}.{module}'.removesuffix('.'))
+    missing = [name for name in loaded.__all__ if not hasattr(loaded, name)]
+    assert missing == []
+
+
+def test_the_front_page_tells_type_checkers_the_names_it_imports_late():
+    front = importlib.import_module(PACKAGE)
+    told = {i.target for i in read_imports(ROOT / '__init__.py') if i.for_types}
+    assert told == {f'{home}.{name}' for name, home in front._HOMES.items()}
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a function that writes a small package and finds its faults."""
+    root = tmp_path / PACKAGE
+
+    def check(sources):
+        for name, text in {'errors': '', 'api': '', '__init__': '', **sources}.items():
+            path = root / f'{name}.py'
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return find_faults(root)
+
+    return check
+
+
+def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
+    sources = {
+        'model/a': 'from ssik_ros.errors import ModelError\nfrom ssik_ros.model import b\n',
+        'model/b': 'import numpy\nimport pinocchio\n',
+        'model/__init__': '',
+        'cli/verb/c': 'import ssik_ros.cli.d\nfrom ssik_ros import api\n',
+        'cli/d': '',
+    }
+    assert package(sources) == []
+
+
+@pytest.mark.parametrize(
+    ('where', 'source', 'fault'),
+    [
+        ('model/a', 'from ssik_ros.api import x', 'rank 2 imports api of rank 8'),
+        ('model/a', 'from ssik_ros import api', 'rank 2 imports api of rank 8'),
+        ('model/a', 'import ssik_ros.api', 'rank 2 imports api of rank 8'),
+        ('errors', 'import ssik_ros.api as a', 'rank 0 imports api of rank 8'),
+        ('model/a', 'def f():\n    import ssik_ros.api', 'rank 2 imports api of rank 8'),
+        ('api', 'def f():\n    from ssik_ros import errors', 'imports errors inside a function'),
+        ('api', 'f = lambda: import_module("ssik_ros.errors")', 'inside a function'),
+        ('viz/a', 'from ssik_ros.benchmark import b', 'imports benchmark.b of rank 9'),
+        ('solvers/base', 'import ssik_ros.solvers.registry', 'solvers.registry of rank 6'),
+        ('solvers/newton/a', 'import ssik_ros.solvers.pose_ik.b', 'of rank 4'),
+        ('model/a', 'import numba', 'numba belongs into kernels'),
+        ('model/a', 'from numba.core import types', 'numba belongs into kernels'),
+        ('solvers/base', 'import pinocchio as pin', 'pinocchio belongs into model'),
+        ('api', 'import importlib\nimportlib.import_module("coal")', 'coal belongs into model'),
+        ('cli/a', 'def f():\n    import rclpy.node', 'rclpy belongs into ros'),
+        ('cli/a', 'from ..errors import x', 'relative import ..errors.x'),
+        ('cli/a', 'from . import b', 'relative import'),
+        ('api', 'from ssik_ros.model.b import _hidden', 'private ssik_ros.model.b._hidden'),
+        ('api', 'from ssik_ros.kernels._jit import kernel', 'private ssik_ros.kernels._jit'),
+        ('api', 'from ssik_ros.nowhere import x', 'nowhere.x does not exist'),
+        ('newcomer', '', 'newcomer: has no rank'),
+        ('solvers/newcomer', '', 'solvers.newcomer: has no rank'),
+        ('newfolder/a', '', 'newfolder.a: has no rank'),
+        (
+            'model/a',
+            'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ssik_ros import api',
+            'rank 2 imports api',
+        ),
+    ],
+)
+def test_the_checker_finds(package, where, source, fault):
+    others = {
+        'benchmark/b': '',
+        'solvers/registry': '',
+        'solvers/pose_ik/b': '',
+        'model/b': '',
+        'kernels/_jit': '',
+        'kernels/__init__': '',
+    }
+    faults = package({**others, where: source})
+    assert any(fault in line for line in faults), faults
+
+
+def test_the_checker_lets_a_folder_use_its_own_private_module(package):
+    sources = {
+        'kernels/__init__': '',
+        'kernels/_jit': '',
+        'kernels/a': 'from ssik_ros.kernels._jit import kernel',
+    }
+    assert package(sources) == []
+
+
+def test_the_checker_finds_cycles(package, tmp_path):
+    sources = {'model/a': 'import ssik_ros.model.b', 'model/b': 'import ssik_ros.model.a'}
+    package(sources)
+    assert set(find_cycle(tmp_path / PACKAGE)) == {'model.a', 'model.b'}
