@@ -9,7 +9,7 @@ Method
     1. The first start is the seed, brought inside the limits; every other one is drawn from a
        deterministic sequence.
     2. From each start, damped Newton steps dq = J^T (J J^T + damping f(|e|) I)^-1 e with
-       f(x) = min(1, x / fade) + c x^2. Far from the target, where the linear model means little, the damping grows
+       f(x) = min(1, x / fade) + c min(x, largest)^2. Far from the target, where the linear model means little, the damping grows
        with the squared error and steps are short. Near it the damping fades with the error: convergence stays
        quadratic even where the arm is nearly singular, which a constant damping would make a crawl.
     3. The step is multiplied by ``multiplier`` while the error is above ``threshold``; below, the factor grows
@@ -105,6 +105,8 @@ OPTIONS = 12
 
 ERROR_DAMPING = 500.0
 """Growth c of the damping with the squared error [1/(m^2, rad^2)]."""
+LARGEST_ERROR = 4.0
+"""Error beyond which the damping grows no more [m, rad]: far along a rail the linear model holds again."""
 FADE = 0.1
 """Error below which the damping fades in proportion [m, rad]."""
 PROGRESS_STEPS = 3
@@ -354,7 +356,8 @@ def descend(ints, reals, options, limited, cancel, counters, work):
 @inline_kernel
 def damping_factor(error):
     """Return the factor on the given damping at an error norm; step 2 of the method."""
-    return min(1.0, error / FADE) + ERROR_DAMPING * error * error
+    bounded = min(error, LARGEST_ERROR)
+    return min(1.0, error / FADE) + ERROR_DAMPING * bounded * bounded
 
 
 @kernel
