@@ -1,0 +1,150 @@
+"""What the pages say holds: links, citations, commands, tables of modules, and the code they show."""
+
+import contextlib
+import importlib.util
+import io
+import os
+from pathlib import Path
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from ssik_ros.cli.command import make_parser
+from ssik_ros.cli.command import VERBS
+from ssik_ros.solvers.kinematics_yaml import parse_kinematics
+from ssik_ros.strict_yaml import parse_yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
+README = (ROOT / 'README.md').read_text(encoding='utf-8')
+CITATION = re.compile(r'\[[A-Z][A-Za-z]*\d{4}[a-z]?\]')
+PLACEHOLDERS = {'...', 'CONFIG', 'KEY=VALUE'}
+LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
+
+
+def code_blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf'^```{language}\n(.*?)^```', text, re.M | re.S)
+
+
+def prose(text: str) -> str:
+    return re.sub(r'^```.*?^```', '', text, flags=re.M | re.S)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r'^#+ (.*)$', prose(page.read_text(encoding='utf-8')), re.M)
+    return {re.sub(r'[^\w\- ]', '', title.lower()).replace(' ', '-') for title in titles}
+
+
+def quoted_commands() -> list[str]:
+    """Return the command lines of ``ssik`` in all pages, comments cut off."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding='utf-8')
+        blocks = '\n'.join(code_blocks(text, 'bash') + code_blocks(text, 'console'))
+        lines = [line.removeprefix('$ ') for line in blocks.replace('\\\n', ' ').splitlines()]
+        lines += re.findall(r'`(ssik [^`\n]*)`', prose(text))
+        found += [line for line in lines if line.startswith('ssik ')]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page):
+    for target in LINK.findall(prose(page.read_text(encoding='utf-8'))):
+        if re.match(r'[a-z]+:', target):
+            continue
+        path, _, anchor = target.partition('#')
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f'{target} does not exist'
+        assert not anchor or anchor in anchors(linked), f'{linked.name} has no heading {anchor}'
+
+
+def test_every_citation_is_resolved_and_every_reference_is_cited():
+    sources = [*(ROOT / 'ssik_ros').rglob('*.py'), *(ROOT / 'bench').rglob('*.py'), *PAGES]
+    page = ROOT / 'docs/references.md'
+    cited = set()
+    for path in sources:
+        if path != page:
+            cited |= set(CITATION.findall(path.read_text(encoding='utf-8')))
+    text = page.read_text(encoding='utf-8')
+    resolved = {line.split('|')[1].strip() for line in text.splitlines() if line.startswith('| [')}
+    assert cited == resolved
+
+
+def test_architecture_lists_every_module_once():
+    text = (ROOT / 'docs/architecture.md').read_text(encoding='utf-8')
+    listed = re.findall(r'^\| \d+ \| `([\w/]+\.py)`', text, re.M)
+    package = ROOT / 'ssik_ros'
+    modules = {str(path.relative_to(package)) for path in package.rglob('*.py')}
+    assert sorted(listed) == sorted(m for m in modules if not m.endswith('__init__.py'))
+
+
+def test_parameter_reference_is_up_to_date():
+    script = ROOT / 'tools/make_parameter_reference.py'
+    spec = importlib.util.spec_from_file_location('make_parameter_reference', script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.main(['--check']) == 0, f'run {script.relative_to(ROOT)}'
+
+
+@pytest.mark.parametrize('command', quoted_commands())
+def test_quoted_command_is_accepted(command):
+    words = shlex.split(command, comments=True)[1:]
+    verb = words[0] if words and not words[0].startswith('-') else ''
+    if verb.isupper() or verb == '...':
+        return
+    assert not verb or verb in {known.name for known in VERBS}
+    if words == [verb] or not PLACEHOLDERS.isdisjoint(words):
+        return
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        make_parser(verb).parse_args(words)
+    assert not said.getvalue()
+
+
+def test_python_of_the_readme_runs(tmp_path):
+    blocks = code_blocks(README, 'python')
+    assert blocks
+    paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+    for block in blocks:
+        shown = subprocess.run(
+            [sys.executable, '-c', block],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert shown.returncode == 0, f'{block}\n{shown.stderr}'
+
+
+def test_kinematics_files_of_the_readme_are_read_without_a_warning(caplog):
+    blocks = [b for b in code_blocks(README, 'yaml') if 'kinematics_solver' in b]
+    assert len(blocks) == 2, 'one for each layout'
+    read = [parse_kinematics(parse_yaml(block)) for block in blocks]
+    assert not caplog.records
+    solvers = [{group: k.solver for group, k in file.items()} for file in read]
+    assert solvers[0] == solvers[1]
+    assert set(solvers[0].values()) <= {'ssik_ros/PoseIK', 'ssik_ros/Auto'}
+
+
+def test_make_targets_of_the_pages_exist():
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    targets = set(re.findall(r'^([a-z]+):', makefile, re.M))
+    named = {
+        word
+        for page in PAGES
+        for word in re.findall(r'[`$ ]make ([a-z]+)\b`?', '\n'.join(inline_code(page)))
+    }
+    assert named <= targets
+
+
+def inline_code(page: Path) -> list[str]:
+    """Return what a page shows as code, inline and in shell blocks."""
+    text = page.read_text(encoding='utf-8')
+    blocks = code_blocks(text, 'bash') + code_blocks(text, 'console')
+    return [f'`{code}`' for code in re.findall(r'`([^`\n]+)`', prose(text))] + [
+        f'`{line}' for block in blocks for line in block.splitlines()
+    ]
