@@ -370,3 +370,15 @@ def test_the_defaults_are_those_of_pose_ik():
         optimization_timeout=0.01,
         optimization_distance_gain=0.1,
     )
+
+
+@pytest.mark.xfail(strict=True, reason='options made by hand are taken as they are')
+@pytest.mark.parametrize(
+    'parameters',
+    [{'solve_mode': 'fastest'}, {'target_tolerance': -1.0}, {'gd_max_iters': 0}],
+    ids=str,
+)
+def test_options_made_by_hand_are_checked_too(parameters):
+    robot, group = load_arm(PLANAR_3R)
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        PoseIkSolver(robot, group, PoseIkOptions(**parameters))

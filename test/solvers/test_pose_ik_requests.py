@@ -550,12 +550,13 @@ def test_a_target_out_of_reach_by_its_orientation_is_unreachable():
     assert result.residual > 0.3
 
 
-@pytest.mark.parametrize('count', [0, -1])
-def test_asking_for_no_solution_is_an_error(panda, count):
+@pytest.mark.parametrize('option', ['max_solutions', 'max_searches'])
+@pytest.mark.parametrize('count', [0, -1, 2.5, 'two', np.nan])
+def test_a_count_that_is_no_positive_whole_number_is_an_error(panda, option, count):
     robot, group, solver = panda
     request, _ = next(questions(robot, group, 1))
-    request.max_solutions = count
-    with pytest.raises(InvalidOption, match='max_solutions'):
+    setattr(request, option, count)
+    with pytest.raises(InvalidOption, match=option):
         solver.solve(request)
 
 
