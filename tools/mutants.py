@@ -1,0 +1,454 @@
+"""
+Break the promises of the package on purpose, one at a time, and show that the tests turn red.
+
+Every row of :data:`MUTANTS` replaces a snippet in a temporary copy of the repository and runs the tests named in the row
+there. A mutant whose tests stay green has survived: the promise is then not held by them. Exits with an error if
+one survives, if a snippet is not found exactly once, or if the tests fail for another reason than the promise.
+"""
+
+import argparse
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ('ssik_ros', 'config', 'test', 'setup.cfg')
+LONGEST_RUN = 240
+"""Seconds after which the tests of a mutant are ended; that proves nothing."""
+DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
+
+SEARCH = 'ssik_ros/kernels/pose_search.py'
+SOLVER = 'ssik_ros/solvers/pose_ik/solver.py'
+REQUEST_LIMITS = 'ssik_ros/solvers/request_limits.py'
+KINEMATICS = 'ssik_ros/solvers/kinematics_yaml.py'
+PARAMETERS = 'ssik_ros/solvers/parameters.py'
+
+VERIFIED = 'test/promises/test_verified.py'
+DETERMINISTIC = 'test/promises/test_deterministic.py'
+DEADLINE = 'test/promises/test_deadline.py'
+SILENT = 'test/promises/test_nothing_silent.py'
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One way to break a promise."""
+
+    promise: int
+    """Its number in the design."""
+    what: str
+    """What the broken code does."""
+    file: str
+    before: str
+    """Text that stands in the file exactly once."""
+    after: str
+    tests: tuple[str, ...]
+    """What pytest is told to run."""
+    compiled: bool = False
+    """Whether kernels are compiled, as tests of threads and of the clock need; plain Python starts sooner."""
+
+
+MUTANTS = (
+    Mutant(
+        1,
+        'accepts any orientation',
+        SEARCH,
+        'square = w.errors[c, 0] * w.errors[c, 0] + w.errors[c, 1] * w.errors[c, 1]',
+        'square = w.errors[c, 0] * w.errors[c, 0]',
+        (f'{VERIFIED}::test_reachable_poses_are_found_and_hold',),
+    ),
+    Mutant(
+        1,
+        'accepts any position',
+        SEARCH,
+        'square = w.errors[c, 0] * w.errors[c, 0] + w.errors[c, 1] * w.errors[c, 1]',
+        'square = w.errors[c, 1] * w.errors[c, 1]',
+        (f'{VERIFIED}::test_reachable_poses_are_found_and_hold',),
+    ),
+    Mutant(
+        1,
+        'takes a tolerance for its square',
+        SEARCH,
+        'square <= tolerance * tolerance',
+        'square <= tolerance',
+        (f'{VERIFIED}::test_reachable_poses_are_found_and_hold',),
+    ),
+    Mutant(
+        1,
+        'does not check limits',
+        SEARCH,
+        '    if not inside_limits:\n',
+        '    if False and not inside_limits:\n',
+        (f'{VERIFIED}::test_a_hinge_does_not_open_further_than_it_can',),
+    ),
+    Mutant(
+        1,
+        'takes the unlimited starts for limited ones',
+        SEARCH,
+        '    if not inside_limits:\n        counters[LIMITS_SEEN] += 1\n',
+        '    if not inside_limits:\n',
+        (f'{VERIFIED}::test_a_hinge_does_not_open_further_than_it_can',),
+    ),
+    Mutant(
+        1,
+        'does not measure again after a shift by full turns',
+        SEARCH,
+        '        return inside\n    return True\n',
+        '        return True\n    return True\n',
+        (f'{VERIFIED}::test_a_turn_too_far_for_its_digits_is_not_claimed',),
+    ),
+    Mutant(
+        1,
+        'pulls a solution towards the seed without measuring it',
+        SEARCH,
+        'if inside and distance < nearest and within_limits(',
+        'if distance < nearest and within_limits(',
+        (f'{VERIFIED}::test_answers_pulled_towards_the_seed_hold_and_are_no_farther',),
+    ),
+    Mutant(
+        1,
+        'accepts targets that are no poses',
+        SEARCH,
+        '        if not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):\n',
+        '        if False and not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):\n',
+        (f'{VERIFIED}::test_what_is_no_pose_is_refused',),
+    ),
+    Mutant(
+        1,
+        'accepts seeds that are not finite',
+        SEARCH,
+        '        if not math.isfinite(w.reference[k]):\n',
+        '        if False and not math.isfinite(w.reference[k]):\n',
+        (f'{VERIFIED}::test_a_seed_that_is_not_finite_is_refused',),
+    ),
+    Mutant(
+        1,
+        'does not ask the validation',
+        SEARCH,
+        '                if options[VALIDATED] != 0.0:\n',
+        '                if False and options[VALIDATED] != 0.0:\n',
+        (f'{VERIFIED}::test_validation_sees_only_what_holds_and_its_verdict_counts',),
+    ),
+    Mutant(
+        1,
+        'takes every verdict of the validation for a yes',
+        SOLVER,
+        'phase = pose_search.ACCEPTED if accepted else pose_search.REFUSED',
+        'phase = pose_search.ACCEPTED',
+        (f'{VERIFIED}::test_a_validation_that_refuses_everything_is_the_cause',),
+    ),
+    Mutant(
+        1,
+        "forgets the request's limits",
+        REQUEST_LIMITS,
+        '    if request.upper is not None:\n',
+        '    if False and request.upper is not None:\n',
+        (f'{VERIFIED}::test_the_limits_of_a_request_are_kept',),
+    ),
+    Mutant(
+        3,
+        'seeds its generator from the clock',
+        SEARCH,
+        '    counters[RANDOM] = FIRST_SEED\n',
+        '    counters[RANDOM] = clock.monotonic_ns(counters[CLOCK : CLOCK + 2])\n',
+        (f'{DETERMINISTIC}::test_what_was_asked_before_does_not_matter',),
+    ),
+    Mutant(
+        3,
+        'hands the memory of one search to two threads',
+        SOLVER,
+        'state = self._pool.pop()',
+        'state = self._pool[-1]',
+        (f'{DETERMINISTIC}::test_eight_threads_give_the_bytes_of_one',),
+        compiled=True,
+    ),
+    Mutant(
+        3,
+        'does not say that the clock ended a search',
+        SEARCH,
+        'counters[CLOCK_ENDED] = code == DEADLINE',
+        'counters[CLOCK_ENDED] = False',
+        (f'{DETERMINISTIC}::test_what_the_clock_ended_says_so',),
+    ),
+    Mutant(
+        4,
+        'does not look at the clock',
+        SEARCH,
+        'if clock.monotonic_ns(counters[CLOCK : CLOCK + 2]) >= stop:',
+        'if clock.monotonic_ns(counters[CLOCK : CLOCK + 2]) >= stop and False:',
+        (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
+    ),
+    Mutant(
+        4,
+        'looks at the clock every third iteration',
+        SEARCH,
+        '        code = is_over(counters, cancel, options[OPTIMISE] != 0.0)\n',
+        '        code = RUNNING\n'
+        '        if iteration % 3 == 0:\n'
+        '            code = is_over(counters, cancel, options[OPTIMISE] != 0.0)\n',
+        (f'{DEADLINE}::test_every_iteration_looks_at_the_clock',),
+    ),
+    Mutant(
+        4,
+        'does not look at the clock while it optimises',
+        SEARCH,
+        'while iteration < options[MAX_ITERATIONS] and is_over(counters, cancel, True) == RUNNING:',
+        'while iteration < options[MAX_ITERATIONS]:',
+        (f'{DEADLINE}::test_every_iteration_looks_at_the_clock',),
+    ),
+    Mutant(
+        4,
+        'optimises beyond the timeout of the request',
+        SEARCH,
+        'min(counters[STOP], now + np.int64(options[OPTIMISE_NS]))',
+        'now + np.int64(options[OPTIMISE_NS])',
+        (f'{DEADLINE}::test_every_iteration_looks_at_the_clock',),
+    ),
+    Mutant(
+        4,
+        'counts whole seconds',
+        'ssik_ros/kernels/clock.py',
+        'scratch[0] * 1_000_000_000 + scratch[1]',
+        'scratch[0] * 1_000_000_000',
+        (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
+        compiled=True,
+    ),
+    Mutant(
+        4,
+        'rounds timeouts to milliseconds',
+        SOLVER,
+        'max(1, round(seconds * 1e9))',
+        'round(seconds * 1e3) * 1_000_000',
+        (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
+    ),
+    Mutant(
+        5,
+        'drops options that it does not know',
+        PARAMETERS,
+        '                raise self._unknown(key, value, place, (*self.names, *aliases))\n',
+        '                continue\n',
+        (f'{SILENT}::test_a_misspelt_option_is_an_error_with_the_right_name',),
+    ),
+    Mutant(
+        5,
+        'does not check the range of options',
+        PARAMETERS,
+        '            if reason:\n',
+        '            if False:\n',
+        (f'{SILENT}::test_a_value_out_of_range_is_an_error_that_names_both',),
+    ),
+    Mutant(
+        5,
+        'takes a misspelt key for a foreign one',
+        KINEMATICS,
+        'meant = None if name in KEYS_OF_OTHER_SOLVERS else _nearest(key, ours)',
+        'meant = None',
+        (f'{SILENT}::test_a_misspelt_key_of_a_file_is_an_error_with_the_right_name',),
+    ),
+    Mutant(
+        5,
+        'says nothing about keys that are not used',
+        KINEMATICS,
+        '    if unused:\n',
+        '    if False:\n',
+        (f'{SILENT}::test_keys_of_other_solvers_get_one_line',),
+    ),
+    Mutant(
+        5,
+        "drops another solver's keys from the list of unused ones",
+        KINEMATICS,
+        '        unused[name] = _hint(name, ours)\n',
+        '        if name not in KEYS_OF_OTHER_SOLVERS:\n            unused[name] = _hint(name, ours)\n',
+        (f'{SILENT}::test_keys_of_other_solvers_get_one_line',),
+    ),
+    Mutant(
+        5,
+        'ignores the timeout of a kinematics.yaml',
+        KINEMATICS,
+        "timeout=common['kinematics_solver_timeout']",
+        'timeout=0.05',
+        (f'{SILENT}::test_the_keys_of_moveit_are_honoured',),
+    ),
+    Mutant(
+        5,
+        'ignores joints to lock that do not exist',
+        REQUEST_LIMITS,
+        '    if name not in group.joint_names:\n',
+        '    if False and name not in group.joint_names:\n',
+        (f'{SILENT}::test_a_request_that_makes_no_sense_is_an_error_that_says_why',),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the tests made of a mutant."""
+
+    verdict: str
+    """``noticed``; or ``survived``, ``no snippet``, ``no mutant``, ``too long``: then the row is to be mended."""
+    seconds: float
+    detail: str = ''
+
+
+class Copy:
+    """A copy of the repository in which code can be broken."""
+
+    def __init__(self, folder: Path) -> None:
+        """
+        Copy what the tests need.
+
+        :param folder: an empty folder.
+        """
+        self.root = folder / 'repository'
+        self.root.mkdir()
+        self.cache = folder / 'cache'
+        for name in COPIED:
+            source, target = ROOT / name, self.root / name
+            if source.is_dir():
+                ignored = shutil.ignore_patterns('__pycache__', '*.egg-info')
+                shutil.copytree(source, target, ignore=ignored)
+            else:
+                shutil.copy2(source, target)
+
+    def run(self, *arguments: str, compiled: bool = False) -> 'subprocess.CompletedProcess[str]':
+        """
+        Run Python in the copy, its modules before all others and its machine code apart.
+
+        :param arguments: of the interpreter.
+        :param compiled: whether kernels are compiled.
+        """
+        paths = [str(self.root), os.environ.get('PYTHONPATH', '')]
+        environment = {
+            **os.environ,
+            'PYTHONPATH': os.pathsep.join(path for path in paths if path),
+            'SSIK_ROS_CACHE_DIR': str(self.cache),
+            'NUMBA_DISABLE_JIT': '0' if compiled else '1',
+            'PYTHONDONTWRITEBYTECODE': '1',
+        }
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LONGEST_RUN,
+        )
+
+    def test(self, tests: Sequence[str], compiled: bool) -> 'subprocess.CompletedProcess[str]':
+        """
+        Run tests in the copy.
+
+        :param tests: what pytest is told to run.
+        :param compiled: whether kernels are compiled.
+        """
+        command = ('-m', 'pytest', '-x', '-q', '-p', 'no:cacheprovider', *tests)
+        return self.run(*command, compiled=compiled)
+
+    @contextlib.contextmanager
+    def broken_by(self, mutant: Mutant) -> Iterator[int]:
+        """
+        Break the copy for a while; yields how often the snippet was found, and breaks nothing unless once.
+
+        :param mutant: how to break it.
+        """
+        path = self.root / mutant.file
+        text, times = path.read_text(encoding='utf-8'), path.stat()
+        found = text.count(mutant.before)
+        try:
+            if found == 1:
+                broken = text.replace(mutant.before, mutant.after)
+                path.write_text(broken, encoding='utf-8')
+            yield found
+        finally:
+            path.write_text(text, encoding='utf-8')
+            # The machine code of an untouched file is found again by its time.
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def judge(copy: Copy, mutant: Mutant) -> Outcome:
+    """
+    Return what the tests make of a mutant.
+
+    :param copy: the copy to break.
+    :param mutant: how to break it.
+    """
+    begin = time.monotonic()
+    with copy.broken_by(mutant) as found:
+        if found != 1:
+            detail = f'{mutant.file} has the snippet {found} times: {mutant.before.strip()}'
+            return Outcome('no snippet', 0.0, detail)
+        try:
+            done = copy.test(mutant.tests, mutant.compiled)
+        except subprocess.TimeoutExpired:
+            return Outcome('too long', time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    if done.returncode == 0:
+        return Outcome('survived', seconds)
+    if done.returncode != 1 or DOES_NOT_COMPILE.search(done.stdout):
+        return Outcome('no mutant', seconds, done.stdout[-2000:])
+    return Outcome('noticed', seconds)
+
+
+def check_untouched(copy: Copy, mutants: Sequence[Mutant]) -> None:
+    """
+    Make sure that the tests run in the copy and are green before anything is broken.
+
+    :param copy: the copy.
+    :param mutants: whose tests are run.
+    :raises SystemExit: when they are not.
+    """
+    where = copy.run('-c', 'import ssik_ros; print(ssik_ros.__file__)').stdout.strip()
+    if not where.startswith(str(copy.root)):
+        sys.exit(f'mutants: the tests would import {where}, not the copy in {copy.root}')
+    for compiled in (False, True):
+        tests = {test for m in mutants if m.compiled == compiled for test in m.tests}
+        if not tests:
+            continue
+        done = copy.test(sorted(tests), compiled)
+        if done.returncode != 0:
+            sys.exit(f'mutants: tests fail before anything is broken\n{done.stdout[-4000:]}')
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Break, test, print.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description='Break the promises; the tests must notice.')
+    parser.add_argument('--promises', nargs='+', type=int, help='numbers; all by default')
+    parser.add_argument('-k', dest='word', default='', help='only mutants with this in their text')
+    options = parser.parse_args(arguments)
+    mutants = [
+        mutant
+        for mutant in MUTANTS
+        if options.promises is None or mutant.promise in options.promises
+        if options.word in mutant.what
+    ]
+    with tempfile.TemporaryDirectory(prefix='ssik_ros_mutants_') as folder:
+        copy = Copy(Path(folder))
+        check_untouched(copy, mutants)
+        failures = []
+        print(f'{"promise":>7}  {"verdict":<10}  {"s":>5}  mutant')
+        for mutant in mutants:
+            outcome = judge(copy, mutant)
+            line = f'{mutant.promise:>7}  {outcome.verdict:<10}  {outcome.seconds:5.1f}'
+            print(f'{line}  {mutant.what}', flush=True)
+            if outcome.verdict != 'noticed':
+                failures.append(f'{outcome.verdict}: {mutant.what}\n{outcome.detail}')
+    print(f'{len(mutants) - len(failures)} of {len(mutants)} mutants noticed', flush=True)
+    if failures:
+        sys.exit('\n'.join(failures))
+
+
+if __name__ == '__main__':
+    main()
