@@ -284,11 +284,18 @@ def test_wrapping_leaves_angles_inside_alone(angle):
     assert so3.wrap_to_pi(angle) == angle
 
 
+@pytest.mark.parametrize('half_turns', [-39, -5, -3, -1, 1, 3, 13, 35, 1001])
+def test_wrapping_never_leaves_the_interval_by_a_bit(half_turns):
+    angle = half_turns * math.pi
+    for near in (angle, np.nextafter(angle, 1e9), np.nextafter(angle, -1e9)):
+        assert -math.pi < so3.wrap_to_pi(near) <= math.pi
+
+
 @given(angle=st.floats(-1e4, 1e4))
 def test_a_wrapped_angle_is_the_same_angle(angle):
     wrapped = so3.wrap_to_pi(angle)
     tolerance = 1e-15 * (1.0 + abs(angle))
-    assert abs(wrapped) <= math.pi + tolerance
+    assert -math.pi < wrapped <= math.pi
     assert math.remainder(wrapped - angle, so3.TWO_PI) == pytest.approx(0.0, abs=tolerance)
 
 
