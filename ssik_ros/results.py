@@ -6,6 +6,7 @@ poses, ``k`` the number of solutions.
 """
 
 from enum import IntEnum
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -128,8 +129,7 @@ class IkResult(NamedTuple):
                 f'{self.position_errors[0].max(initial=0.0):.3g} m and '
                 f'{self.orientation_errors[0].max(initial=0.0):.3g} rad ({work}).'
             )
+        nearest = f'; the nearest state seen is off by {self.residual:.3g}'
+        known = nearest if math.isfinite(self.residual) else ''
         clock = ' The clock ended the search.' if self.clock_ended else ''
-        return (
-            f'No solution: {CAUSE_TEXT[self.cause]}; the nearest state seen is off by '
-            f'{self.residual:.3g} ({work}).{clock}'
-        )
+        return f'No solution: {CAUSE_TEXT[self.cause]}{known} ({work}).{clock}'

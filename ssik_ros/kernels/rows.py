@@ -38,7 +38,7 @@ Degeneracies
     their spin counts as pi.
 
 References
-    [Sola2018] section 4 for the Jacobians of the logarithm.
+    [Sola2018] for the Jacobians of the logarithm.
 """
 
 import math

@@ -452,6 +452,8 @@ def build_problem(
             raise ModelError(
                 f"Joint '{name}' only follows '{leader}'; solve for that one instead."
             )
+        if joint in variables.first:
+            raise ModelError(f"Joint '{name}' is named twice.")
         variables.add(joint)
     group_size = len(variables.idx_q)
     paths = {name: tree.joint_path(name) for c in constraints for name in (c.frame_a, c.frame_b)}

@@ -372,7 +372,6 @@ def test_the_defaults_are_those_of_pose_ik():
     )
 
 
-@pytest.mark.xfail(strict=True, reason='options made by hand are taken as they are')
 @pytest.mark.parametrize(
     'parameters',
     [{'solve_mode': 'fastest'}, {'target_tolerance': -1.0}, {'gd_max_iters': 0}],

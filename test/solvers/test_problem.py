@@ -334,7 +334,6 @@ def test_a_problem_without_constraints_is_refused():
         build_problem(torso_with_arms(), LEFT, [])
 
 
-@pytest.mark.xfail(strict=True, reason='build_problem drops the second silently')
 def test_a_joint_named_twice_is_refused():
     with pytest.raises((InvalidOption, ModelError), match='left_1'):
         build_problem(torso_with_arms(), ['left_1', 'left_1'], [TO_LEFT])

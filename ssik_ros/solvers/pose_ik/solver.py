@@ -5,6 +5,7 @@ The mathematics stands in :mod:`ssik_ros.kernels.pose_search`; this module trans
 the user's validation about candidates, and says what the outcome means.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -23,6 +24,8 @@ from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.base import Validation
+from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.problem import build_problem
 from ssik_ros.solvers.problem import PoseConstraint
@@ -90,7 +93,7 @@ class PoseIkSolver:
         self.name = name
         self.robot = robot
         self.group = group
-        self.options = options if options is not None else PoseIkOptions()
+        self.options = _checked(options) if options is not None else PoseIkOptions()
         self.joint_names = group.joint_names
         self.base_frame = base_frame if base_frame is not None else group.base_link
         self.tip_frames = tip_frames if tip_frames is not None else group.tips
@@ -406,6 +409,11 @@ class PoseIkSolver:
         searches = counters[pose_search.SEARCHES]
         stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
         return IkStatus.UNSOLVED, Cause.UNREACHABLE if stuck else Cause.BUDGET
+
+
+def _checked(options: PoseIkOptions) -> PoseIkOptions:
+    """Return options that were made by hand, checked like those of a file."""
+    return load_schema(PARAMETERS_FILE).resolve(dataclasses.asdict(options), PoseIkOptions)
 
 
 def _require_count(name: str, value: int) -> None:
