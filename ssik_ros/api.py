@@ -59,7 +59,7 @@ class Manipulator:
         self.robot = robot
         self.group = group
         self._kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
-        self._solvers: dict[tuple[str, tuple[tuple[str, Any], ...]], Solver] = {}
+        self._solvers: dict[tuple[str, str], Solver] = {}
 
     @classmethod
     def from_urdf(
@@ -199,7 +199,8 @@ class Manipulator:
         :param method: its name.
         :param parameters: its parameters.
         """
-        key = (method, tuple(sorted(parameters.items())))
+        # By their text: 5, 5.0 and True are equal as keys but not as parameters, and a list is no key.
+        key = (method, repr(sorted(parameters.items())))
         if key not in self._solvers:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
         return self._solvers[key]

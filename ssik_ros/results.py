@@ -33,7 +33,8 @@ class Cause(IntEnum):
 
     NONE = 0
     UNREACHABLE = 1
-    """No configuration, whatever the limits, reaches the target."""
+    """No configuration, whatever the limits, reaches the target: proved when no start was tried, otherwise by the
+    evidence that every start, those without limits included, got stuck."""
     LIMITS = 2
     """The target was reached, but only outside the joint limits."""
     COLLISION = 3
@@ -132,4 +133,10 @@ class IkResult(NamedTuple):
         nearest = f'; the nearest state seen is off by {self.residual:.3g}'
         known = nearest if math.isfinite(self.residual) else ''
         clock = ' The clock ended the search.' if self.clock_ended else ''
-        return f'No solution: {CAUSE_TEXT[self.cause]}{known} ({work}).{clock}'
+        proof = (
+            ', proved by the length of its links'
+            if self.searches == 0
+            else ', as far as a search can tell'
+        )
+        sure = proof if self.cause == Cause.UNREACHABLE else ''
+        return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({work}).{clock}'

@@ -257,14 +257,12 @@ def test_a_parameter_of_a_wrong_type_is_an_error_that_names_it(panda):
         panda.solve(np.eye(4), target_tolerance='small')
 
 
-@pytest.mark.xfail(strict=True, reason='solvers are kept by the keywords as they come')
 @pytest.mark.parametrize('value', [[1e-3], {'a': 1}])
 def test_a_parameter_that_cannot_be_hashed_is_an_ordinary_error(panda, value):
     with pytest.raises(InvalidParameter, match='target_tolerance'):
         panda.solve(np.eye(4), target_tolerance=value)
 
 
-@pytest.mark.xfail(strict=True, reason='solvers are kept by the keywords as they come')
 @pytest.mark.parametrize('value', [5.0, np.float64(5.0)])
 def test_a_parameter_of_a_wrong_type_is_an_error_whatever_was_asked_before(panda, value):
     panda.solver(gd_max_iters=5)
