@@ -36,6 +36,7 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
+from ssik_ros.kernels import pose_search
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
@@ -529,7 +530,25 @@ def test_the_clock_ends_a_search_that_cannot_succeed(ur5e, timeout):
     assert 'clock' in result.summary()
 
 
-def test_a_timeout_is_counted_in_nanoseconds(ur5e):
+@pytest.mark.parametrize(
+    ('timeout', 'nanoseconds'),
+    [(1e-9, 1), (5e-10, 1), (0.123456789, 123456789), (1.9, 1900000000), (0, 0), (-1.0, 0)],
+)
+def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeout, nanoseconds):
+    robot, group, solver = ur5e
+    request, _ = next(questions(robot, group, 1))
+    request.timeout, given, search = timeout, [], pose_search.search
+
+    def record(ints, reals, options, phase, timeout_ns, *rest):
+        given.append(timeout_ns)
+        return search(ints, reals, options, phase, timeout_ns, *rest)
+
+    monkeypatch.setattr(pose_search, 'search', record)
+    solver.solve(request)
+    assert given == [nanoseconds]
+
+
+def test_more_time_gives_more_iterations(ur5e):
     robot, group, solver = ur5e
     request, _ = next(questions(robot, group, 1))
     request.tolerance, request.max_searches = 1e-300, 200_000
