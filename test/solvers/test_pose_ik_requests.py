@@ -844,6 +844,16 @@ def test_followers_move_as_their_leaders_say(kind):
         assert within(group, result.q)
 
 
+@pytest.mark.xfail(strict=True, reason='a geared endless joint is not sampled')
+def test_an_endless_joint_with_a_geared_follower_can_be_started_anywhere():
+    geared = ('continuous', '0.4 0 0', Y, '', 'j1 0.5 0')
+    text = chain(('continuous', '0 0 0.2', Z), geared, ('revolute', '0.4 0 0', X, '-2 2'))
+    robot, group = load_arm(text)
+    target = tip_poses(robot, group, np.array([2.5, -1.0]))
+    result = PoseIkSolver(robot, group).solve(SolveRequest(target, seed=np.zeros(2)))
+    assert result.solved and closes(robot, group, result.q, target)
+
+
 def test_the_limits_of_a_follower_bind_its_leader():
     text = chain(
         ('revolute', '0 0 0.2', Z, HALF_TURN),
@@ -902,7 +912,7 @@ def test_a_joint_without_range_keeps_its_value(seed):
 def test_an_endless_rail_needs_limits_only_for_a_second_start():
     robot, group = load_arm(ENDLESS_RAIL)
     solver = PoseIkSolver(robot, group)
-    target = tip_poses(robot, group, np.array([15.0, 0.5, 1.0]))
+    target = tip_poses(robot, group, np.array([200.0, 0.5, 1.0]))
     assert closes(robot, group, solver.solve(SolveRequest(target)).q, target)
     with pytest.raises(InvalidLimits, match="'j1'") as caught:
         solver.solve(SolveRequest(target @ moved(z=1.0)))
