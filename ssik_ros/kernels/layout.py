@@ -78,13 +78,18 @@ VARIABLE_INTS = 3
 VARIABLE_KIND = 0
 VARIABLE_Q = 1
 VARIABLE_MOVES = 2
-"""1 when the variable moves a frame of the problem; idle ones keep the seed's value."""
+"""How the variable moves the frames of the problem, see below."""
 
 # Kinds of variables: a periodic one may be shifted by full turns without moving any link.
 PERIODIC = 0
 LINEAR = 1
 BALL_FIRST = 2
 BALL_REST = 3
+
+# How a variable moves the frames: an idle one keeps the seed's value; one that turns can be drawn without limits.
+IDLE = 0
+SLIDES = 1
+TURNS = 2
 
 # Columns of the constraint tables.
 CONSTRAINT_INTS = 10

@@ -1,7 +1,5 @@
 """Small dense linear algebra in place, for the damped normal equations of a step."""
 
-import math
-
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
@@ -46,44 +44,42 @@ def inner_gram(out, jacobian, damping):
 
 
 @inline_kernel
-def cholesky(matrix, size):
+def factorise(matrix, size):
     """
-    Replace the lower triangle of a symmetric positive semidefinite matrix by its Cholesky factor.
+    Replace a symmetric positive semidefinite matrix by its factors L D L^T.
 
-    The diagonal is stored inverted. A pivot lost to rounding is replaced so that its unknown becomes zero.
+    The diagonal gets 1 / D, the upper triangle L^T; the lower one is scratch. Each column is subtracted from the rest
+    at once, so that the compiler can do many entries side by side; there is no square root to wait for. A pivot lost
+    to rounding is left out: its unknown becomes zero.
 
-    :param matrix: (size, size); only the lower triangle is read and written.
+    :param matrix: (size, size); only the lower triangle is read.
     :param size: a literal lets the compiler unroll.
     """
     for j in range(size):
         pivot = matrix[j, j]
-        for k in range(j):
-            pivot -= matrix[j, k] * matrix[j, k]
-        inverse = 1.0 / math.sqrt(pivot) if pivot > TINY else 0.0
+        inverse = 1.0 / pivot if pivot > TINY else 0.0
         matrix[j, j] = inverse
         for i in range(j + 1, size):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = total * inverse
+            factor = matrix[i, j] * inverse
+            for k in range(j + 1, i + 1):
+                matrix[i, k] -= factor * matrix[k, j]
+            matrix[j, i] = factor
 
 
 @inline_kernel
-def cholesky_solve(factor, right, size):
+def solve_factored(factors, right, size):
     """
-    Solve with a factor from :func:`cholesky`, in place.
+    Solve with the factors of :func:`factorise`, in place.
 
-    :param factor: (size, size).
+    :param factors: (size, size).
     :param right: (size,) right side in, solution out.
     :param size: a literal lets the compiler unroll.
     """
-    for i in range(size):
-        total = right[i]
-        for k in range(i):
-            total -= factor[i, k] * right[k]
-        right[i] = total * factor[i, i]
-    for i in range(size - 1, -1, -1):
-        total = right[i]
-        for k in range(i + 1, size):
-            total -= factor[k, i] * right[k]
-        right[i] = total * factor[i, i]
+    for k in range(size):
+        for i in range(k + 1, size):
+            right[i] -= factors[k, i] * right[k]
+    for k in range(size - 1, -1, -1):
+        total = right[k] * factors[k, k]
+        for i in range(k + 1, size):
+            total -= factors[k, i] * right[i]
+        right[k] = total

@@ -23,7 +23,7 @@ Method
        those numbers before it counts.
     7. When several solutions are wanted, or some may be refused, each is polished by further steps as long as they shrink the error, so that
        one branch found twice is recognised as one.
-    8. ``optimize_distance``: each solution is pulled along the null space towards the seed; starts near the
+    8. ``optimize_distance``: each solution is pulled along the null space towards the seed; once there is one, starts near the
        seed alternate with starts anywhere; the search goes on until its own time or start budget ends.
 
 Solutions
@@ -283,7 +283,7 @@ def place_start(ints, reals, optimise, free, counters, work):
     variable_i = layout.view_tables(ints, reals).variable_i
     if counters[SEARCHES] > 0:
         spread = 1.0
-        if optimise and counters[SEARCHES] % 2 == 1:
+        if optimise and counters[COUNT] > 0 and counters[SEARCHES] % 2 == 1:
             spread = min(1.0, NEAR_SPREAD + NEAR_GROWTH * counters[SEARCHES])
         random = counters[RANDOM : RANDOM + 1].view(np.uint64)
         restarts.draw(variable_i, w.lower, w.upper, w.reference, spread, free, random, w.state)

@@ -55,7 +55,7 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     :param q: (nq,) result.
     """
     for v in range(lower.shape[0]):
-        if variable_i[v, layout.VARIABLE_MOVES] == 0:
+        if variable_i[v, layout.VARIABLE_MOVES] == layout.IDLE:
             continue
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
@@ -121,11 +121,11 @@ def can_sample(variable_i, lower, upper):
     A sliding joint with an infinite limit has no range; a turning one with one infinite limit neither.
     """
     for v in range(lower.shape[0]):
-        kind = variable_i[v, layout.VARIABLE_KIND]
-        idle = variable_i[v, layout.VARIABLE_MOVES] == 0
-        if idle or kind > layout.LINEAR or (math.isfinite(lower[v]) and math.isfinite(upper[v])):
+        moves = variable_i[v, layout.VARIABLE_MOVES]
+        if moves == layout.IDLE or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
             continue
-        both = math.isinf(lower[v]) and math.isinf(upper[v])
-        if kind == layout.LINEAR or not both:
+        if math.isfinite(lower[v]) and math.isfinite(upper[v]):
+            continue
+        if moves != layout.TURNS or math.isfinite(lower[v]) or math.isfinite(upper[v]):
             return v
     return -1

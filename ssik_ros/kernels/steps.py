@@ -7,7 +7,7 @@ Problem
 
 Method
     1. Solve the smaller of the two normal equations, dq = J^T (J J^T + damping I)^-1 e or
-       (J^T J + damping I)^-1 J^T e, by Cholesky.
+       (J^T J + damping I)^-1 J^T e, by L D L^T.
     2. Joints at a limit that the step pushes outward are fixed, their columns dropped, and step 1 is repeated. At
        most one pass per joint; at the next iteration every joint is free again.
 
@@ -98,10 +98,10 @@ def damped_step(jacobian, residual, damping, normal, right, step):
 def outer_step(jacobian, residual, damping, normal, right, step, m):
     """Write J^T (J J^T + damping I)^-1 e; with a literal m, as for one pose, all loops over rows unroll."""
     linalg.outer_gram(normal, jacobian, damping, m)
-    linalg.cholesky(normal, m)
+    linalg.factorise(normal, m)
     for a in range(m):
         right[a] = residual[a]
-    linalg.cholesky_solve(normal, right, m)
+    linalg.solve_factored(normal, right, m)
     for v in range(jacobian.shape[1]):
         total = 0.0
         for a in range(m):
@@ -114,13 +114,13 @@ def inner_step(jacobian, residual, damping, normal, step):
     """Write (J^T J + damping I)^-1 J^T e."""
     m, nv = jacobian.shape
     linalg.inner_gram(normal, jacobian, damping)
-    linalg.cholesky(normal, nv)
+    linalg.factorise(normal, nv)
     for v in range(nv):
         total = 0.0
         for a in range(m):
             total += jacobian[a, v] * residual[a]
         step[v] = total
-    linalg.cholesky_solve(normal, step, nv)
+    linalg.solve_factored(normal, step, nv)
 
 
 @kernel
@@ -139,7 +139,7 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
         for v in range(nv):
             total += jacobian[a, v] * gradient[v] * free[v]
         right[a] = total
-    linalg.cholesky_solve(normal, right, m)
+    linalg.solve_factored(normal, right, m)
     for v in range(nv):
         total = gradient[v] * free[v]
         for a in range(m):

@@ -22,30 +22,40 @@ def forward(node_i, node_f, q, poses):
     :param poses: (N, 12) result.
     """
     for i in range(node_i.shape[0]):
-        place_node(node_i, node_f, poses, i)
         kind = node_i[i, layout.NODE_KIND]
         if kind == layout.SPHERICAL:
-            turn_ball(poses, i, q, node_i[i, layout.NODE_Q])
+            place_ball(node_i, node_f, q, poses, i)
         else:
-            value = q[node_i[i, layout.NODE_Q]]
-            value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
-            if kind != layout.PRISMATIC:
-                turn_about_z(poses, i, value)
-            if kind != layout.REVOLUTE:
-                slide_along_z(poses, i, value * node_f[i, layout.NODE_LEAD])
+            place_axis(node_i, node_f, q, poses, i, kind)
 
 
 @inline_kernel
-def place_node(node_i, node_f, poses, i):
-    """Write the pose of a node before its own motion: the parent's pose times the placement."""
-    parent = node_i[i, layout.NODE_PARENT]
-    if parent < 0:
-        for k in range(12):
-            poses[i, k] = node_f[i, k]
-        return
+def place_axis(node_i, node_f, q, poses, i, kind):
+    """
+    Write the pose of a node that turns about or slides along its z axis.
+
+    The motion goes into the placement before the parent's pose is touched, so that the chain of products which
+    every node has to wait for is as short as it can be.
+    """
     b0, b1, b2, b3, b4 = node_f[i, 0], node_f[i, 1], node_f[i, 2], node_f[i, 3], node_f[i, 4]
     b5, b6, b7, b8 = node_f[i, 5], node_f[i, 6], node_f[i, 7], node_f[i, 8]
     px, py, pz = node_f[i, 9], node_f[i, 10], node_f[i, 11]
+    value = q[node_i[i, layout.NODE_Q]]
+    value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
+    if kind != layout.PRISMATIC:
+        s, c = so3.sine_cosine(value)
+        b0, b1 = c * b0 + s * b1, c * b1 - s * b0
+        b3, b4 = c * b3 + s * b4, c * b4 - s * b3
+        b6, b7 = c * b6 + s * b7, c * b7 - s * b6
+    if kind != layout.REVOLUTE:
+        distance = value * node_f[i, layout.NODE_LEAD]
+        px, py, pz = px + distance * b2, py + distance * b5, pz + distance * b8
+    parent = node_i[i, layout.NODE_PARENT]
+    if parent < 0:
+        poses[i, 0], poses[i, 1], poses[i, 2], poses[i, 3] = b0, b1, b2, b3
+        poses[i, 4], poses[i, 5], poses[i, 6], poses[i, 7] = b4, b5, b6, b7
+        poses[i, 8], poses[i, 9], poses[i, 10], poses[i, 11] = b8, px, py, pz
+        return
     for k in range(3):
         x, y, z = poses[parent, 3 * k], poses[parent, 3 * k + 1], poses[parent, 3 * k + 2]
         poses[i, 3 * k] = x * b0 + y * b3 + z * b6
@@ -55,25 +65,10 @@ def place_node(node_i, node_f, poses, i):
 
 
 @inline_kernel
-def turn_about_z(poses, i, angle):
-    """Turn a node's frame about its own z axis [rad]."""
-    s, c = so3.sine_cosine(angle)
-    for k in range(3):
-        x, y = poses[i, 3 * k], poses[i, 3 * k + 1]
-        poses[i, 3 * k] = c * x + s * y
-        poses[i, 3 * k + 1] = c * y - s * x
-
-
-@inline_kernel
-def slide_along_z(poses, i, distance):
-    """Move a node's frame along its own z axis [m]."""
-    for k in range(3):
-        poses[i, 9 + k] += distance * poses[i, 3 * k + 2]
-
-
-@inline_kernel
-def turn_ball(poses, i, q, start):
-    """Turn a node's frame by the quaternion ``q[start:start+4]``."""
+def place_ball(node_i, node_f, q, poses, i):
+    """Write the pose of a node that turns by the quaternion among its position variables."""
+    frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
+    start = node_i[i, layout.NODE_Q]
     x, y, z, w = q[start], q[start + 1], q[start + 2], q[start + 3]
     s = 2.0 / (x * x + y * y + z * z + w * w)
     b0, b1, b2 = 1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)

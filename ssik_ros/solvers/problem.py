@@ -349,6 +349,7 @@ class _Variables:
         self.idx_q: list[int] = []
         self.variable_q: list[int] = []
         self.kinds: list[int] = []
+        self.turning: list[bool] = []
         self.names: list[str] = []
 
     def add(self, joint: int) -> None:
@@ -362,6 +363,7 @@ class _Variables:
         self.idx_q += range(start, start + POSITION_SIZE[kind])
         kinds, places = self._tangent(kind)
         self.kinds += kinds
+        self.turning += [kind != layout.LINEAR for kind in kinds]
         self.variable_q += [q + place for place in places]
         self.names += [self.tree.joint_names[joint]] * len(kinds)
 
@@ -391,8 +393,11 @@ class _Variables:
         moving = {
             v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
         }
-        rows = enumerate(zip(self.kinds, self.variable_q, strict=True))
-        return [[kind, q, int(v in moving)] for v, (kind, q) in rows]
+        moves = [
+            (layout.TURNS if turning else layout.SLIDES) if v in moving else layout.IDLE
+            for v, turning in enumerate(self.turning)
+        ]
+        return [list(row) for row in zip(self.kinds, self.variable_q, moves, strict=True)]
 
     def limits(self) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper limits of the velocity variables."""

@@ -199,7 +199,8 @@ def test_a_joint_that_moves_nothing_is_left_alone():
     ],
 )
 def test_a_range_is_needed_to_draw_from(kind, lower, upper, sampled):
-    variable_i = np.array([[PERIODIC, 0, 1], [kind, 1, 1]])
+    moves = layout.TURNS if kind == PERIODIC else layout.SLIDES
+    variable_i = np.array([[PERIODIC, 0, layout.TURNS], [kind, 1, moves]])
     result = restarts.can_sample(variable_i, np.array([-1.0, lower]), np.array([1.0, upper]))
     assert result == (-1 if sampled else 1)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from shipped_arms import load_arm
 
+from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
@@ -113,7 +114,7 @@ def test_a_misspelt_key_of_a_file_is_an_error_with_the_right_name(names: tuple[s
 def test_no_key_of_a_file_is_dropped_in_silence(key: str) -> None:
     try:
         group, warnings = read_group(**{key: 1.0})
-    except InvalidParameter as error:
+    except ConfigError as error:
         assert key in str(error)
     else:
         used = key in (*OWN_KEYS, *COMMON_KEYS) or key in solver_spec(SOLVER).parameter_aliases

@@ -106,7 +106,6 @@ def test_no_answer_is_farther_than_the_first_one_found(robot):
         assert distance(robot, near.q, request.seed) <= gap + 1e-9
 
 
-@pytest.mark.xfail(strict=True, reason='starts near the seed take the place of the first ones')
 def test_the_first_solution_found_is_among_those_compared(robots):
     robot = robots['panda']
     best, first = solver_for(robot), solver_for(robot, PoseIkOptions())

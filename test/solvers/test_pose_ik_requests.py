@@ -844,7 +844,6 @@ def test_followers_move_as_their_leaders_say(kind):
         assert within(group, result.q)
 
 
-@pytest.mark.xfail(strict=True, reason='a geared endless joint is not sampled')
 def test_an_endless_joint_with_a_geared_follower_can_be_started_anywhere():
     geared = ('continuous', '0.4 0 0', Y, '', 'j1 0.5 0')
     text = chain(('continuous', '0 0 0.2', Z), geared, ('revolute', '0.4 0 0', X, '-2 2'))

@@ -83,7 +83,8 @@ def test_variables_that_move_no_frame_are_marked():
     problem = build_problem(tree, ['far', 'lead', 'j', 'b'], [tip])
     start = problem.ints[layout.AT_VARIABLE_I]
     table = problem.ints[start : start + problem.nv * layout.VARIABLE_INTS].reshape(problem.nv, -1)
-    assert table[:, layout.VARIABLE_MOVES].tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    expected = [layout.IDLE] * 3 + [layout.TURNS] * 5
+    assert table[:, layout.VARIABLE_MOVES].tolist() == expected
 
 
 def test_variables_follow_the_order_of_the_group():
