@@ -158,7 +158,7 @@ MUTANTS = (
         'seeds its generator from the clock',
         SEARCH,
         '    counters[RANDOM] = FIRST_SEED\n',
-        '    counters[RANDOM] = clock.monotonic_ns(counters[CLOCK : CLOCK + 2])\n',
+        '    counters[RANDOM] = clock.monotonic_ns(vector(counters, CLOCK, 2))\n',
         (f'{DETERMINISTIC}::test_what_was_asked_before_does_not_matter',),
     ),
     Mutant(
@@ -182,8 +182,8 @@ MUTANTS = (
         4,
         'does not look at the clock',
         SEARCH,
-        'if clock.monotonic_ns(counters[CLOCK : CLOCK + 2]) >= stop:',
-        'if clock.monotonic_ns(counters[CLOCK : CLOCK + 2]) >= stop and False:',
+        'if clock.monotonic_ns(vector(counters, CLOCK, 2)) >= stop:',
+        'if clock.monotonic_ns(vector(counters, CLOCK, 2)) >= stop and False:',
         (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
     ),
     Mutant(

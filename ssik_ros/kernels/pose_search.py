@@ -53,6 +53,7 @@ from ssik_ros.kernels import so3
 from ssik_ros.kernels import steps
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
 
 # Phases: what the caller says when it calls.
 FRESH = 0
@@ -184,7 +185,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
         counters[k] = 0
     counters[RANDOM] = FIRST_SEED
     w.scalars[BEST_ERROR] = math.inf
-    now = clock.monotonic_ns(counters[CLOCK : CLOCK + 2])
+    now = clock.monotonic_ns(vector(counters, CLOCK, 2))
     counters[STOP] = now + timeout_ns if timeout_ns > 0 else np.iinfo(np.int64).max
     counters[OPTIMISE_STOP] = min(counters[STOP], now + np.int64(options[OPTIMISE_NS]))
     for k in range(w.reference.shape[0]):
@@ -296,7 +297,7 @@ def is_over(counters, cancel, optimise):
     if cancel[0] != 0:
         return CANCELLED
     stop = counters[OPTIMISE_STOP] if optimise and counters[COUNT] > 0 else counters[STOP]
-    if clock.monotonic_ns(counters[CLOCK : CLOCK + 2]) >= stop:
+    if clock.monotonic_ns(vector(counters, CLOCK, 2)) >= stop:
         return DEADLINE
     return RUNNING
 

@@ -43,6 +43,8 @@ OPTIMIZE_SEARCHES = 200
 """Default budget of starts while optimising: every branch of an arm is met many times."""
 EVIDENCE = 100
 """Starts that must all have got stuck before an unproven target is called unreachable."""
+SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+"""Members of enumerations by plain names: looking them up costs as much as a forward pass."""
 LARGEST_TIMEOUT = 1e9
 """Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
 
@@ -334,8 +336,8 @@ class PoseIkSolver:
         found = counters[pose_search.COUNT]
         out.setflags(write=False)
         return IkResult(
-            IkStatus.SOLVED,
-            Cause.NONE,
+            SOLVED,
+            NO_CAUSE,
             out[:found, : self._problem.group_size],
             out[:found, self._error_columns],
             None,
