@@ -27,6 +27,7 @@ from ssik_ros.kernels import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -239,18 +240,6 @@ def rotation_to_axis(axis: FloatArray) -> FloatArray:
     skew = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
     turn[:3, :3] += skew + skew @ skew / (1.0 + z)
     return turn
-
-
-def invert(transform: FloatArray) -> FloatArray:
-    """
-    Return the inverse of a rigid transform.
-
-    :param transform: (4, 4).
-    """
-    inverse = np.eye(4)
-    inverse[:3, :3] = transform[:3, :3].T
-    inverse[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
-    return inverse
 
 
 def _twelve(transform: FloatArray) -> FloatArray:
@@ -480,7 +469,7 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
     link = tree.link(base)
     if int(tree.link_joints[link]) != root_joint:
         return IDENTITY
-    return invert(np.asarray(tree.link_placements[link]))
+    return invert_pose(np.asarray(tree.link_placements[link]))
 
 
 def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:

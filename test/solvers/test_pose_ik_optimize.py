@@ -10,7 +10,9 @@ import pytest
 from scipy.optimize import minimize
 
 from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.chain_kinematics import ChainKinematics
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.pose_ik.solver import OPTIMIZE_SEARCHES
 from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 
 BY_STARTS = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=60.0)
@@ -244,3 +246,13 @@ def test_without_optimisation_time_left_the_first_solution_is_returned(robots):
         result = solver.solve(request)
         assert result.solved and result.clock_ended
         assert closes(robot, solver.group, result.q, request.targets)
+
+
+def test_an_endless_optimization_timeout_leaves_the_end_to_the_starts(robots):
+    robot = robots['ur5e']
+    group = robot.group('ur_manipulator')
+    options = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=1e300)
+    q = np.array([0.3, -1.2, 1.4, -0.9, 0.8, 0.2])
+    target = ChainKinematics(robot, group, group.base_link, group.tip).pose(q)
+    result = PoseIkSolver(robot, group, options).solve(SolveRequest(target, seed=q + 0.4))
+    assert (result.searches, result.clock_ended) == (OPTIMIZE_SEARCHES, False)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import RequestError
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.model.joint_group import JointGroup
@@ -139,7 +138,7 @@ class PoseIkSolver:
         head[pose_search.OPTIMISE] = float(optimise)
         head[pose_search.GAIN] = own.optimization_distance_gain
         head[pose_search.MAX_SEARCHES] = OPTIMIZE_SEARCHES if optimise else FIRST_FOUND_SEARCHES
-        head[pose_search.OPTIMISE_NS] = _nanoseconds(own.optimization_timeout)
+        head[pose_search.OPTIMISE_NS] = min(own.optimization_timeout, LARGEST_TIMEOUT) * 1e9
         head[pose_search.RIGID] = DEFAULT_TOLERANCES.rigid
         head[pose_search.SAME] = DEFAULT_TOLERANCES.same_solution
         tolerance = np.full(len(self.tip_frames), own.target_tolerance)
@@ -231,8 +230,6 @@ class PoseIkSolver:
         key = tools.tobytes()
         problem = self._with_tools.get(key)
         if problem is None:
-            if not np.isfinite(tools).all():
-                raise RequestError('A tool offset is not finite.', tool_offsets=tools)
             problem = self._build(tools)
             if len(self._with_tools) >= 16:
                 self._with_tools.clear()
