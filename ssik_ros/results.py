@@ -45,7 +45,7 @@ class Cause(IntEnum):
     BUDGET = 7
     """An iteration or search budget ended the search."""
     DEADLINE = 8
-    """The wall clock ended the search."""
+    """The wall clock, or the caller's cancel flag, ended the search."""
     BAD_TARGET = 9
     BAD_STATE = 10
     UNKNOWN_GROUP = 11
@@ -66,7 +66,7 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.CONSISTENCY: 'no candidate lies within the consistency limits around the seed',
     Cause.SINGULAR: 'the search stopped at a singular configuration',
     Cause.BUDGET: 'the iteration budget ended before a solution was found',
-    Cause.DEADLINE: 'the deadline was reached before a solution was found',
+    Cause.DEADLINE: 'the deadline was reached, or the caller cancelled, before a solution was found',
     Cause.BAD_TARGET: 'the target is not a finite rigid transform',
     Cause.BAD_STATE: 'the seed or the state is not finite or has the wrong size',
     Cause.UNKNOWN_GROUP: 'the group is unknown',
@@ -99,7 +99,7 @@ class IkResult(NamedTuple):
     searches: int
     """Starts tried, the seed included."""
     clock_ended: bool
-    """True when a wall-clock budget, not the search itself, ended the solve."""
+    """True when a wall-clock budget or a cancel flag, not the search itself, ended the solve."""
 
     @property
     def solved(self) -> bool:

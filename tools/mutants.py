@@ -174,8 +174,8 @@ MUTANTS = (
         3,
         'does not say that the clock ended a search',
         SEARCH,
-        'counters[CLOCK_ENDED] = code == DEADLINE',
-        'counters[CLOCK_ENDED] = False',
+        'counters[CLOCK_ENDED] = 1\n',
+        'counters[CLOCK_ENDED] = 0\n',
         (f'{DETERMINISTIC}::test_what_the_clock_ended_says_so',),
     ),
     Mutant(

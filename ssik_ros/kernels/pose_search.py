@@ -264,7 +264,7 @@ def run(ints, reals, options, cancel, counters, work, out):
         place_start(ints, reals, optimise, free_run, counters, work)
         code = descend(ints, reals, options, not free_run, cancel, counters, work)
         if code == DEADLINE or code == CANCELLED:
-            counters[CLOCK_ENDED] = code == DEADLINE
+            counters[CLOCK_ENDED] = 1
             return FOUND if counters[COUNT] > 0 else code
         if code == RUNNING and settle(ints, reals, options, counters, work):
             if wanted > 1 or options[VALIDATED] != 0.0:

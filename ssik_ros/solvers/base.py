@@ -58,6 +58,8 @@ class SolveRequest:
     """Norm over position [m] and orientation [rad] error per tip: a number or (t,)."""
     validate: Validation | None = None
     """Called with each candidate (n,); false or an exception refuses it (an exception propagates)."""
+    cancel: NDArray[np.int64] | None = None
+    """(1,) flag that another thread sets to end the search at its next iteration."""
 
 
 class Solver(Protocol):

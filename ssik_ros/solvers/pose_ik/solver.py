@@ -22,7 +22,6 @@ from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.base import Validation
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
@@ -190,7 +189,7 @@ class PoseIkSolver:
         out = np.empty((request.max_solutions + 1, self._out_width))
         timeout = request.timeout
         timeout_ns = 0 if timeout is None else _nanoseconds(timeout)
-        code = self._search(problem, options, timeout_ns, state, out, request.validate)
+        code = self._search(problem, options, timeout_ns, state, out, request)
         if code == pose_search.FOUND:
             return self._solved(state, out)
         return self._failed(code, request, problem, state)
@@ -202,9 +201,11 @@ class PoseIkSolver:
         timeout_ns: int,
         state: _SearchState,
         out: FloatArray,
-        validate: Validation | None,
+        request: SolveRequest,
     ) -> int:
         """Run the kernel, and ask the validation about each candidate it hands out."""
+        validate = request.validate
+        cancel = self._never if request.cancel is None else _checked_flag(request.cancel)
         phase = pose_search.FRESH
         while True:
             code: int = pose_search.search(
@@ -213,7 +214,7 @@ class PoseIkSolver:
                 options,
                 phase,
                 timeout_ns,
-                self._never,
+                cancel,
                 state.counters,
                 state.work,
                 out,
@@ -358,7 +359,7 @@ class PoseIkSolver:
             float(state.scalars[pose_search.BEST_ERROR]),
             int(state.counters[pose_search.ITERATIONS]),
             int(state.counters[pose_search.SEARCHES]),
-            code == pose_search.DEADLINE,
+            code in (pose_search.DEADLINE, pose_search.CANCELLED),
         )
 
     def _empty(
@@ -413,6 +414,14 @@ class PoseIkSolver:
 def _checked(options: PoseIkOptions) -> PoseIkOptions:
     """Return options that were made by hand, checked like those of a file."""
     return load_schema(PARAMETERS_FILE).resolve(dataclasses.asdict(options), PoseIkOptions)
+
+
+def _checked_flag(flag: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a cancel flag of exactly the kind the kernel was compiled for."""
+    usable = isinstance(flag, np.ndarray) and flag.dtype == np.int64 and flag.shape == (1,)
+    if not usable or not flag.flags.writeable or not flag.flags.c_contiguous:
+        raise InvalidOption(f'cancel must be a writeable int64 array of shape (1,), not {flag!r}.')
+    return flag
 
 
 def _require_count(name: str, value: int) -> None:
