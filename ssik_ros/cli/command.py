@@ -50,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser(_chosen_verb(words)).parse_args(words)
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
+    # Half a minute of silence needs a word even where nobody asked for more of them.
+    logging.getLogger('ssik_ros.compilation').setLevel(logging.INFO)
     try:
         return int(arguments.run(arguments))
     except SsikError as error:

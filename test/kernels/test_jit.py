@@ -358,3 +358,15 @@ def test_without_numba_the_kernels_give_the_same_numbers():
         json.loads(run_python(code, ROOT, NUMBA_DISABLE_JIT=disabled)) for disabled in '01'
     )
     np.testing.assert_allclose(plain, compiled, rtol=0, atol=1e-12)
+
+
+@compiled_only
+def test_a_kernel_without_machine_code_is_known_before_it_is_called(tmp_path):
+    code = (
+        'from ssik_ros.kernels import clock, compilation; import numpy as np\n'
+        'print(compilation.has_machine_code(clock.monotonic_ns))\n'
+        'clock.monotonic_ns(np.zeros(2, dtype=np.int64))\n'
+        'print(compilation.has_machine_code(clock.monotonic_ns))\n'
+    )
+    runs = [run_python(code, ROOT, SSIK_ROS_CACHE_DIR=str(tmp_path)).split() for _ in range(2)]
+    assert runs == [['False', 'True'], ['True', 'True']]

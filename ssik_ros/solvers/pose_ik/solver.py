@@ -6,6 +6,8 @@ the user's validation about candidates, and says what the outcome means.
 """
 
 import dataclasses
+import functools
+import logging
 import math
 
 import numpy as np
@@ -16,6 +18,7 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
+from ssik_ros.kernels.compilation import has_machine_code
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -34,6 +37,8 @@ from ssik_ros.solvers.request_limits import narrow_limits
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
+
+_LOGGER = logging.getLogger('ssik_ros.compilation')
 
 FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
@@ -90,6 +95,7 @@ class PoseIkSolver:
         :param rows: which rows of each target count; None means all six.
         :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
+        _announce_compilation()
         self.name = name
         self.robot = robot
         self.group = group
@@ -409,6 +415,13 @@ class PoseIkSolver:
         searches = counters[pose_search.SEARCHES]
         stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
         return IkStatus.UNSOLVED, Cause.UNREACHABLE if stuck else Cause.BUDGET
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """Say once that the first solve will take its time, when it will."""
+    if not has_machine_code(pose_search.search):
+        _LOGGER.info('The first solve compiles the kernels: about half a minute, once.')
 
 
 def _checked(options: PoseIkOptions) -> PoseIkOptions:
