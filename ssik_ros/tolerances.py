@@ -12,13 +12,8 @@ class Tolerances:
     a rotation but a mistake (a scaled or sheared transform), within it the matrix is projected."""
     quaternion_norm: float = 0.01
     """Largest deviation of a quaternion's norm from one that is normalised silently [1]."""
-    limit_slack: float = 1e-9
-    """Distance outside a joint limit that counts as rounding and is clamped [rad or m]; never added
-    to the limit itself: a returned joint value is inside the closed interval."""
     same_solution: float = 1e-4
     """Two solutions nearer than this in every joint (revolute modulo 2 pi) are one [rad or m]."""
-    stall: float = 1e-9
-    """A joint step shorter than this cannot change an error that matters [rad or m]."""
 
 
 DEFAULT_TOLERANCES = Tolerances()

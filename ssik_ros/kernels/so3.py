@@ -164,6 +164,23 @@ def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
     return qx * scale, qy * scale, qz * scale
 
 
+@inline_kernel
+def matrix_of(x, y, z, w):
+    """Return the nine numbers, row by row, of the rotation of a quaternion, which need not be a unit one."""
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - z * w),
+        s * (x * z + y * w),
+        s * (x * y + z * w),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - x * w),
+        s * (x * z - y * w),
+        s * (y * z + x * w),
+        1.0 - s * (x * x + y * y),
+    )
+
+
 @kernel
 def from_quaternion(out, x, y, z, w):
     """
@@ -171,16 +188,7 @@ def from_quaternion(out, x, y, z, w):
 
     :param out: (9+,) row-major rotation.
     """
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    out[0] = 1.0 - s * (y * y + z * z)
-    out[1] = s * (x * y - z * w)
-    out[2] = s * (x * z + y * w)
-    out[3] = s * (x * y + z * w)
-    out[4] = 1.0 - s * (x * x + z * z)
-    out[5] = s * (y * z - x * w)
-    out[6] = s * (x * z - y * w)
-    out[7] = s * (y * z + x * w)
-    out[8] = 1.0 - s * (x * x + y * y)
+    out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7], out[8] = matrix_of(x, y, z, w)
 
 
 @kernel

@@ -70,10 +70,7 @@ def place_ball(node_i, node_f, q, poses, i):
     frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
     start = node_i[i, layout.NODE_Q]
     x, y, z, w = q[start], q[start + 1], q[start + 2], q[start + 3]
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    b0, b1, b2 = 1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)
-    b3, b4, b5 = s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)
-    b6, b7, b8 = s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)
+    b0, b1, b2, b3, b4, b5, b6, b7, b8 = so3.matrix_of(x, y, z, w)
     for k in range(3):
         u, v, t = poses[i, 3 * k], poses[i, 3 * k + 1], poses[i, 3 * k + 2]
         poses[i, 3 * k] = u * b0 + v * b3 + t * b6

@@ -46,14 +46,6 @@ POSITION_SIZE = {
     JointKind.FLOATING: 7,
     JointKind.SPHERICAL: 4,
 }
-TANGENT_SIZE = {
-    JointKind.REVOLUTE: 1,
-    JointKind.CONTINUOUS: 1,
-    JointKind.PRISMATIC: 1,
-    JointKind.PLANAR: 3,
-    JointKind.FLOATING: 6,
-    JointKind.SPHERICAL: 3,
-}
 
 
 @dataclass(frozen=True, eq=False)

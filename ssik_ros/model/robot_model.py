@@ -28,7 +28,6 @@ from ssik_ros.model.srdf import VirtualJoint
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.model.urdf import Urdf
 
-SCALAR_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Where the quaternion begins among the variables of a joint."""
 

@@ -29,35 +29,33 @@ from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.parameters import ParameterSchema
+from ssik_ros.solvers.pose_ik.options import PARAMETER_ALIASES
+from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
+from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.registry')
 
 ENTRY_POINT_GROUP = 'ssik_ros.solvers'
 DEFAULT_SOLVER = 'ssik_ros/Auto'
 
-_ITERATIVE_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'gd_jacobian_damping'}
-_POSE_IK_OPTIONS = 'ssik_ros.solvers.pose_ik.options:PoseIkOptions'
-_POSE_IK_PARAMETERS = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
-_POSE_IK_FACTORY = 'ssik_ros.solvers.pose_ik.solver:PoseIkSolver'
-
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name=DEFAULT_SOLVER,
         description='The best solver for the chain at hand; currently PoseIK.',
-        options_type=_POSE_IK_OPTIONS,
-        parameters_file=_POSE_IK_PARAMETERS,
+        options_type=PoseIkOptions,
+        parameters_file=PARAMETERS_FILE,
         factory='ssik_ros.solvers.auto:make_auto',
-        parameter_aliases=_ITERATIVE_ALIASES,
+        parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
     ),
     SolverSpec(
         name='ssik_ros/PoseIK',
         description='Damped least squares from a deterministic sequence of starts; several tips.',
-        options_type=_POSE_IK_OPTIONS,
-        parameters_file=_POSE_IK_PARAMETERS,
-        factory=_POSE_IK_FACTORY,
+        options_type=PoseIkOptions,
+        parameters_file=PARAMETERS_FILE,
+        factory='ssik_ros.solvers.pose_ik.solver:PoseIkSolver',
         aliases=('pose_ik_plugin/PoseIKPlugin',),
-        parameter_aliases=_ITERATIVE_ALIASES,
+        parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
     ),
 )
