@@ -6,11 +6,9 @@ overrun is seen from outside and, beside it, at the moment when the kernel retur
 Python code around it.
 """
 
-import argparse
 from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
-from dataclasses import asdict
 from dataclasses import dataclass
 from pathlib import Path
 import resource
@@ -22,11 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
 from bench import pinning
-from bench import report
+from bench import program
 from bench.arms import Arm
-from bench.arms import CHAINS
 from bench.arms import FloatArray
 from bench.arms import read_arm
 from bench.measure import no_garbage_collection
@@ -35,7 +31,6 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 
-OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
 TIMEOUTS_MS = (1.0, 5.0, 50.0)
 SEARCHES = 10**9
 """Starts that no timeout leaves room for."""
@@ -231,18 +226,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means those of the process.
     """
-    parser = argparse.ArgumentParser(description='How far a search overruns its time.')
-    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
-    parser.add_argument('--samples', type=int, default=200, help='poses per arm (%(default)s)')
-    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
-    parser.add_argument('--output', type=Path, default=OUTPUT)
-    options = parser.parse_args(arguments)
-    around = conditions.describe(pinning.pin(options.cpu), ())
-    print(conditions.as_text(around), flush=True)
-    rows = [row for name in options.arms for row in measure_arm(name, options.samples)]
-    print('\n' + report.table(HEADER, [cells(row) for row in rows]))
-    content = {'conditions': around, 'rows': [asdict(row) for row in rows]}
-    report.write_json(options.output / 'deadline.json', content)
+    options = program.parse(arguments, 'How far a search overruns its time.', 200)
+    program.run(
+        options, lambda name: measure_arm(name, options.samples), HEADER, cells, 'deadline.json'
+    )
 
 
 if __name__ == '__main__':

@@ -6,7 +6,6 @@ Arms with six joints are measured against the nearest of all branches and turns,
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 from dataclasses import dataclass
 from pathlib import Path
 import sys
@@ -16,11 +15,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
 from bench import pinning
-from bench import report
+from bench import program
 from bench.arms import Arm
-from bench.arms import CHAINS
 from bench.arms import FloatArray
 from bench.arms import read_arm
 from bench.branches import load_nearest
@@ -32,7 +29,6 @@ from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 
-OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
 TOLERANCE = 1e-3
 HEADER = (
     *(
@@ -174,18 +170,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means those of the process.
     """
-    parser = argparse.ArgumentParser(description='How near optimize_distance answers.')
-    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
-    parser.add_argument('--samples', type=int, default=1000, help='goals per arm (%(default)s)')
-    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
-    parser.add_argument('--output', type=Path, default=OUTPUT)
-    options = parser.parse_args(arguments)
-    around = conditions.describe(pinning.pin(options.cpu), ())
-    print(conditions.as_text(around), flush=True)
-    rows = [compare(read_arm(name), options) for name in options.arms]
-    print('\n' + report.table(HEADER, [cells(row) for row in rows]))
-    content = {'conditions': around, 'rows': [asdict(row) for row in rows]}
-    report.write_json(options.output / 'nearest.json', content)
+    options = program.parse(arguments, 'How near optimize_distance answers.', 1000)
+    program.run(
+        options, lambda name: [compare(read_arm(name), options)], HEADER, cells, 'nearest.json'
+    )
 
 
 if __name__ == '__main__':

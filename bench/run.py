@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions
 from bench import pinning
+from bench import program
 from bench import report
 from bench.arms import CHAINS
 from bench.arms import read_arm
@@ -22,8 +23,6 @@ from bench.classes import CLASSES
 from bench.measure import measure
 from bench.peers import load_peers
 from bench.peers import Peer
-
-OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -38,8 +37,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--peers', nargs='+', help='all by default; a named one must be there')
     parser.add_argument('--samples', type=int, default=2000, help='goals per arm (%(default)s)')
     parser.add_argument('--repeats', type=int, default=5, help='passes (%(default)s)')
-    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
-    parser.add_argument('--output', type=Path, default=OUTPUT)
+    program.add_common_options(parser)
     return parser.parse_args(arguments)
 
 
