@@ -27,10 +27,9 @@ from numba.extending import intrinsic
 Function = TypeVar('Function', bound=Callable[..., Any])
 
 _IMPORT = re.compile(
-    r'^\s*(?:from\s+ssik_ros\.kernels\.([\w.]+)\s+import|import\s+ssik_ros\.kernels\.([\w.]+))',
+    r'^\s*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))',
     re.MULTILINE,
 )
-_SUBMODULE = re.compile(r'^\s*from\s+ssik_ros\.kernels\s+import\s+(\w+)', re.MULTILINE)
 _KERNELS = Path(__file__).parent
 _closures: dict[Path, str] = {}
 
@@ -40,9 +39,12 @@ JIT_DISABLED = bool(numba.config.DISABLE_JIT)
 
 def _direct_imports(source: str) -> list[Path]:
     """Return the kernel files that a source text imports."""
-    names = [first or second for first, second in _IMPORT.findall(source)]
-    names += _SUBMODULE.findall(source)
-    files = (_KERNELS.joinpath(*name.split('.')).with_suffix('.py') for name in names)
+    # What stands behind "import" may be a module of the package before it, or a name of the module.
+    names = []
+    for package, name, module in _IMPORT.findall(source):
+        names += [module] if module else [package, f'{package}.{name}']
+    parts = [[part for part in name.split('.') if part] for name in names]
+    files = (_KERNELS.joinpath(*path).with_suffix('.py') for path in parts if path)
     return [file for file in files if file.is_file()]
 
 

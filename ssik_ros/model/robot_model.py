@@ -18,6 +18,7 @@ from ssik_ros.model.group_builder import GroupBuilder
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.joint_group import name_variables
 from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
@@ -49,11 +50,14 @@ class RobotModel:
     """Where the URDF file lies, if it came from a file."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
+    _mimic: tuple[IntArray, IntArray, FloatArray, FloatArray] = field(init=False, repr=False)
+    """Position variables of followers and of their leaders, multipliers and offsets."""
 
     def __post_init__(self) -> None:
         """Make the groups."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
+        object.__setattr__(self, '_mimic', find_followers(self.tree))
         object.__setattr__(self, 'groups', builder.build_all(self.srdf))
 
     @property
@@ -143,11 +147,9 @@ class RobotModel:
                 expected=(tree.nq,),
                 actual=result.shape,
             )
-        followers = np.flatnonzero(tree.leaders >= 0)
-        leaders = tree.leaders[followers]
-        result[tree.idx_q[followers]] = (
-            tree.multipliers[followers] * result[tree.idx_q[leaders]] + tree.offsets[followers]
-        )
+        followers, leaders, multipliers, offsets = self._mimic
+        if len(followers):
+            result[followers] = multipliers * result[leaders] + offsets
         return result
 
     def named_state(self, group: str | JointGroup, state: str) -> FloatArray:
@@ -265,6 +267,21 @@ class RobotModel:
         if name not in self.tree.joint_index and name in self.urdf.joints:
             raise JointNotFound(f"Joint '{name}' of robot '{self.name}' is fixed.", name=name)
         return self.tree.joint(name)
+
+
+def find_followers(tree: KinematicTree) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """
+    Return the position variables of followers and of their leaders, multipliers and offsets.
+
+    :param tree: the robot.
+    """
+    followers = np.flatnonzero(tree.leaders >= 0)
+    return (
+        tree.idx_q[followers],
+        tree.idx_q[tree.leaders[followers]],
+        tree.multipliers[followers],
+        tree.offsets[followers],
+    )
 
 
 def invert_pose(pose: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ from ssik_ros.errors import ModelError
 
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')
+ROBOT_NAME = re.compile(r'<robot\b[^>]*?\bname\s*=\s*["\']([^"\']*)')
 XACRO_TIMEOUT = 120.0  # [s]
 
 TextSource = str | os.PathLike[str]
@@ -37,6 +38,16 @@ def is_xml_text(source: TextSource) -> bool:
     :param source: a path or XML text.
     """
     return isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<')
+
+
+def robot_name_of(text: str) -> str:
+    """
+    Return the robot's name in the text of a URDF or SRDF without reading the rest; empty if there is none.
+
+    :param text: the XML text.
+    """
+    match = ROBOT_NAME.search(COMMENT.sub('', text))
+    return match[1] if match else ''
 
 
 def read_source(

@@ -1,0 +1,63 @@
+"""
+Every branch of many poses in one call, pose by pose exactly as :mod:`ssik_ros.kernels.analytic.search` does one.
+
+Only what differs between poses is handled here: the target, its seed, and the first value of a held joint.
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.analytic import search
+
+NOT_RIGID = -1
+"""Count of a pose that is no rigid transform."""
+
+
+@kernel
+def search_many(
+    out,
+    counts,
+    poses,
+    seeds,
+    held_range,
+    ints,
+    reals,
+    samples,
+    options,
+    capacity,
+    counters,
+    work,
+):
+    """
+    Write the solutions of m poses one after the other and return how many rows are written.
+
+    :param out: (m capacity, n + 3) solutions and errors as :func:`search.search` writes them.
+    :param counts: (m, COUNTERS) what the search of each pose counts; COUNT is NOT_RIGID for no rigid transform.
+    :param poses: (m, 4, 4) targets.
+    :param seeds: (m, n) one seed for each pose, or (1, n) the same for all; read if options say so.
+    :param held_range: (2,) range of the held joint into which a seed's value is clamped [rad].
+    :param ints, reals, options: as for :func:`search.search`.
+    :param samples: values of the held joint; the first is the seed's, written here, where a seed is read.
+    :param capacity: rows that one pose may fill.
+    :param counters, work: scratch of one search.
+    """
+    held, has_seed = ints[search.HELD], options[search.HAS_SEED] != 0.0
+    used = 0
+    for pose in range(poses.shape[0]):
+        seed = seeds[pose if seeds.shape[0] > 1 else 0]
+        if has_seed and held >= 0:
+            samples[0] = min(max(seed[held], held_range[0]), held_range[1])
+        count = search.search(
+            out[used : used + capacity],
+            counters,
+            ints,
+            reals,
+            samples,
+            poses[pose],
+            seed,
+            options,
+            work,
+        )
+        for i in range(search.COUNTERS):
+            counts[pose, i] = counters[i]
+        counts[pose, search.COUNT] = count
+        used += max(count, 0)
+    return used

@@ -1,0 +1,138 @@
+"""
+Candidates of a whole arm: six joints by their class, seven with one joint held at a value.
+
+Seven joints with joint L held are six: what hangs behind joint L is moved by E_L, and G becomes G E_L^-1. Reversed,
+E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
+"""
+
+from ssik_ros.kernels import se3
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import spherical_wrist
+from ssik_ros.kernels.analytic import three_parallel
+from ssik_ros.kernels.analytic.chain import map_direction
+from ssik_ros.kernels.analytic.chain import map_point
+from ssik_ros.kernels.analytic.chain import triple
+from ssik_ros.kernels.analytic.chain import write_screw
+
+SPHERICAL_WRIST = 0
+THREE_PARALLEL = 1
+GENERAL = 2
+"""Solved by elimination, in a module of its own."""
+
+SCRATCH = 36 + 6 + 12 + 12 + 12 + 22
+"""Numbers that :func:`write_candidates` needs: chain, special points, three transforms, and its solver's own."""
+
+
+@kernel
+def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
+    """
+    Write the six free joints in the order that the class wants.
+
+    :param out_axes, out_points: (18,).
+    :param axes, points: (3 n,) the chain.
+    :param held: index of the joint that is held, -1 for none.
+    :param moved: (12,) E of the held joint.
+    :param is_reversed: whether the class is that of the reversed chain.
+    """
+    row = 0
+    for i in range(n):
+        if i == held:
+            continue
+        h, o = triple(axes, i), triple(points, i)
+        if 0 <= held < i:
+            h, o = map_direction(moved, h), map_point(moved, o)
+        place, sign = (5 - row, -1.0) if is_reversed else (row, 1.0)
+        for k in range(3):
+            out_axes[3 * place + k] = sign * h[k]
+            out_points[3 * place + k] = o[k]
+        row += 1
+
+
+@kernel
+def write_candidates(
+    out,
+    kind,
+    case,
+    is_reversed,
+    axes,
+    points,
+    n,
+    held,
+    value,
+    special,
+    behind,
+    g,
+    offered,
+    scratch,
+):
+    """
+    Write the candidates of a chain of six joints, or of seven with one held, and return how many there are.
+
+    :param out: (16, n) joint vectors, not certified.
+    :param kind, case: the class of the six joints.
+    :param is_reversed: whether it is the class of the reversed chain.
+    :param axes, points: (3 n,) the chain.
+    :param n: 6, or 7 with a held joint.
+    :param held: index of the held joint, -1 for none.
+    :param value: its angle [rad].
+    :param special: (6,) special points of the class in the chain at zero.
+    :param behind: (2,) whether each special point hangs behind the held joint.
+    :param g: (12,) G.
+    :param offered: angle of a joint that a singular pose leaves free [rad].
+    :param scratch: (SCRATCH,) numbers.
+    """
+    own_axes, own_points = vector(scratch, 0, 18), vector(scratch, 18, 18)
+    own_special = vector(scratch, 36, 6)
+    moved, back, own_g = vector(scratch, 42, 12), vector(scratch, 54, 12), vector(scratch, 66, 12)
+    rest = vector(scratch, 78, 22)
+    own_special[:] = special
+    if held >= 0:
+        write_screw(moved, triple(axes, held), triple(points, held), value)
+        se3.invert(back, moved)
+        se3.compose(own_g, g, back)
+        for i in range(2):
+            if behind[i]:
+                point = map_point(moved, triple(special, i))
+                for k in range(3):
+                    own_special[3 * i + k] = point[k]
+    else:
+        own_g[:] = g
+    write_six(own_axes, own_points, axes, points, n, held, moved, is_reversed)
+    if is_reversed:
+        back[:] = own_g
+        se3.invert(own_g, back)
+    if kind == SPHERICAL_WRIST:
+        count = spherical_wrist.solve(
+            out, case, own_axes, own_points, own_special, own_g, offered, rest
+        )
+    else:
+        if case == three_parallel.AXES_234 and special[0] == special[0]:
+            # Axes 5 and 6 meet: the sixth point is there.
+            own_points[15:18] = own_special[:3]
+        count = three_parallel.solve(
+            out, case, own_axes, own_points, own_special, own_g, offered, rest
+        )
+    put_in_order(out, count, n, held, value, is_reversed)
+    return count
+
+
+@kernel
+def put_in_order(out, count, n, held, value, is_reversed):
+    """
+    Bring six joint angles of each row into the chain's order, the held joint among them, in place.
+
+    :param out: (count or more, n) rows; six angles in the first six columns.
+    :param n: number of joints.
+    :param held: index of the held joint, -1 for none.
+    :param value: its angle [rad].
+    :param is_reversed: whether the six are those of the reversed chain.
+    """
+    for row in range(count):
+        if is_reversed:
+            for k in range(3):
+                out[row, k], out[row, 5 - k] = out[row, 5 - k], out[row, k]
+        if held >= 0:
+            for k in range(n - 1, held, -1):
+                out[row, k] = out[row, k - 1]
+            out[row, held] = value

@@ -1,0 +1,91 @@
+"""
+Chains of revolute joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
+
+Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0.
+E_i(q) x = o_i + R(h_i, q) (x - o_i). G = T M^-1, the target behind the inverse of the pose at zero, is twelve
+numbers as in :mod:`ssik_ros.kernels.se3`. Tool and rotation at zero have vanished from every formula.
+"""
+
+from ssik_ros.kernels import so3
+from ssik_ros.kernels import vectors
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+
+
+@inline_kernel
+def triple(array, index):
+    """
+    Return the vector of one joint out of flat triples.
+
+    :param array: (3 n,).
+    :param index: of the joint, from zero.
+    """
+    return array[3 * index], array[3 * index + 1], array[3 * index + 2]
+
+
+@inline_kernel
+def screw(h, o, c, s, x):
+    """
+    Return E x for a rotation about a line.
+
+    :param h, o: unit direction and a point of the line.
+    :param c, s: cosine and sine of the angle.
+    :param x: a point.
+    """
+    return vectors.add(o, vectors.turn(h, c, s, vectors.subtract(x, o)))
+
+
+@inline_kernel
+def map_point(g, x):
+    """Return G x for a point."""
+    return (
+        g[0] * x[0] + g[1] * x[1] + g[2] * x[2] + g[9],
+        g[3] * x[0] + g[4] * x[1] + g[5] * x[2] + g[10],
+        g[6] * x[0] + g[7] * x[1] + g[8] * x[2] + g[11],
+    )
+
+
+@inline_kernel
+def unmap_point(g, x):
+    """Return G^-1 x for a point."""
+    return unmap_direction(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
+
+
+@inline_kernel
+def map_direction(g, v):
+    """Return the rotation of G applied to a direction."""
+    return (
+        g[0] * v[0] + g[1] * v[1] + g[2] * v[2],
+        g[3] * v[0] + g[4] * v[1] + g[5] * v[2],
+        g[6] * v[0] + g[7] * v[1] + g[8] * v[2],
+    )
+
+
+@inline_kernel
+def unmap_direction(g, v):
+    """Return the inverse rotation of G applied to a direction."""
+    return (
+        g[0] * v[0] + g[3] * v[1] + g[6] * v[2],
+        g[1] * v[0] + g[4] * v[1] + g[7] * v[2],
+        g[2] * v[0] + g[5] * v[1] + g[8] * v[2],
+    )
+
+
+@kernel
+def write_screw(out, h, o, q):
+    """
+    Write E(q) of one joint as a transform.
+
+    :param out: (12,).
+    :param h, o: unit direction and a point of the axis.
+    :param q: angle [rad].
+    """
+    s, c = so3.sine_cosine(q)
+    d = 1.0 - c
+    x, y, z = h
+    out[0], out[1], out[2] = c + d * x * x, d * x * y - s * z, d * x * z + s * y
+    out[3], out[4], out[5] = d * x * y + s * z, c + d * y * y, d * y * z - s * x
+    out[6], out[7], out[8] = d * x * z - s * y, d * y * z + s * x, c + d * z * z
+    out[9] = o[0] - out[0] * o[0] - out[1] * o[1] - out[2] * o[2]
+    out[10] = o[1] - out[3] * o[0] - out[4] * o[1] - out[5] * o[2]
+    out[11] = o[2] - out[6] * o[0] - out[7] * o[1] - out[8] * o[2]

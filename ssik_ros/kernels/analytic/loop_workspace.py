@@ -1,0 +1,37 @@
+"""Where the scratch of the elimination lies in one flat array, and how the rows of candidates are laid out."""
+
+from ssik_ros.kernels import lapack
+from ssik_ros.kernels.analytic import elimination as el
+from ssik_ros.kernels.analytic import null_vectors as nv
+
+JOINTS = 6
+ROWS = 128
+"""Rows of candidates before the best are chosen: two for each root, four times."""
+
+PENCIL = 2 * el.SIZE
+"""Size of the eigenvalue problem with its spurious roots."""
+
+W_LOOP = 0
+W_INVERSES = W_LOOP + 72
+W_ELIMINATION = W_INVERSES + 72
+W_POLYNOMIALS = W_ELIMINATION + el.ELIMINATION
+W_MIXED = W_POLYNOMIALS + 162
+W_MATRIX = W_MIXED + 162
+W_SPARE = W_MATRIX + 256
+W_REAL = W_SPARE + 256
+W_IMAGINARY = W_REAL + PENCIL
+W_BETA = W_IMAGINARY + PENCIL
+W_PENCIL = W_BETA + PENCIL
+W_LAPACK = W_PENCIL + 2 * PENCIL * PENCIL
+W_SCRATCH = W_LAPACK + lapack.SCRATCH_ROWS * PENCIL
+W_LU = W_SCRATCH + max(el.SCRATCH, nv.SCRATCH)
+W_SPACE = W_LU + 144
+W_VECTORS = W_SPACE + 192
+W_POSES = W_VECTORS + 192
+W_LINE = W_POSES + 60
+W_ROOTS = W_LINE + 16
+W_FOUND = W_ROOTS + 2 * el.LARGEST
+W_NUDGED = W_FOUND + ROWS * (JOINTS + 1)
+WORKSPACE = W_NUDGED + 12
+INTS = lapack.INTEGERS + 12
+"""Lengths of the float and the int32 workspace."""

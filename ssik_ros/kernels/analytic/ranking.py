@@ -1,0 +1,107 @@
+"""Solutions within limits, each branch by one representative, best first."""
+
+import math
+
+from ssik_ros.kernels import so3
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+
+TWO_PI = 2.0 * math.pi
+NEAR_LIMIT = 1e-9
+"""A value this little outside a limit [rad] is put on the limit."""
+
+KEEP_ALL = 0
+WITHIN_LIMITS = 1
+WRAP_ONLY = 2
+
+SUM_OF_SQUARES = 0
+LARGEST = 1
+
+
+@inline_kernel
+def nearest_turn(value, wish):
+    """Return the angle modulo a turn that is nearest to a wish; of two equally near ones the larger."""
+    return value + TWO_PI * math.floor((wish - value) / TWO_PI + 0.5)
+
+
+@inline_kernel
+def place_in_limits(value, lower, upper, wish):
+    """
+    Return an angle modulo a turn inside closed limits, the one nearest to a wish; NaN where there is none.
+
+    :param value: the angle [rad].
+    :param lower, upper: limits, infinite for none.
+    :param wish: where it should rather be.
+    """
+    best = nearest_turn(value, wish)
+    # What rounding has put just outside belongs to the limit, not to another turn.
+    if best > upper + NEAR_LIMIT:
+        best -= TWO_PI * math.ceil((best - upper - NEAR_LIMIT) / TWO_PI)
+    elif best < lower - NEAR_LIMIT:
+        best += TWO_PI * math.ceil((lower - NEAR_LIMIT - best) / TWO_PI)
+    if lower - NEAR_LIMIT <= best <= upper + NEAR_LIMIT:
+        return min(max(best, lower), upper)
+    return math.nan
+
+
+@kernel
+def place(q, n, lower, upper, wishes, mode):
+    """
+    Choose the representative of one solution, in place; return whether it is wanted.
+
+    :param q: (n,) the solution.
+    :param lower, upper: (n,) limits.
+    :param wishes: (n,) where joints should rather be.
+    :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps what it can and keeps everything.
+    """
+    if mode == KEEP_ALL:
+        for i in range(n):
+            q[i] = so3.wrap_to_pi(q[i])
+        return True
+    for i in range(n):
+        value = place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wishes[i])
+        if value == value:
+            q[i] = value
+        elif mode == WITHIN_LIMITS:
+            return False
+        else:
+            q[i] = so3.wrap_to_pi(q[i])
+    return True
+
+
+@kernel
+def distance(q, seed, n, lower, upper, metric):
+    """
+    Return how far a solution is from the seed; joints without any limit are compared modulo a turn.
+
+    :param q, seed: (n,).
+    :param lower, upper: (n,) limits, infinite for none.
+    :param metric: SUM_OF_SQUARES, or LARGEST.
+    """
+    total = 0.0
+    for i in range(n):
+        d = q[i] - seed[i]
+        if math.isinf(lower[i]) and math.isinf(upper[i]):
+            d = so3.wrap_to_pi(d)
+        if metric == LARGEST:
+            total = max(total, abs(d))
+        else:
+            total += d * d
+    return total
+
+
+@kernel
+def order(keys, indices, count):
+    """
+    Write the indices of keys in ascending order; equal keys keep their order.
+
+    :param keys: (count or more,) numbers.
+    :param indices: (count or more,) out.
+    :param count: how many.
+    """
+    for i in range(count):
+        key, j = keys[i], i
+        while j > 0 and keys[indices[j - 1]] > key:
+            indices[j] = indices[j - 1]
+            j -= 1
+        indices[j] = i

@@ -1,0 +1,308 @@
+"""
+Every branch of one pose: candidates, certification, limits, order, in one kernel call.
+
+An arm with seven joints is asked once for every value of its held joint.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels import se3
+from ssik_ros.kernels import so3
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import candidates
+from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import ranking
+
+# Integers of a plan.
+N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
+FREE = 7
+"""The first of the joints that may move, N of them."""
+CUT = FREE + 8
+"""Where an elimination cuts the loop of the chain, -1 for classes that need none."""
+PLAN_INTS = CUT + 1
+
+# Options of a call.
+MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2, 3, 4, 5, 6, 7
+RIGID = 8
+OPTIONS = 9
+
+# What a call counts.
+RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT = 0, 1, 2, 3, 4, 5
+COUNTERS = 6
+
+# Places in the scratch: G, T, what is left at a candidate, then what depends on the number of joints.
+TARGET, LEFT, STORE = 12, 24, 27
+
+ALMOST = 1e-5
+"""Residual below which candidates that cannot be certified are tried again from beside."""
+NUDGE = 1e-4
+"""How far from beside [rad]: at a singular posture Newton has no first-order motion to the solution."""
+
+BRANCHES_OF_SIX = 16
+"""Most candidates for six joints."""
+
+
+def plan_size(n: int) -> int:
+    """
+    Return how many real numbers the plan of a chain has.
+
+    :param n: number of joints.
+    """
+    return 14 * n + 30
+
+
+def work_size(n: int, capacity: int) -> int:
+    """
+    Return how many numbers of scratch a search needs.
+
+    :param n: number of joints.
+    :param capacity: how many branches can be kept.
+    """
+    own = candidates.SCRATCH + certify.scratch_size(n)
+    return STORE + 2 * n + BRANCHES_OF_SIX * n + own + (n + 4) * capacity
+
+
+def pack_plan(
+    axes: np.ndarray,
+    points: np.ndarray,
+    home: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    special: np.ndarray,
+    own_axes: np.ndarray,
+    own_points: np.ndarray,
+) -> np.ndarray:
+    """
+    Return the real numbers of a plan.
+
+    :param axes, points: (n, 3) the chain, on which candidates are certified.
+    :param home: (12,) M.
+    :param lower, upper: (n,) limits.
+    :param special: (6,) special points of the class, NaN for none.
+    :param own_axes, own_points: (n, 3) the chain from which candidates are made: the same, or the nearest one that
+        the class fits exactly.
+    """
+    inverse = np.empty(12)
+    se3.invert(inverse, home)
+    chain = (axes.ravel(), points.ravel(), home, inverse, lower, upper)
+    parts = (*chain, special, own_axes.ravel(), own_points.ravel())
+    return np.concatenate(parts).astype(np.float64)
+
+
+@kernel
+def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
+    """
+    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+
+    :param out: (capacity, n + 3) a solution in each row, then what is left at exactly these numbers: position error
+        [m], rotation error [rad], and Frobenius norm of FK - T.
+    :param counters: (COUNTERS + capacity,) integers: counts, then scratch.
+    :param ints, reals: the plan.
+    :param samples: values of the held joint [rad]; one number that is not read where none is held.
+    :param matrix_t: (4, 4) T; a rotation that is off by rounding or less than ``rigid`` is made exact.
+    :param seed: (n,) reference of the order, and of the turn of each joint; read if options say so.
+    :param options: (OPTIONS,).
+    :param work: (work_size(n, capacity),) scratch.
+    """
+    if not begin(counters, ints, reals, matrix_t, options, work):
+        return -1
+    n = ints[N]
+    raw = matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    own = vector(work, STORE + 2 * n + BRANCHES_OF_SIX * n, candidates.SCRATCH)
+    for sample in range(samples.shape[0]):
+        count = candidates.write_candidates(
+            raw,
+            ints[KIND],
+            ints[CASE],
+            ints[REVERSED] != 0,
+            vector(reals, 8 * n + 30, 3 * n),
+            vector(reals, 11 * n + 30, 3 * n),
+            n,
+            ints[HELD],
+            samples[sample],
+            vector(reals, 8 * n + 24, 6),
+            vector(ints, BEHIND, 2),
+            vector(work, 0, 12),
+            offered_angle(ints, reals, seed, options),
+            own,
+        )
+        keep(counters, ints, reals, count, counters[KEPT], seed, options, out.shape[0], work)
+    return finish(out, counters, ints, reals, options, work)
+
+
+@inline_kernel
+def offered_angle(ints, reals, seed, options):
+    """
+    Return the angle of the last joint of the class where a pose leaves it free: the seed's, inside the limits.
+
+    :param ints, reals, seed, options: as for :func:`search`.
+    """
+    n = ints[N]
+    joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + 5]
+    wish = seed[joint] if options[HAS_SEED] != 0.0 else options[OFFERED]
+    if int(options[MODE]) == ranking.KEEP_ALL:
+        return wish
+    return min(max(wish, reals[6 * n + 24 + joint]), reals[7 * n + 24 + joint])
+
+
+@kernel
+def begin(counters, ints, reals, matrix_t, options, work):
+    """
+    Put the target into the scratch and the counts to zero; return whether it is a rigid transform.
+
+    :param counters, ints, reals, matrix_t, options, work: as for :func:`search`.
+    """
+    counters[:COUNTERS] = 0
+    if not se3.is_rigid(matrix_t, 0, options[RIGID]):
+        return False
+    n = ints[N]
+    target = vector(work, TARGET, 12)
+    se3.from_matrix(target, matrix_t, 0)
+    se3.orthonormalise(target)
+    se3.compose(vector(work, 0, 12), target, vector(reals, 6 * n + 12, 12))
+    return True
+
+
+@kernel
+def finish(out, counters, ints, reals, options, work):
+    """
+    Write the solutions that were kept, best first, and return how many.
+
+    :param out, counters, ints, reals, options, work: as for :func:`search`.
+    """
+    n, capacity = ints[N], out.shape[0]
+    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
+    home, target = vector(reals, 6 * n, 12), vector(work, TARGET, 12)
+    place = STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
+    rest = vector(work, place, certify.scratch_size(n))
+    place += certify.scratch_size(n)
+    rows = matrix(work, place, capacity, n + 3)
+    keys = vector(work, place + (n + 3) * capacity, capacity)
+    indices = vector(counters, COUNTERS, capacity)
+    kept = counters[KEPT]
+    ranking.order(keys, indices, kept)
+    wanted, written = min(int(options[MAX_SOLUTIONS]), capacity), 0
+    for i in range(kept):
+        if written == wanted:
+            break
+        row = indices[i]
+        for k in range(n + 3):
+            out[written, k] = rows[row, k]
+        if out[written, n + 2] < 0.0:
+            left = vector(work, LEFT, 3)
+            certify.measure(axes, points, home, n, out[written], target, left, rest)
+            for k in range(3):
+                out[written, n + k] = left[k]
+        # Putting a value on its limit moves the tip.
+        if out[written, n + 2] <= options[TOLERANCE]:
+            written += 1
+    counters[COUNT] = written
+    return written
+
+
+@kernel
+def keep(counters, ints, reals, count, first, seed, options, capacity, work):
+    """
+    Certify the candidates for one value of the held joint, keep those that are wanted; return the smallest residual.
+
+    :param counters: counts so far; KEPT is the next free row of the store.
+    :param count: how many candidates stand in the scratch.
+    :param first: row of the store from which on branches are for the same value of the held joint.
+    :param capacity: rows of the store.
+    :param ints, reals, seed, options, work: as for :func:`search`.
+    """
+    n, held = ints[N], ints[HELD]
+    q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    counters[RAW] += count
+    kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
+    for row in range(count):
+        for k in range(n):
+            q[k] = so3.wrap_to_pi(raw[row, k])
+        error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+        smallest = min(smallest, error)
+    if counters[CERTIFIED] == certified and smallest < ALMOST:
+        for row in range(count):
+            for k in range(n):
+                # A fixed pattern leaves the singular posture in every direction.
+                aside = NUDGE * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
+                q[k] = so3.wrap_to_pi(raw[row, k]) + (aside if k != held else 0.0)
+            error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+            smallest = min(smallest, error)
+    # A continuum of solutions may have been represented outside the limits: the seed may lie on it.
+    if options[HAS_SEED] != 0.0 and counters[CERTIFIED] > certified and counters[KEPT] == kept:
+        for k in range(n):
+            q[k] = raw[0, k] if k == held else seed[k]
+        _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+    return smallest
+
+
+@kernel
+def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
+    """
+    Certify the candidate in the scratch, keep it if it is wanted, and return its residual.
+
+    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    """
+    n, held, kept = ints[N], ints[HELD], counters[KEPT]
+    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
+    home = vector(reals, 6 * n, 12)
+    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
+    target, left = vector(work, TARGET, 12), vector(work, LEFT, 3)
+    placed, q = vector(work, STORE, n), vector(work, STORE + n, n)
+    place = STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
+    rest = vector(work, place, certify.scratch_size(n))
+    place += certify.scratch_size(n)
+    rows = matrix(work, place, capacity, n + 3)
+    moving = n if held < 0 else n - 1
+    error = certify.certify(
+        axes, points, home, n, q, vector(ints, FREE, n), moving, target, options[NEAR], left, rest
+    )
+    if not error <= options[TOLERANCE]:
+        return error
+    counters[CERTIFIED] += 1
+    if _is_known(axes, points, home, n, rows, first, kept, q, options[SAME], target, error, rest):
+        return error
+    counters[BRANCHES] += 1
+    has_seed = options[HAS_SEED] != 0.0
+    for k in range(n):
+        placed[k] = q[k]
+    if not ranking.place(placed, n, lower, upper, seed if has_seed else q, int(options[MODE])):
+        counters[DROPPED] += 1
+    elif kept < capacity:
+        # A joint that was moved by a turn or onto its limit has to be measured again.
+        is_same = True
+        for k in range(n):
+            is_same = is_same and (q[k] == placed[k])
+            rows[kept, k] = placed[k]
+        for k in range(3):
+            rows[kept, n + k] = left[k] if is_same else -1.0
+        key = 0.0
+        if has_seed:
+            key = ranking.distance(placed, seed, n, lower, upper, int(options[METRIC]))
+        vector(work, place + (n + 3) * capacity, capacity)[kept] = key
+        counters[KEPT] = kept + 1
+    return error
+
+
+@kernel
+def _is_known(axes, points, home, n, store, first, kept, q, same, target, error, scratch):
+    """
+    Return whether a solution is among those kept of this sample already.
+
+    Near a fold two true solutions are close, and the pose half way is off by the square of their distance: only
+    rounding is allowed there, not the tolerance of solutions.
+
+    :param error: residual at q.
+    """
+    tolerance = error + certify.rounding(target)
+    for row in range(first, kept):
+        if certify.are_near(store, row, q, n, same) and certify.meet_half_way(
+            axes, points, home, n, store, row, q, target, tolerance, scratch
+        ):
+            return True
+    return False

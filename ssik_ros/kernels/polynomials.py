@@ -1,0 +1,181 @@
+"""
+Zeros of trigonometric polynomials of degree two.
+
+Problem
+-------
+f(t) = a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t = 0, t in (-pi, pi].
+
+Solutions
+---------
+At most four, counted with multiplicity, unless f vanishes everywhere. A pair of zeros that rounding has moved off
+the real axis is returned as one zero twice: whoever asked certifies its answers anyway, and none may be lost.
+
+Method
+------
+1. Move the origin so that the largest of eight samples of |f| lies at pi: with x = tan(t / 2) the leading
+   coefficient c4 = f(pi) of the quartic is then of the size of f.
+2. Depress the quartic, x = y - c3 / (4 c4), and split it into two quadratics by a positive root of its resolvent.
+3. Take the real roots; of a complex pair nearly on the real axis, its real part.
+4. Newton on f itself, kept where it makes |f| smaller.
+
+Degeneracies
+------------
+All coefficients zero: no zeros are returned. Double zeros: as good as the square root of rounding.
+
+Cost
+----
+One cube root or arc cosine, up to three square roots, four arc tangents, and two sines for each Newton step.
+
+References
+----------
+[Elias2025] for the equations that lead here.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+
+NEARLY_REAL = 1e-3
+"""Imaginary part, relative to 1 + x^2, up to which a complex pair counts as a double zero."""
+POLISH = 3
+"""Newton steps on f."""
+
+
+@inline_kernel
+def _value(a0, a1, b1, a2, b2, c, s):
+    """Return f by cosine and sine of t."""
+    return a0 + a1 * c + b1 * s + a2 * (c * c - s * s) + 2.0 * b2 * s * c
+
+
+@inline_kernel
+def _slope(a1, b1, a2, b2, c, s):
+    """Return f' by cosine and sine of t."""
+    return b1 * c - a1 * s + 2.0 * (b2 * (c * c - s * s) - 2.0 * a2 * s * c)
+
+
+@kernel
+def _polish(a0, a1, b1, a2, b2, t):
+    """Return a zero improved by Newton steps, as long as they improve it."""
+    c, s = math.cos(t), math.sin(t)
+    f = _value(a0, a1, b1, a2, b2, c, s)
+    for _ in range(POLISH):
+        slope = _slope(a1, b1, a2, b2, c, s)
+        if slope == 0.0 or f == 0.0:
+            break
+        step = f / slope
+        if not abs(step) < 0.1:
+            break
+        c, s = math.cos(t - step), math.sin(t - step)
+        better = _value(a0, a1, b1, a2, b2, c, s)
+        if not abs(better) < abs(f):
+            break
+        t, f = t - step, better
+    return t
+
+
+@kernel
+def _resolvent_root(p, q, r):
+    """
+    Return a root m >= 0 of m^3 + p m^2 + (p^2 / 4 - r) m - q^2 / 8 = 0, the largest one.
+
+    :param p, q, r: coefficients of y^4 + p y^2 + q y + r.
+    """
+    b, c, d = p, 0.25 * p * p - r, -0.125 * q * q
+    # Depressed: z^3 + u z + v with m = z - b / 3.
+    u = c - b * b / 3.0
+    v = (2.0 * b * b / 27.0 - c / 3.0) * b + d
+    half = 0.5 * v
+    discriminant = half * half + u * u * u / 27.0
+    if discriminant > 0.0:
+        root = math.sqrt(discriminant)
+        # The two cube roots multiply to -u / 3: the larger one has no cancellation.
+        cube = -half - root if half > 0.0 else -half + root
+        big = math.copysign(abs(cube) ** (1.0 / 3.0), cube)
+        z = big - u / (3.0 * big) if big != 0.0 else 0.0
+    else:
+        radius = math.sqrt(max(0.0, -u / 3.0))
+        cosine = -half / (radius * radius * radius) if radius > 0.0 else 1.0
+        z = 2.0 * radius * math.cos(math.acos(min(1.0, max(-1.0, cosine))) / 3.0)
+    m = z - b / 3.0
+    value = ((m + b) * m + c) * m + d
+    for _ in range(2):
+        slope = (3.0 * m + 2.0 * b) * m + c
+        if not slope > 0.0:
+            break
+        # A double zero of f makes this a double root, where the slope is rounding: no step that does not gain.
+        closer = m - value / slope
+        rest = ((closer + b) * closer + c) * closer + d
+        if not abs(rest) < abs(value):
+            break
+        m, value = closer, rest
+    return max(m, 0.0)
+
+
+@inline_kernel
+def _quadratic(out, count, shift, linear, constant):
+    """
+    Write the real roots of y^2 + linear y + constant, moved by ``shift``, and return the new count.
+
+    :param out: (4,) roots.
+    :param count: how many there are already.
+    """
+    half = 0.5 * linear
+    discriminant = half * half - constant
+    if discriminant >= 0.0:
+        far = -half - math.sqrt(discriminant) if half >= 0.0 else -half + math.sqrt(discriminant)
+        near = constant / far if far != 0.0 else 0.0
+        out[count], out[count + 1] = far + shift, near + shift
+        return count + 2
+    middle = shift - half
+    if math.sqrt(-discriminant) <= NEARLY_REAL * (1.0 + middle * middle):
+        out[count] = out[count + 1] = middle
+        return count + 2
+    return count
+
+
+@kernel
+def trigonometric_zeros(out, a0, a1, b1, a2, b2):
+    """
+    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t and return how many there are.
+
+    :param out: (4,) zeros in (-pi, pi] [rad]; a double zero appears twice.
+    """
+    # Step 1.
+    origin, largest = 0.0, -1.0
+    for i in range(8):
+        t = 0.25 * math.pi * i
+        size = abs(_value(a0, a1, b1, a2, b2, math.cos(t), math.sin(t)))
+        if size > largest:
+            largest, origin = size, t - math.pi
+    if not largest > 0.0:
+        return 0
+    c, s = math.cos(origin), math.sin(origin)
+    c2, s2 = c * c - s * s, 2.0 * s * c
+    d1, e1 = a1 * c + b1 * s, b1 * c - a1 * s
+    d2, e2 = a2 * c2 + b2 * s2, b2 * c2 - a2 * s2
+    lead = a0 - d1 + d2
+    k3 = 2.0 * (e1 - 2.0 * e2) / lead
+    k2 = (2.0 * a0 - 6.0 * d2) / lead
+    k1 = 2.0 * (e1 + 2.0 * e2) / lead
+    k0 = (a0 + d1 + d2) / lead
+    # Step 2.
+    shift = -0.25 * k3
+    p = k2 - 0.375 * k3 * k3
+    q = k1 - 0.5 * k2 * k3 + 0.125 * k3 * k3 * k3
+    r = k0 - 0.25 * k1 * k3 + 0.0625 * k2 * k3 * k3 - 3.0 / 256.0 * k3 * k3 * k3 * k3
+    m = _resolvent_root(p, q, r)
+    # Step 3.
+    if m > 0.0:
+        w = math.sqrt(2.0 * m)
+        count = _quadratic(out, 0, shift, -w, 0.5 * p + m + 0.5 * q / w)
+        count = _quadratic(out, count, shift, w, 0.5 * p + m - 0.5 * q / w)
+    else:
+        inner = math.sqrt(max(0.0, 0.25 * p * p - r))
+        count = _quadratic(out, 0, shift, 0.0, 0.5 * p + inner)
+        count = _quadratic(out, count, shift, 0.0, 0.5 * p - inner)
+    # Step 4.
+    for i in range(count):
+        t = _polish(a0, a1, b1, a2, b2, 2.0 * math.atan(out[i]) + origin)
+        out[i] = t - 2.0 * math.pi * math.ceil(t / (2.0 * math.pi) - 0.5)
+    return count

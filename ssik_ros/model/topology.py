@@ -1,0 +1,114 @@
+"""
+What is special about the axes of a chain: which are parallel, which meet, and how exactly.
+
+Axes are lines: points may lie anywhere on them, and directions have no sign. Nothing is snapped: a near miss is no
+special case, but its drift is reported.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssik_ros.model.kinematic_tree import FloatArray
+
+EXACT_PARALLEL = 1e-8
+"""Sine of the angle between two axes up to which they are parallel [1]."""
+EXACT_MEETING = 1e-8
+"""Distance of axes from a common point, relative to the chain's size, up to which they meet [1]."""
+NEVER_MEETING = 1e-6
+"""Sine of the angle between axes below which rounding decides where they meet [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A point that some axes have in common, or nearly."""
+
+    point: FloatArray
+    """(3,) the point nearest to all of them [m]."""
+    drift: float
+    """Largest distance of an axis from it [m]."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AxisGeometry:
+    """The axes of a chain of revolute joints as lines."""
+
+    axes: FloatArray
+    """(n, 3) unit directions."""
+    points: FloatArray
+    """(n, 3) a point of each axis [m]."""
+    parallel: float = EXACT_PARALLEL
+    """Sine of the angle between axes up to which they count as parallel."""
+    near: float = EXACT_MEETING
+    """Distance of axes from a common point, relative to the size, up to which they count as meeting."""
+
+    @property
+    def size(self) -> float:
+        """Return a length that distances are compared with: the sum of the gaps between points, at least 1 mm."""
+        gaps = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
+        return max(float(gaps.sum()), 1e-3)
+
+    def reversed(self) -> 'AxisGeometry':
+        """Return the axes of the reversed chain."""
+        return AxisGeometry(-self.axes[::-1], self.points[::-1].copy(), self.parallel, self.near)
+
+    def without(self, joint: int) -> 'AxisGeometry':
+        """
+        Return the axes of the chain in which one joint is held at zero.
+
+        :param joint: its index.
+        """
+        return AxisGeometry(
+            np.delete(self.axes, joint, axis=0),
+            np.delete(self.points, joint, axis=0),
+            self.parallel,
+            self.near,
+        )
+
+    def sine(self, a: int, b: int) -> float:
+        """
+        Return the sine of the angle between two axes.
+
+        :param a, b: indices of joints.
+        """
+        return float(np.linalg.norm(np.cross(self.axes[a], self.axes[b])))
+
+    def are_parallel(self, *joints: int) -> bool:
+        """
+        Return whether axes are parallel, whatever their signs.
+
+        :param joints: indices of joints.
+        """
+        first, *others = joints
+        return all(self.sine(first, other) < self.parallel for other in others)
+
+    def meeting(self, joints: Sequence[int]) -> Meeting | None:
+        """
+        Return the point nearest to some axes; None where they are parallel and no point is special.
+
+        :param joints: indices of joints.
+        """
+        normal, right = np.zeros((3, 3)), np.zeros(3)
+        for joint in joints:
+            across = np.eye(3) - np.outer(self.axes[joint], self.axes[joint])
+            normal += across
+            right += across @ self.points[joint]
+        # The smallest eigenvalue is the square of a sine: for parallel axes it is rounding, of either sign.
+        first, *others = joints
+        if all(self.sine(first, other) < NEVER_MEETING for other in others):
+            return None
+        point = np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
+        gaps = [np.cross(self.axes[j], point - self.points[j]) for j in joints]
+        return Meeting(point, float(np.linalg.norm(gaps, axis=1).max()))
+
+    def meet(self, *joints: int) -> FloatArray | None:
+        """
+        Return the common point (3,) of axes that meet within ``near``, else None.
+
+        :param joints: indices of joints.
+        """
+        meeting = self.meeting(joints)
+        if meeting is None or meeting.drift >= self.near * max(1.0, self.size):
+            return None
+        return meeting.point

@@ -1,0 +1,303 @@
+"""The elimination for general chains of six, against multi-start Newton and against its own algebra."""
+
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+from chains_6r import all_chains
+from chains_6r import ARMS
+from chains_6r import IIWA
+from chains_6r import lock
+from chains_6r import random_chain
+from chains_6r import SIXTEEN_POINT
+from chains_6r import SIXTEEN_ROTATION
+from multistart_oracle import certify
+from multistart_oracle import Chain
+from multistart_oracle import difference
+from multistart_oracle import distinct
+from multistart_oracle import find_all
+from multistart_oracle import wrap
+import numpy as np
+import pytest
+
+from ssik_ros.kernels import se3
+from ssik_ros.kernels.analytic import general_6r
+from ssik_ros.kernels.analytic import line_representation as lines
+from ssik_ros.model.serial_chain import SerialChain
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAINS = all_chains()
+SHIPPED = {'panda': ('panda_link0', 'panda_link8'), 'gen3': ('base_link', 'bracelet_link')}
+SINGULAR = 1e-3
+"""Smallest singular value of the Jacobian below which a posture counts as singular here."""
+
+
+class Solver:
+    """One chain, prepared."""
+
+    def __init__(self, chain, start=None):
+        self.chain = chain
+        self.start = general_6r.choose_start(chain.axes, chain.points) if start is None else start
+        self.constants = general_6r.prepare(chain.axes, chain.points, self.start)
+        self.work, self.ints = general_6r.workspace()
+
+    def candidates(self, g):
+        """Return the raw candidates (m, 6) for a target."""
+        out = np.full((general_6r.MOST, 6), np.nan)
+        count = general_6r.solve(out, self.constants, g, self.work, self.ints)
+        return out[:count]
+
+    def solutions(self, g):
+        """Return the candidates that Newton certifies."""
+        return certify(self.chain, self.candidates(g), g)
+
+
+def oracle(chain, g, found):
+    """Return all solutions; when the solver under test has more, from ten times as many starts."""
+    expected = find_all(chain, g)
+    if len(difference(found, expected)[1]):
+        expected = distinct(np.vstack([expected, find_all(chain, g, starts=6000, seed=1)]))
+    return expected
+
+
+def check_sets(chain, poses, seed):
+    """Assert that solver and oracle agree on random targets; return raw errors and how many solutions there were."""
+    solver, generator = Solver(chain), np.random.default_rng(seed)
+    errors = []
+    for _ in range(poses):
+        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+        raw = solver.candidates(g)
+        found = certify(chain, raw, g)
+        expected = oracle(chain, g, found)
+        missing, extra = difference(found, expected)
+        assert len(missing) == 0, f'{len(missing)} of {len(expected)} missing'
+        assert len(extra) == 0, f'{len(extra)} more than {len(expected)}'
+        assert len(found) == len(expected) > 0
+        errors += [np.abs(wrap(raw - q)).max(axis=1).min() for q in expected]
+    return np.array(errors)
+
+
+@pytest.fixture(scope='module')
+def seven(robots):
+    """Return chains of seven by name."""
+    chains = {'iiwa': IIWA}
+    for name, (base, tip) in SHIPPED.items():
+        chain = SerialChain.from_robot(robots[name], base, tip)
+        chains[name] = Chain(chain.axes, chain.points)
+    return chains
+
+
+@pytest.mark.parametrize('name', CHAINS)
+def test_finds_every_solution_and_no_other(name):
+    errors = check_sets(CHAINS[name], poses=3, seed=11)
+    assert np.median(errors) < 1e-10
+
+
+@pytest.mark.parametrize('joint', range(7))
+@pytest.mark.parametrize('name', SHIPPED)
+def test_finds_every_solution_of_an_arm_of_seven_with_one_joint_held(name, joint, seven):
+    check_sets(lock(seven[name], joint, 0.4 + 0.1 * joint), poses=2, seed=joint)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', CHAINS)
+def test_finds_every_solution_of_many_targets(name):
+    errors = check_sets(CHAINS[name], poses=40, seed=12)
+    assert np.quantile(errors, 0.9) < 1e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('joint', range(7))
+@pytest.mark.parametrize('name', SHIPPED)
+def test_finds_every_solution_of_arms_of_seven_at_many_values(name, joint, seven):
+    generator = np.random.default_rng(13)
+    for value in generator.uniform(-np.pi, np.pi, 8):
+        check_sets(lock(seven[name], joint, value), poses=4, seed=joint)
+
+
+def test_finds_the_sixteen_postures_of_manseur_and_doty():
+    chain = ARMS['manseur_doty']
+    home = np.eye(4)
+    for alpha, a, d in zip(
+        np.radians([90, 1, 90, 1, 90, 1]),
+        [0.3, 1, 0, 1.5, 0, 0],
+        [0, 0, 0.2, 0, 0, 0],
+        strict=True,
+    ):
+        c, s = np.cos(alpha), np.sin(alpha)
+        home = home @ np.array([[1, 0, 0, a], [0, c, -s, 0], [0, s, c, d], [0, 0, 0, 1]])
+    left, _, right = np.linalg.svd(SIXTEEN_ROTATION.reshape(3, 3))
+    target = np.eye(4)
+    target[:3, :3], target[:3, 3] = left @ right, SIXTEEN_POINT
+    motion = target @ np.linalg.inv(home)
+    g = np.concatenate([motion[:3, :3].ravel(), motion[:3, 3]])
+    found = Solver(chain).solutions(g)
+    assert len(found) == 16
+    assert [len(d) for d in difference(found, oracle(chain, g, found))] == [0, 0]
+
+
+def special_postures(count, seed):
+    """Return postures with every joint at 0, +-90 or 180 degrees, or up to 1e-3 beside it."""
+    generator = np.random.default_rng(seed)
+    exact = generator.choice([0.0, np.pi / 2, -np.pi / 2, np.pi], (count, 6))
+    return exact + generator.choice([0.0, 1e-3, 1e-6], (count, 6)) * generator.random((count, 6))
+
+
+def check_special(chain, poses, seed):
+    """Assert that no regular solution of special targets is missing, and that none is without an answer."""
+    solver = Solver(chain)
+    for q in special_postures(poses, seed):
+        g = chain.target(q)
+        found, expected = solver.solutions(g), find_all(chain, g, starts=300)
+        if len(expected):
+            regular = expected[chain.smallest_singular_value(expected, g) > SINGULAR]
+            assert len(difference(found, regular)[0]) == 0
+        if chain.smallest_singular_value(q, g)[0] > SINGULAR:
+            assert len(found) > 0
+
+
+@pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'xarm6_calibrated', 'random_0', 'ur5e'])
+def test_loses_no_regular_solution_at_special_poses(name):
+    check_special(CHAINS[name], poses=10, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['jaco2', 'xarm6', *[n for n in CHAINS if n.endswith('ated')]])
+def test_loses_no_regular_solution_at_many_special_poses(name):
+    check_special(CHAINS[name], poses=60, seed=3)
+
+
+@pytest.mark.parametrize('joint', range(6))
+@pytest.mark.parametrize('value', [np.pi, np.pi - 1e-9, 0.0])
+def test_finds_postures_with_a_joint_at_a_half_turn(joint, value):
+    chain = ARMS['jaco2']
+    q = np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2])
+    q[joint] = value
+    g = chain.target(q)
+    found = Solver(chain).solutions(g)
+    assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
+
+
+@pytest.mark.parametrize('cut', range(general_6r.CUTS))
+def test_every_cut_serves_a_chain_without_structure(cut):
+    chain = random_chain(20)
+    g = chain.target(np.array([0.1, -2.0, 1.1, 0.7, 2.5, -1.4]))
+    found = Solver(chain, cut).solutions(g)
+    assert [len(d) for d in difference(found, oracle(chain, g, found))] == [0, 0]
+
+
+@pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'random_3'])
+def test_has_no_candidates_out_of_reach(name):
+    chain, generator = CHAINS[name], np.random.default_rng(4)
+    solver = Solver(chain)
+    for _ in range(20):
+        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+        g[9:] += 20.0 * chain.unit * np.array([0.6, -0.64, 0.48])
+        assert len(solver.candidates(g)) == 0
+
+
+def test_candidates_within_the_reach_sphere_but_out_of_reach_are_none_or_refused():
+    chain, generator = ARMS['jaco2'], np.random.default_rng(5)
+    solver, empty = Solver(chain), 0
+    for _ in range(60):
+        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+        g[:9] = chain.target(generator.uniform(-np.pi, np.pi, 6))[:9]
+        g[9:] *= 1.2
+        raw = solver.candidates(g)
+        found = certify(chain, raw, g)
+        assert len(difference(found, oracle(chain, g, found))[0]) == 0
+        empty += len(raw) == 0
+    assert empty >= 5
+
+
+def test_the_place_of_points_on_their_axes_and_the_sense_of_axes_do_not_matter():
+    chain, generator = ARMS['xarm6'], np.random.default_rng(6)
+    signs = np.array([1, -1, -1, 1, -1, 1])
+    shifts = generator.uniform(-1.0, 1.0, (6, 1))
+    other = Chain(chain.axes * signs[:, None], chain.points + shifts * chain.axes)
+    g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+    expected, found = Solver(chain).solutions(g), Solver(other).solutions(g)
+    assert [len(d) for d in difference(found * signs, expected)] == [0, 0]
+
+
+def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
+    chain = lock(IIWA, 3, 0.9)
+    assert general_6r.choose_start(chain.axes, chain.points) == -1
+
+
+def test_the_same_question_has_the_same_bytes_whatever_the_workspace_holds():
+    chain = ARMS['jaco2']
+    solver = Solver(chain)
+    g = chain.target(np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
+    first = solver.candidates(g).tobytes()
+    solver.work[:] = np.nan
+    assert solver.candidates(g).tobytes() == first
+
+
+def test_a_target_that_is_not_finite_has_no_candidates():
+    solver = Solver(ARMS['xarm6'])
+    assert len(solver.candidates(np.full(12, np.nan))) == 0
+
+
+def test_the_line_representation_is_a_homomorphism():
+    generator = np.random.default_rng(7)
+    first, second, product = (np.empty(12) for _ in range(3))
+    chain = random_chain(21)
+    first[:], second[:] = (chain.target(generator.uniform(-3, 3, 6)) for _ in range(2))
+    se3.compose(product, first, second)
+    unit = np.eye(lines.LINE)
+    once, twice, inner = (np.empty((lines.LINE, lines.LINE)) for _ in range(3))
+    lines.transform_lines(inner, second, unit, lines.LINE)
+    lines.transform_lines(twice, first, inner, lines.LINE)
+    lines.transform_lines(once, product, unit, lines.LINE)
+    assert np.abs(twice - once).max() < 1e-14 * np.abs(once).max()
+
+
+def test_a_turn_expands_into_sine_cosine_and_one():
+    generator = np.random.default_rng(8)
+    table, angle = generator.normal(size=(lines.LINE, 2)), 0.7
+    pose = Chain(np.array([[0.0, 0, 1]]), np.zeros((1, 3))).target(np.array([angle]))
+    expected, parts = np.empty((lines.LINE, 2)), np.empty((lines.LINE, 6))
+    lines.transform_lines(expected, pose, table, 2)
+    lines.expand_turn(parts, table, 2)
+    summed = np.sin(angle) * parts[:, :2] + np.cos(angle) * parts[:, 2:4] + parts[:, 4:]
+    assert np.abs(summed - expected).max() < 1e-14
+
+
+CODE = """
+import json
+import numpy as np
+from chains_6r import ARMS, lock, IIWA
+from ssik_ros.kernels.analytic import general_6r
+found = []
+for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
+    constants = general_6r.prepare(chain.axes, chain.points, start)
+    out = np.zeros((16, 6))
+    g = chain.target(np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
+    count = general_6r.solve(out, constants, g, *general_6r.workspace())
+    found.append(out[:count].tolist())
+print(json.dumps(found))
+"""
+
+
+def run_python(disabled):
+    """Return what the code prints, compiled or interpreted."""
+    paths = [str(ROOT), str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
+    environment = {
+        **os.environ,
+        'NUMBA_DISABLE_JIT': disabled,
+        'PYTHONPATH': os.pathsep.join(paths),
+    }
+    done = subprocess.run(
+        [sys.executable, '-c', CODE], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return [np.array(part) for part in json.loads(done.stdout)]
+
+
+def test_interpreted_and_compiled_kernels_agree():
+    for compiled, interpreted in zip(run_python('0'), run_python('1'), strict=True):
+        assert compiled.shape == interpreted.shape
+        assert [len(d) for d in difference(compiled, interpreted)] == [0, 0]
