@@ -1,7 +1,7 @@
 """
 Read from a failed answer why it failed; nothing has to be asked a second time.
 
-``cause`` is one word for a program, ``summary()`` one sentence for a person, ``nearest`` the best state seen.
+``cause`` is one word for a program, ``summary()`` a sentence for a person.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ arm = Manipulator.from_urdf(
 looking_down = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
-def ask(title: str, position: tuple[float, float, float], **options: float) -> None:
+def ask(title: str, position: tuple[float, float, float], **options: float | str) -> None:
     """Solve for a position and print the reason when there is no solution."""
     target = looking_down.copy()
     target[:3, 3] = position
@@ -29,7 +29,7 @@ ask('in the middle of the workspace', (0.5, 0.0, 0.5))
 ask('further away than the arm is long', (2.0, 0.0, 0.0))
 ask('just beyond the reach', (0.8, 0.0, 0.4))
 ask('in the base', (0.0, 0.0, 0.05))
-ask('no time to look', (0.0, 0.0, 0.05), timeout=1e-6)
+ask('no time to look', (0.0, 0.0, 0.05), timeout=1e-6, method='ssik_ros/PoseIK')
 
 # A question that cannot be asked is an error, not an outcome.
 for wrong in ({'target_tolerence': 1e-4}, {'gd_max_iters': 0}, {'method': 'ssik_ros/PoseI'}):

@@ -11,32 +11,43 @@ from typing import TYPE_CHECKING
 __version__ = '0.1.0'
 
 _HOMES = {
+    'BatchSolutions': 'ssik_ros.batch_solutions',
     'Cause': 'ssik_ros.results',
+    'create_solver': 'ssik_ros.solvers.registry',
+    'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.tolerance_policy',
+    'Diagnostic': 'ssik_ros.diagnostic',
     'IkOutcome': 'ssik_ros.solvers.pose_ik.solve_ik',
     'IkResult': 'ssik_ros.results',
     'IkStatus': 'ssik_ros.results',
     'JointGroup': 'ssik_ros.model.joint_group',
+    'KinBody': 'ssik_ros.kin_body',
+    'KinBodyJoint': 'ssik_ros.kin_body',
+    'list_solvers': 'ssik_ros.solvers.registry',
+    'load_robot': 'ssik_ros.model.loader',
     'Manipulator': 'ssik_ros.api',
     'PoseIkOptions': 'ssik_ros.solvers.pose_ik.options',
     'PoseTarget': 'ssik_ros.solvers.pose_ik.solve_ik',
     'RobotModel': 'ssik_ros.model.robot_model',
     'RobotState': 'ssik_ros.model.robot_state',
-    'Solution': 'ssik_ros.api',
+    'Solution': 'ssik_ros.solution',
+    'solve_ik': 'ssik_ros.solvers.pose_ik.solve_ik',
     'SolveRequest': 'ssik_ros.solvers.base',
     'SsikError': 'ssik_ros.errors',
-    'create_solver': 'ssik_ros.solvers.registry',
-    'list_solvers': 'ssik_ros.solvers.registry',
-    'load_robot': 'ssik_ros.model.loader',
-    'solve_ik': 'ssik_ros.solvers.pose_ik.solve_ik',
+    'TolerancePolicy': 'ssik_ros.tolerance_policy',
 }
 """Where each public name lives."""
+_MODULES = ('postprocess',)
+"""Modules that are public as they are."""
 
-__all__ = [*_HOMES, '__version__']
+__all__ = [*_HOMES, *_MODULES, '__version__']
 
 if TYPE_CHECKING:
     from ssik_ros.api import Manipulator as Manipulator
-    from ssik_ros.api import Solution as Solution
+    from ssik_ros.batch_solutions import BatchSolutions as BatchSolutions
+    from ssik_ros.diagnostic import Diagnostic as Diagnostic
     from ssik_ros.errors import SsikError as SsikError
+    from ssik_ros.kin_body import KinBody as KinBody
+    from ssik_ros.kin_body import KinBodyJoint as KinBodyJoint
     from ssik_ros.model.joint_group import JointGroup as JointGroup
     from ssik_ros.model.loader import load_robot as load_robot
     from ssik_ros.model.robot_model import RobotModel as RobotModel
@@ -44,6 +55,7 @@ if TYPE_CHECKING:
     from ssik_ros.results import Cause as Cause
     from ssik_ros.results import IkResult as IkResult
     from ssik_ros.results import IkStatus as IkStatus
+    from ssik_ros.solution import Solution as Solution
     from ssik_ros.solvers.base import SolveRequest as SolveRequest
     from ssik_ros.solvers.pose_ik.options import PoseIkOptions as PoseIkOptions
     from ssik_ros.solvers.pose_ik.solve_ik import IkOutcome as IkOutcome
@@ -51,10 +63,14 @@ if TYPE_CHECKING:
     from ssik_ros.solvers.pose_ik.solve_ik import solve_ik as solve_ik
     from ssik_ros.solvers.registry import create_solver as create_solver
     from ssik_ros.solvers.registry import list_solvers as list_solvers
+    from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY
+    from ssik_ros.tolerance_policy import TolerancePolicy as TolerancePolicy
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name from where it lives."""
+    if name in _MODULES:
+        return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:
         raise AttributeError(f"module 'ssik_ros' has no attribute '{name}'")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,64 +1,130 @@
 """
 The façade for Python users: an arm from its URDF, forward and inverse kinematics in three lines.
 
->>> arm = Manipulator.from_urdf('panda.urdf', base='panda_link0', ee='panda_link8')
+>>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
 
-Names, arguments and defaults are those of ssik's ``Manipulator``; ``method`` and ``timeout`` choose among this package's
-solvers.
+Names, arguments and defaults are those of ssik's ``Manipulator``. Where the arm has a closed form, every branch is
+returned; otherwise, and where ``method`` says so, one of this package's other solvers answers.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+import itertools
+import os
 from pathlib import Path
 from typing import Any
 from typing import Literal
-from typing import NamedTuple
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.analytic_answers import AnalyticAnswers
+from ssik_ros.analytic_answers import is_plain
+from ssik_ros.answers import Answer
+from ssik_ros.answers import SolverFacts
+from ssik_ros.batch_solutions import BatchSolutions
+from ssik_ros.diagnostic import Diagnostic
+from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import RequestError
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.iterative_answers import iterative_answer
+from ssik_ros.kernels.analytic import search
+from ssik_ros.kin_body import KinBody
+from ssik_ros.kin_body import Limits
+from ssik_ros.model.arm_ends import find_ends
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import list_arms
+from ssik_ros.model.catalogue import load_arm
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solution import Solution
+from ssik_ros.solve_settings import check_settings
+from ssik_ros.solve_settings import read_numbers
+from ssik_ros.solve_settings import read_seed
+from ssik_ros.solve_settings import read_target
+from ssik_ros.solve_settings import SolveSettings
+from ssik_ros.solvers.analytic.arm import Prepared
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.batch import search_batch
+from ssik_ros.solvers.analytic.labels import name_branches
 from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.chain_kinematics import ChainKinematics
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY
+from ssik_ros.tolerance_policy import TolerancePolicy
 
 FloatArray = NDArray[np.float64]
 
-
-class Solution(NamedTuple):
-    """One inverse-kinematics solution."""
-
-    q: FloatArray
-    """(dof,) joint vector [rad or m]."""
-    fk_residual: float
-    """Frobenius norm of FK(q) - T_target."""
-    refinement_used: str = 'none'
-    """``'none'``, or ``'lm'`` when an iteration produced or polished the solution."""
+ANALYTIC = 'ssik_ros/Analytic'
+ITERATIVE_TIER = 3
+SETTING_DEFAULTS: dict[str, Any] = {
+    'max_solutions': None,
+    'respect_limits': True,
+    'allow_refinement': False,
+    'policy': DEFAULT_TOLERANCE_POLICY,
+    'refinement_max_iters': 15,
+    'seed_metric': 'wrap_l2',
+    'seed_tolerance': None,
+    'enumerate_windings': False,
+    'hold': None,
+    'arm_angle': None,
+    'redundancy_samples': None,
+    'timeout': None,
+}
+"""Keywords that every way of asking has beside the seed."""
+MOST_TEMPLATES = 64
+"""Settings that an arm keeps."""
 
 
 class Manipulator:
     """An arm between two links of a robot."""
 
-    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+    def __init__(
+        self,
+        kinbody_or_robot: KinBody | RobotModel,
+        group: JointGroup | None = None,
+        *,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> None:
         """
-        Take a group of a loaded robot; most users call :meth:`from_urdf` or :meth:`from_group`.
+        Take an arm given by its axes, or a group of a loaded robot; most users call :meth:`from_urdf`.
 
-        :param robot: the robot.
-        :param group: a group with one tip.
+        :param kinbody_or_robot: the arm's axes, or the robot.
+        :param group: of a robot, a group with one tip.
+        :param policy: tolerances that :meth:`solve` uses when it gets none.
+        :raises ValueError: when the group has several tips.
+        :raises TypeError: when the arguments are something else.
         """
-        self.robot = robot
-        self.group = group
-        self._kinematics = ChainKinematics(robot, group, group.base_link, group.tip)
+        if not isinstance(policy, TolerancePolicy):
+            raise InvalidOption(f'policy must be a TolerancePolicy, not {policy!r}.')
+        if isinstance(kinbody_or_robot, KinBody) and group is None:
+            body = kinbody_or_robot
+            self.robot = load_robot(body.to_urdf())
+            self.group = self.robot.group_from_links(body.base_link, body.ee_link)
+        elif isinstance(kinbody_or_robot, RobotModel) and isinstance(group, JointGroup):
+            self.robot, self.group = kinbody_or_robot, group
+        else:
+            raise InvalidOption(
+                'Manipulator takes a KinBody, or a RobotModel and one of its groups, not '
+                f'{type(kinbody_or_robot).__name__} and {type(group).__name__}.'
+            )
+        self.policy = policy
+        self._kinematics = ChainKinematics(
+            self.robot, self.group, self.group.base_link, self.group.tip
+        )
         self._solvers: dict[tuple[str, str], Solver] = {}
 
     @classmethod
@@ -66,22 +132,27 @@ class Manipulator:
         cls,
         path: str | Path,
         *,
-        base: str,
-        ee: str,
+        base: str | None = None,
+        ee: str | None = None,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
         joint_limits: Mapping[str, Any] | str | Path | None = None,
+        xacro_args: Mapping[str, object] | None = None,
     ) -> 'Manipulator':
         """
         Load a URDF and take the chain between two links.
 
         :param path: URDF or xacro file, or the XML itself.
-        :param base: link that targets are given in.
-        :param ee: link that is to reach them.
+        :param base: link that targets are given in; None means the root link.
+        :param ee: link that is to reach them; None means the last moved link of the longest chain, hands left out.
+        :param policy: tolerances.
         :param joint_limits: joint_limits.yaml (mapping or path), which may only tighten the limits.
+        :param xacro_args: arguments of a xacro file by name.
         :raises FileNotFoundError: when there is no such file.
-        :raises ValueError: when the description is malformed or there is no such chain.
+        :raises ValueError: when the description is malformed, there is no such chain, or several could be meant.
         """
-        robot = load_robot(path, joint_limits=joint_limits)
-        return cls(robot, robot.group_from_links(base, ee))
+        robot = load_robot(path, joint_limits=joint_limits, xacro_args=xacro_args)
+        ends = find_ends(robot, base, ee)
+        return cls(robot, robot.group_from_links(ends.base, ends.ee), policy=policy)
 
     @classmethod
     def from_group(
@@ -96,6 +167,89 @@ class Manipulator:
         """
         robot = load_robot(urdf, srdf, **options)
         return cls(robot, robot.group(group))
+
+    @classmethod
+    def from_axes(
+        cls,
+        H: ArrayLike,
+        P: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm of revolute joints with given axes and offsets.
+
+        :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
+        :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].
+        :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad].
+        :param policy: tolerances.
+        :raises ValueError: for wrong shapes, numbers that are not finite, and axes without direction.
+        """
+        return cls(KinBody.from_axes(H, P, limits), policy=policy)
+
+    @classmethod
+    def from_transforms(
+        cls,
+        T: ArrayLike,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm of revolute joints between given frames: T_0 R(axis, q_1) T_1 ... R(axis, q_n) T_n.
+
+        :param T: (n + 1, 4, 4).
+        :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
+        :param limits: as for :meth:`from_axes`.
+        :param policy: tolerances.
+        :raises ValueError: as there, and for matrices that are no rigid transforms.
+        """
+        return cls(KinBody.from_transforms(T, axis, limits), policy=policy)
+
+    @classmethod
+    def from_dh(
+        cls,
+        alpha: ArrayLike,
+        a: ArrayLike,
+        d: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm of revolute joints with distal Denavit-Hartenberg parameters: Rz(q) Tz(d) Tx(a) Rx(alpha) each.
+
+        :param alpha, a, d: (n,) [rad], [m], [m].
+        :param limits: as for :meth:`from_axes`.
+        :param policy: tolerances.
+        :raises ValueError: for lists of different length and numbers that are not finite.
+        """
+        return cls(KinBody.from_dh(alpha, a, d, limits), policy=policy)
+
+    @classmethod
+    def from_prebuilt(
+        cls, name: str, *, policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
+    ) -> 'Manipulator':
+        """
+        Return an arm of the catalogue.
+
+        :param name: its name, with or without ``_ik`` at the end.
+        :param policy: tolerances.
+        :raises FileNotFoundError: with the nearest name.
+        """
+        plain = name.removesuffix('_ik')
+        arm_name = plain if plain in list_arms() else name
+        data = arm_data(arm_name)
+        robot = load_arm(arm_name)
+        return cls(robot, robot.group_from_links(data.base_link, data.tip_link), policy=policy)
+
+    def __repr__(self) -> str:
+        """Return degrees of freedom, solver and tier."""
+        return (
+            f'<Manipulator: {self.dof} DOF, {self.solver_name} (tier {self.dispatch_plan.tier})>'
+        )
 
     @property
     def dof(self) -> int:
@@ -114,6 +268,29 @@ class Manipulator:
             (float(lo), float(hi)) if np.isfinite([lo, hi]).any() else None
             for lo, hi in zip(self.group.lower, self.group.upper, strict=True)
         ]
+
+    @property
+    def solver_name(self) -> str:
+        """Return the dotted name of the solver that answers by default, such as ``ikgeo.three_parallel``."""
+        return self.dispatch_plan.solver_name
+
+    @functools.cached_property
+    def dispatch_plan(self) -> SolverFacts:
+        """Return which solver answers by default, and why."""
+        if self._analytic is not None:
+            return self._analytic.facts
+        return SolverFacts(
+            'numerical.pose_ik', ITERATIVE_TIER, self._no_closed_form, is_analytic=False
+        )
+
+    @functools.cached_property
+    def kinbody(self) -> KinBody:
+        """
+        Return the arm as axes.
+
+        :raises NotImplementedError: for arms with mimic joints or joints of several degrees of freedom.
+        """
+        return KinBody.from_chain(SerialChain.from_group(self.robot, self.group))
 
     @property
     def neutral(self) -> FloatArray:
@@ -142,15 +319,66 @@ class Manipulator:
         """
         return self._kinematics.jacobian(np.asarray(q, dtype=np.float64))
 
+    def branch_names(self, q: ArrayLike) -> tuple[str, ...]:
+        """
+        Return the names of the branches of one pose, such as ``shoulder +, elbow -, wrist +``.
+
+        :param q: (k, dof) joint vectors that reach one pose, one for each branch [rad].
+        :raises TopologyMismatch: when the arm has no closed form.
+        """
+        rows = read_numbers('q', q)
+        if rows.ndim != 2 or rows.shape[1] != self.dof or not np.isfinite(rows).all():
+            raise DimensionMismatch(
+                f'branch_names needs finite joint vectors (k, {self.dof}), not {q!r}.',
+                expected=(self.dof,),
+            )
+        return name_branches(self._closed_form().arm.plan, rows)
+
     @overload
     def solve(
-        self, T_target: ArrayLike, *, explain: Literal[False] = False, **options: Any
+        self,
+        T_target: ArrayLike,
+        *,
+        explain: Literal[False] = False,
+        max_solutions: int | None = None,
+        q_seed: ArrayLike | None = None,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
+        timeout: float | None = None,
+        **solver_kwargs: Any,
     ) -> list[Solution]: ...
 
     @overload
     def solve(
-        self, T_target: ArrayLike, *, explain: Literal[True], **options: Any
-    ) -> tuple[list[Solution], IkResult]: ...
+        self,
+        T_target: ArrayLike,
+        *,
+        explain: Literal[True],
+        max_solutions: int | None = None,
+        q_seed: ArrayLike | None = None,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
+        timeout: float | None = None,
+        **solver_kwargs: Any,
+    ) -> tuple[list[Solution], Diagnostic]: ...
 
     def solve(
         self,
@@ -159,38 +387,151 @@ class Manipulator:
         explain: bool = False,
         max_solutions: int | None = None,
         q_seed: ArrayLike | None = None,
-        method: str = DEFAULT_SOLVER,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
         timeout: float | None = None,
-        **parameters: Any,
-    ) -> list[Solution] | tuple[list[Solution], IkResult]:
+        **solver_kwargs: Any,
+    ) -> list[Solution] | tuple[list[Solution], Diagnostic]:
         """
-        Find joint vectors with which the end effector is at a pose: verified, within limits, best first.
+        Find joint vectors with which the end effector is at a pose: verified, best first.
+
+        Without ``method``, the closed form answers where the arm has one, with every branch; otherwise, and when
+        ``solver_kwargs`` are parameters of it, the iterative solver ``ssik_ros/Auto``, with one solution unless
+        ``max_solutions`` asks for more.
 
         :param T_target: (4, 4) pose of the end effector in the base.
-        :param explain: return the :class:`IkResult` with it, which says why there is no solution.
-        :param max_solutions: how many distinct solutions to look for; one by default with iterative solvers.
-        :param q_seed: (dof,) first start, and reference of the order of solutions.
+        :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
+        :param max_solutions: most solutions that are returned, the best ones; None means all.
+        :param q_seed: (dof,) reference of the order, and first start of iterative solvers.
+        :param respect_limits: True drops what no turn brings inside the limits, ``'wrap'`` turns what it can and drops
+            nothing, False ignores limits and returns angles in (-pi, pi].
+        :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
+        :param policy: tolerances; the default stands for the arm's own.
+        :param refinement_max_iters: most iterations for each candidate of ``allow_refinement``.
+        :param seed_metric: ``'wrap_l2'``, the norm of the joint differences, or ``'wrap_linf'``, the largest; joints
+            without limits are compared modulo a turn.
+        :param seed_tolerance: largest difference of each joint from the seed, one number or (dof,) [rad or m].
+        :param enumerate_windings: return every turn of joints whose range is more than one.
+        :param hold: values of joints that are held, by name or index [rad or m].
+        :param arm_angle: angle of the elbow about the line from shoulder to wrist, for arms with two spherical joints
+            [rad], see :mod:`ssik_ros.solvers.analytic.arm_angle`.
+        :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
         :param method: name of a solver, see ``ssik solvers``.
-        :param timeout: wall-clock budget [s]; without one the number of starts bounds the search.
-        :param parameters: parameters of the solver, such as ``target_tolerance=1e-6``.
+        :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
+        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``.
         :returns: the solutions, empty when there is none.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
+        :raises TypeError: for unknown arguments and arguments of a wrong type.
         """
-        target = np.asarray(T_target, dtype=np.float64)
-        request = SolveRequest(
-            targets=target,
-            seed=None if q_seed is None else np.asarray(q_seed, dtype=np.float64),
-            max_solutions=1 if max_solutions is None else max_solutions,
-            timeout=timeout,
-        )
-        result = self.solver(method, **parameters).solve(request)
-        if result.status == IkStatus.REFUSED:
-            raise InvalidTarget(
-                f'Target or seed is not usable: {result.summary()} T_target = {target.tolist()}',
-                result=result,
-            )
-        solutions = [self._solution(q, target) for q in result.solutions]
-        return (solutions, result) if explain else solutions
+        if explain is not True and explain is not False:
+            raise InvalidOption(f'explain must be True or False, not {explain!r}.')
+        target = read_target(T_target)
+        if (
+            max_solutions is None
+            and respect_limits is True
+            and allow_refinement is False
+            and policy is DEFAULT_TOLERANCE_POLICY
+            and refinement_max_iters is SETTING_DEFAULTS['refinement_max_iters']
+            and seed_metric is SETTING_DEFAULTS['seed_metric']
+            and seed_tolerance is None
+            and enumerate_windings is False
+            and hold is None
+            and arm_angle is None
+            and redundancy_samples is None
+            and method is None
+            and timeout is None
+            and not (explain or solver_kwargs)
+            and self._analytic is not None
+        ):
+            n = self._analytic.arm.plan.size
+            rows = self._all_branches(self._analytic, target, q_seed, n + 3)
+            return list(map(Solution, rows[:, :n], rows[:, -1].tolist()))
+        options = {
+            'max_solutions': max_solutions,
+            'respect_limits': respect_limits,
+            'allow_refinement': allow_refinement,
+            'policy': policy,
+            'refinement_max_iters': refinement_max_iters,
+            'seed_metric': seed_metric,
+            'seed_tolerance': seed_tolerance,
+            'enumerate_windings': enumerate_windings,
+            'hold': hold,
+            'arm_angle': arm_angle,
+            'redundancy_samples': redundancy_samples,
+            'timeout': timeout,
+        }
+        settings, _ = self._settings(q_seed, options)
+        answer, facts = self._ask(target, settings, method, solver_kwargs)
+        refinements = itertools.repeat(answer.refinement)
+        solutions = list(map(Solution, answer.q, answer.residuals.tolist(), refinements))
+        if not explain:
+            return solutions
+        return solutions, _diagnose(answer, facts, settings)
+
+    def solve_q(
+        self,
+        T_target: ArrayLike,
+        q_seed: ArrayLike | None = None,
+        *,
+        method: str | None = None,
+        **options: Any,
+    ) -> FloatArray:
+        """
+        Find the joint vectors (k, dof) that :meth:`solve` finds, as one array: the fast path.
+
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param q_seed: (dof,) reference of the order.
+        :param method, options: as for :meth:`solve`.
+        :returns: one solution in each row, best first, no row when there is none.
+        :raises ValueError, TypeError: as :meth:`solve`.
+        """
+        target, analytic = read_target(T_target), self._analytic
+        if method is None and not options and analytic is not None:
+            return self._all_branches(analytic, target, q_seed, analytic.arm.plan.size)
+        settings, parameters = self._settings(q_seed, options)
+        return self._ask(target, settings, method, parameters)[0].q
+
+    def solve_batch(
+        self,
+        poses: ArrayLike,
+        q_seed: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        method: str | None = None,
+        **options: Any,
+    ) -> BatchSolutions:
+        """
+        Find the joint vectors of many poses: for each the same bytes that :meth:`solve_q` returns.
+
+        A pose that is no rigid transform does not stop the others; its status is REFUSED.
+
+        :param poses: (m, 4, 4) poses of the end effector in the base.
+        :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each.
+        :param threads: threads that share the work of a closed form; None means one for each processor.
+        :param method, options: as for :meth:`solve`.
+        :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
+        """
+        targets = _read_poses(poses)
+        seeds = _read_seeds(q_seed, len(targets), self.dof)
+        settings, parameters = self._settings(None if seeds is None else seeds[0], options)
+        workers = _thread_count(threads)
+        if (
+            self._is_analytic(method, parameters)
+            and not parameters
+            and is_plain(settings)
+            and not settings.allow_refinement
+        ):
+            return self._plain_batch(targets, seeds, settings, workers)
+        return self._one_by_one(targets, seeds, method, options)
 
     def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> Solver:
         """
@@ -205,7 +546,265 @@ class Manipulator:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
         return self._solvers[key]
 
-    def _solution(self, q: FloatArray, target: FloatArray) -> Solution:
-        """Return a joint vector with the residual measured at it."""
-        residual = float(np.linalg.norm(self._kinematics.pose(q) - target))
-        return Solution(q, residual, 'lm')
+    def _all_branches(
+        self, analytic: AnalyticAnswers, target: FloatArray, q_seed: ArrayLike | None, columns: int
+    ) -> FloatArray:
+        """Return the first columns of joint angles and errors (k, n + 3) of all branches: the answer to all defaults."""
+        seed = None if q_seed is None else read_seed(q_seed, analytic.arm.plan.size)
+        settings, question, prepared = self._default
+        if prepared is not None:
+            plain, seeded = prepared
+            rows = (
+                analytic.arm.rows(target, plain, plain.seed, columns)
+                if seed is None
+                else analytic.arm.rows(target, seeded, seed, columns)
+            )
+            if rows is not None:
+                return rows
+        found = analytic.branches(target, settings, question._replace(seed=seed))
+        return np.ascontiguousarray(np.hstack([found.q, found.errors])[:, :columns])
+
+    @functools.cached_property
+    def _default(self) -> tuple[SolveSettings, Question, tuple[Prepared, Prepared] | None]:
+        """Return a solve without arguments: settings, question, and the question as arrays without and with a seed."""
+        analytic = self._closed_form()
+        settings, _ = self._settings(None, {})
+        question = analytic.question(settings)
+        if analytic.arm.plan.held >= 0:
+            return settings, question, None
+        seeded = question._replace(seed=np.zeros(self.dof))
+        return settings, question, (analytic.arm.prepare(question), analytic.arm.prepare(seeded))
+
+    @functools.cached_property
+    def _analytic(self) -> AnalyticAnswers | None:
+        """Return the closed form, None where the arm has none; ``_no_closed_form`` then says why."""
+        self._no_closed_form = ''
+        try:
+            chain = SerialChain.from_group(self.robot, self.group)
+            if chain.joint_names != self.group.joint_names:
+                raise TopologyMismatch('The group has joints beside the chain to its tip.')
+            return AnalyticAnswers(chain)
+        except (TopologyMismatch, UnsupportedJoint) as error:
+            self._no_closed_form = f'no closed form: {error}'
+            return None
+
+    def _closed_form(self) -> AnalyticAnswers:
+        """Return the closed form; raises where the arm has none."""
+        if self._analytic is None:
+            raise TopologyMismatch(self._no_closed_form)
+        return self._analytic
+
+    @functools.cached_property
+    def _templates(self) -> dict[Any, tuple[SolveSettings, dict[str, Any]]]:
+        """Return the settings that were asked for already, without their seeds."""
+        return {}
+
+    def _settings(
+        self, q_seed: ArrayLike | None, options: Mapping[str, Any]
+    ) -> tuple[SolveSettings, dict[str, Any]]:
+        """Return the settings of a solve, and the parameters among its keywords."""
+        seed = None if q_seed is None else read_seed(q_seed, self.dof)
+        # 1, 1.0 and True are equal as keys, but not as values.
+        key = tuple((name, type(value), value) for name, value in options.items())
+        try:
+            known = self._templates.get(key)
+        except TypeError:
+            return self._check(seed, options)
+        if known is None:
+            known = self._check(seed, options)
+            if known[0].seed_tolerance is None and len(self._templates) < MOST_TEMPLATES:
+                self._templates[key] = known
+        settings, parameters = known
+        return (settings if settings.seed is seed else settings._replace(seed=seed)), parameters
+
+    def _check(
+        self, seed: FloatArray | None, options: Mapping[str, Any]
+    ) -> tuple[SolveSettings, dict[str, Any]]:
+        """Return settings and parameters of a solve, checked."""
+        given = {name: value for name, value in options.items() if name in SETTING_DEFAULTS}
+        values = {**SETTING_DEFAULTS, **given}
+        if values['policy'] is DEFAULT_TOLERANCE_POLICY:
+            values['policy'] = self.policy
+        settings = check_settings(self.joint_names, q_seed=seed, **values)
+        parameters = {name: value for name, value in options.items() if name not in given}
+        return settings, parameters
+
+    def _is_analytic(self, method: str | None, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the closed form answers; raises for unknown parameters."""
+        if method is None and parameters:
+            self._check_names(DEFAULT_SOLVER, parameters)
+            return False
+        if method is None:
+            return self._analytic is not None
+        if method != ANALYTIC:
+            self._check_names(method, parameters)
+            return False
+        if parameters:
+            self._check_names(method, parameters)
+            raise InvalidOption(
+                f'{", ".join(parameters)}: the parameters of {ANALYTIC} are keywords of solve.'
+            )
+        self._closed_form()
+        return True
+
+    def _check_names(self, method: str, parameters: Mapping[str, Any]) -> None:
+        """Raise for a parameter that neither solve nor a solver has."""
+        spec = solver_spec(method)
+        names = {*solver_schema(spec).names, *spec.parameter_aliases}
+        for name in parameters:
+            if name not in names:
+                choices = {*names, *SETTING_DEFAULTS, 'explain', 'q_seed', 'method'}
+                raise InvalidOption(
+                    f"solve has no keyword '{name}', and {method} no such parameter. "
+                    f'{describe_choices(name, choices)}',
+                    name=name,
+                    available=tuple(sorted(choices)),
+                )
+
+    def _ask(
+        self,
+        target: FloatArray,
+        settings: SolveSettings,
+        method: str | None,
+        parameters: Mapping[str, Any],
+    ) -> tuple[Answer, SolverFacts]:
+        """Return the answer of the solver that is to be asked, and which one it was."""
+        if self._is_analytic(method, parameters):
+            analytic = self._closed_form()
+            return analytic.answer(target, settings), analytic.facts
+        name = method or DEFAULT_SOLVER
+        solver = self.solver(name, **parameters)
+        answer = iterative_answer(solver, self._kinematics, self.group, target, settings)
+        facts = self.dispatch_plan
+        if facts.is_analytic or method is not None:
+            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)
+        return answer, facts
+
+    def _plain_batch(
+        self, targets: FloatArray, seeds: FloatArray | None, settings: SolveSettings, threads: int
+    ) -> BatchSolutions:
+        """Return all branches of many poses, by one kernel call for each chunk."""
+        analytic, n = self._closed_form(), self.dof
+        found = search_batch(analytic.arm, targets, seeds, analytic.question(settings), threads)
+        counts = found.counts[:, search.COUNT]
+        rows = found.rows
+        again = counts < 0
+        if analytic.arm.is_refinable(analytic.question(settings)):
+            again |= found.counts[:, search.BRANCHES] <= found.counts[:, search.DROPPED]
+        if again.any():
+            rows, counts = self._with_repeated(targets, seeds, settings, rows, counts, again)
+        return BatchSolutions.from_counts(
+            np.ascontiguousarray(rows[:, :n]), np.ascontiguousarray(rows[:, n + 2]), counts
+        )
+
+    def _with_repeated(
+        self,
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        settings: SolveSettings,
+        rows: FloatArray,
+        counts: NDArray[np.int64],
+        again: NDArray[np.bool_],
+    ) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Return the rows with those of targets that one call is not enough for: not quite rigid, or missed by samples."""
+        parts = np.split(rows, np.cumsum(np.maximum(counts, 0))[:-1])
+        counts = counts.copy()
+        for pose in np.flatnonzero(again):
+            own = settings
+            if seeds is not None:
+                own = settings._replace(seed=seeds[pose if len(seeds) > 1 else 0])
+            try:
+                answer = self._closed_form().answer(targets[pose], own)
+            except InvalidTarget:
+                continue
+            filler = np.zeros((len(answer.q), 2))
+            parts[pose] = np.hstack([answer.q, filler, answer.residuals[:, None]])
+            counts[pose] = len(answer.q)
+        return np.concatenate(parts), counts
+
+    def _one_by_one(
+        self,
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        method: str | None,
+        options: Mapping[str, Any],
+    ) -> BatchSolutions:
+        """Return the solutions of many poses, asked one after the other."""
+        rows, residuals, counts = [np.empty((0, self.dof))], [np.empty(0)], []
+        for pose, target in enumerate(targets):
+            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
+            settings, parameters = self._settings(seed, options)
+            try:
+                answer, _ = self._ask(target, settings, method, parameters)
+            except InvalidTarget:
+                counts.append(-1)
+                continue
+            rows.append(answer.q)
+            residuals.append(answer.residuals)
+            counts.append(len(answer.q))
+        return BatchSolutions.from_counts(
+            np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
+        )
+
+
+def _diagnose(answer: Answer, facts: SolverFacts, settings: SolveSettings) -> Diagnostic:
+    """Return what the answer says about itself."""
+    count = len(answer.q)
+    return Diagnostic(
+        solver_name=facts.solver_name,
+        solver_tier=facts.tier,
+        dispatch_reason=facts.reason,
+        raw_candidates=answer.raw,
+        dropped_by_limits=answer.dropped_by_limits,
+        dropped_by_max_solutions=answer.dropped_by_max_solutions,
+        final_count=count,
+        max_fk_residual=float(answer.residuals.max()) if count else float('nan'),
+        refinement_engaged=answer.refined,
+        fk_atol=settings.policy.fk_atol,
+        warnings=(*answer.warnings, *settings.policy.unused_changes()),
+        geometric_branches=answer.branches,
+        winding_representatives=answer.representatives,
+        dropped_by_seed_tolerance=answer.dropped_by_seed_tolerance,
+        dropped_by_hold=answer.dropped_by_hold,
+        cause=answer.cause,
+        clock_ended=answer.clock_ended,
+        detail=answer.detail,
+    )
+
+
+def _read_poses(poses: ArrayLike) -> FloatArray:
+    """Return targets as a contiguous array (m, 4, 4)."""
+    array = read_numbers('poses', poses)
+    if array.ndim != 3 or array.shape[1:] != (4, 4):
+        raise DimensionMismatch(
+            f'poses must have the shape (m, 4, 4), not {array.shape}.', actual=array.shape
+        )
+    return np.ascontiguousarray(array)
+
+
+def _read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
+    """Return seeds as a contiguous array (m, n) or (1, n)."""
+    if q_seed is None:
+        return None
+    array = read_numbers('q_seed', q_seed)
+    if array.shape == (dof,):
+        array = array.reshape(1, dof)
+    elif array.shape != (poses, dof):
+        raise DimensionMismatch(
+            f'q_seed must have the shape ({dof},) or ({poses}, {dof}), not {array.shape}.',
+            expected=(poses, dof),
+            actual=array.shape,
+        )
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise RequestError(f'q_seed {row} has values that are not finite: {array[row].tolist()}.')
+    return np.ascontiguousarray(array) if len(array) else None
+
+
+def _thread_count(threads: int | None) -> int:
+    """Return how many threads to use."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
+    return threads

@@ -9,6 +9,9 @@ inherits from :class:`SsikError` and from the built-in class that users of the a
 from collections.abc import Iterable
 import difflib
 
+_MISSPELT = 0.8
+"""Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
+
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """
@@ -21,6 +24,23 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
     close = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=0.6)
     return known[close[0]] if close else None
+
+
+def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
+    """
+    Return the candidate that a name is a misspelling of, or None when it is another word.
+
+    :param name: the name as the user wrote it.
+    :param candidates: the names that exist.
+    """
+    plain = {_plain(candidate): candidate for candidate in candidates}
+    close = difflib.get_close_matches(_plain(name), list(plain), n=1, cutoff=_MISSPELT)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    """Return a name without case and separators, in which misspelt names often differ."""
+    return name.lower().replace('_', '').replace('-', '')
 
 
 def describe_choices(name: str, candidates: Iterable[str]) -> str:

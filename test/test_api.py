@@ -9,16 +9,16 @@ import pinocchio as pin
 import pytest
 
 import ssik_ros
+from ssik_ros import Diagnostic
 from ssik_ros import errors
 from ssik_ros import Manipulator
 from ssik_ros import Solution
 from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
 
 ROBOTS = Path(__file__).resolve().parents[1] / 'config' / 'robots'
 FILES = {
@@ -188,7 +188,7 @@ def test_a_group_with_two_tips_is_no_arm():
 
 def test_solutions_reach_the_target_within_the_limits(arm):
     for q, seed in zip(samples(arm, 20), samples(arm, 20, seed=2), strict=True):
-        (solution,) = arm.solve(arm.fk(q), q_seed=seed)
+        (solution,) = arm.solve(arm.fk(q), q_seed=seed, method='ssik_ros/Auto')
         assert isinstance(solution, Solution) and solution.q.shape == (arm.dof,)
         residual = np.linalg.norm(pinocchio_pose(arm, solution.q) - arm.fk(q))
         assert residual <= 2e-3 and solution.fk_residual == pytest.approx(residual, abs=1e-12)
@@ -199,30 +199,35 @@ def test_solutions_reach_the_target_within_the_limits(arm):
 
 def test_a_seed_that_solves_is_the_solution(arm):
     for q in samples(arm, 3):
-        assert (arm.solve(arm.fk(q), q_seed=q)[0].q == q).all()
+        assert (arm.solve(arm.fk(q), q_seed=q, method='ssik_ros/Auto')[0].q == q).all()
+        assert arm.solve(arm.fk(q), q_seed=q)[0].q == pytest.approx(q, abs=1e-9)
 
 
 def test_an_unreachable_target_has_no_solutions_and_explain_says_why(arm):
     target = np.eye(4)
     target[0, 3] = 10.0
-    assert arm.solve(target) == []
-    solutions, result = arm.solve(target, explain=True)
-    assert solutions == [] and isinstance(result, IkResult)
-    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
+    for method in (None, 'ssik_ros/Auto'):
+        assert arm.solve(target, method=method) == []
+        solutions, diagnostic = arm.solve(target, explain=True, method=method)
+        assert solutions == [] and isinstance(diagnostic, Diagnostic)
+        assert diagnostic.cause == Cause.UNREACHABLE and diagnostic.final_count == 0
 
 
-def test_explain_comes_with_the_solutions(ur5e):
+def test_explain_comes_with_the_solutions_of_any_method(ur5e):
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
-    solutions, result = ur5e.solve(ur5e.fk(q), explain=True, max_solutions=3)
-    assert result.solved and len(solutions) == len(result.solutions) > 1
-    assert all((s.q == row).all() for s, row in zip(solutions, result.solutions, strict=True))
+    for method in (None, 'ssik_ros/PoseIK'):
+        solutions, diagnostic = ur5e.solve(
+            ur5e.fk(q), explain=True, max_solutions=3, method=method
+        )
+        assert diagnostic.final_count == len(solutions) == 3
+        assert diagnostic.max_fk_residual == max(s.fk_residual for s in solutions)
 
 
 def test_max_solutions_are_distinct_and_nearest_first(ur5e):
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     solutions = ur5e.solve(ur5e.fk(q), q_seed=q + 0.1, max_solutions=4)
     gaps = [np.linalg.norm(s.q - q - 0.1) for s in solutions]
-    assert len(solutions) == 4 and gaps == sorted(gaps)
+    assert len(solutions) == 4 and gaps == pytest.approx(sorted(gaps))
     assert len({tuple(np.round(s.q, 3)) for s in solutions}) == 4
 
 
@@ -248,7 +253,7 @@ def test_parameters_of_the_solver_are_keywords(panda):
 
 
 def test_a_misspelt_parameter_is_an_error_that_names_the_nearest(panda):
-    with pytest.raises(InvalidParameter, match='gd_max_iters'):
+    with pytest.raises(InvalidOption, match='gd_max_iters'):
         panda.solve(np.eye(4), gd_max_iter=3)
 
 
@@ -280,8 +285,10 @@ def test_the_solver_of_equal_arguments_is_one_object(panda):
 
 def test_a_timeout_ends_the_search(panda):
     target = panda.fk(np.array([0.2, 0.1, -0.3, -1.8, 0.2, 1.9, 0.4]))
-    solutions, result = panda.solve(target, timeout=1e-9, explain=True)
-    assert solutions == [] and result.clock_ended and result.cause == Cause.DEADLINE
+    solutions, diagnostic = panda.solve(
+        target, timeout=1e-9, explain=True, method='ssik_ros/PoseIK'
+    )
+    assert solutions == [] and diagnostic.clock_ended and diagnostic.cause == Cause.DEADLINE
 
 
 @pytest.mark.parametrize(
@@ -296,7 +303,7 @@ def test_a_target_that_is_no_rigid_transform_is_a_value_error(panda, target):
 
 
 @pytest.mark.parametrize(
-    'options', [{'T_target': np.eye(3)}, {'q_seed': np.zeros(6)}, {'max_solutions': 0}]
+    'options', [{'T_target': np.eye(3)}, {'q_seed': np.zeros(6)}, {'max_solutions': -1}]
 )
 def test_a_malformed_argument_is_a_value_error(panda, options):
     with pytest.raises(ValueError, match=r'\d'):
@@ -310,7 +317,7 @@ def test_a_seed_that_is_not_finite_is_a_value_error(panda):
 
 def test_a_target_as_nested_lists_is_a_target(ur5e):
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
-    assert len(ur5e.solve(ur5e.fk(q).tolist(), q_seed=q.tolist())) == 1
+    assert len(ur5e.solve(ur5e.fk(q).tolist(), q_seed=q.tolist())) == 8
 
 
 # The front page.
@@ -356,7 +363,7 @@ def test_solving_needs_no_ros():
         'q = [0.3, -1.2, 1.4, -0.8, 1.1, 0.5]\n'
         "print(len(arm.solve(arm.fk(q), q_seed=q)), 'rclpy' in sys.modules)"
     )
-    assert run(code) == '1 False'
+    assert run(code) == '8 False'
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,17 @@ from importlib.util import find_spec
 import pkgutil
 from typing import Any
 
+import numpy as np
+
 from bench.arms import Arm
 from bench.arms import FloatArray
 
-Solve = Callable[[Any, FloatArray], FloatArray | None]
-"""Target in the peer's own type and seed in, joint vector or None out: the call that is timed."""
+Solve = Callable[[Any, FloatArray], Any]
+"""Target in the peer's own type and seed in, joint vector, None or all branches out: the call that is timed."""
+
+
+class NotComparable(Exception):
+    """Says why a peer cannot be asked about an arm: it has no solver for it, or means another arm by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,10 @@ class Prepared:
     solve: Solve
     convert: Callable[[FloatArray], Any]
     """Turns a target (4, 4) into the peer's own type, outside of the timed call."""
+    read: Callable[[Any], FloatArray] = np.atleast_2d
+    """Turns what the call returned into joint vectors (k, n), outside of it too."""
+    note: str = ''
+    """What a reader of the figures has to know."""
 
 
 @dataclass(frozen=True, slots=True)

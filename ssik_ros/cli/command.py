@@ -34,6 +34,13 @@ class Verb:
 
 VERBS: tuple[Verb, ...] = (
     Verb('solve', 'ssik_ros.cli.verb.solve', 'solve for one pose and show how good the answer is'),
+    Verb('classify', 'ssik_ros.cli.verb.classify', 'say which closed form an arm has, and why'),
+    Verb(
+        'build',
+        'ssik_ros.cli.verb.build',
+        'write the solver of an arm as one module that needs numpy only',
+    ),
+    Verb('add-arm', 'ssik_ros.cli.verb.add_arm', 'add an arm to a catalogue'),
     Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
     Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
     Verb('robots', 'ssik_ros.cli.verb.robots', 'list the robots that come along'),

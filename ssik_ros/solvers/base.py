@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
+from typing import NamedTuple
 from typing import Protocol
+from typing import runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +66,12 @@ class SolveRequest:
 
 
 class Solver(Protocol):
-    """What every solver offers."""
+    """
+    What every solver offers.
+
+    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a sentence part that
+    says why it is the one for this chain; both are shown to users.
+    """
 
     name: str
     """The name under which the registry made it, such as ``ssik_ros/PoseIK``."""
@@ -78,6 +86,48 @@ class Solver(Protocol):
 
     def warm_up(self) -> None:
         """Load or compile everything the first request would otherwise wait for."""
+        ...
+
+
+class BranchSet(NamedTuple):
+    """Every branch of a pose, best first, and what became of the other candidates."""
+
+    q: FloatArray
+    """(k, n) verified joint vectors, one for each branch, nearest to the seed among its turns [rad or m]."""
+    errors: FloatArray
+    """(k, 2 t) position error [m] and rotation error [rad] at each target in turn."""
+    labels: tuple[str, ...]
+    """A name of each branch, different ones for different branches."""
+    cause: Cause
+    """Why there is none; NONE where there is one."""
+    raw: int
+    """Candidates before anything was checked."""
+    certified: int
+    """Of these, those that reach the pose."""
+    different: int
+    """Of these, different ones."""
+    dropped: int
+    """Of these, outside the limits."""
+    samples: int
+    """Values of a held joint that were tried; 1 where none is held, 0 where no closed form answered."""
+    searches: int
+    """Starts of a search; 0 for closed forms."""
+    clock_ended: bool
+
+
+@runtime_checkable
+class BranchSolver(Protocol):
+    """What a solver offers beside :class:`Solver` when it knows every branch of a pose."""
+
+    is_complete: bool
+    """Whether the branches are all that there are, and not those at samples of a redundancy."""
+
+    def solve_all(self, request: SolveRequest) -> BranchSet:
+        """
+        Return every branch within limits that ``request.validate`` accepts.
+
+        :param request: the question; ``max_solutions`` and budgets do not count.
+        """
         ...
 
 

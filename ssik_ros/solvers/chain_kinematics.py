@@ -31,8 +31,8 @@ class ChainKinematics:
         in_group = self._problem.variable_q < self._problem.group_size
         self._columns = np.flatnonzero(in_group)
 
-    def _variables(self, q: FloatArray) -> FloatArray:
-        """Return the problem's variables for a joint vector of the group."""
+    def _variables(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
+        """Return the problem's variables for a joint vector of the group and a full state (nq)."""
         size = self._problem.group_size
         if q.shape != (size,):
             raise DimensionMismatch(
@@ -40,17 +40,20 @@ class ChainKinematics:
                 expected=(size,),
                 actual=q.shape,
             )
-        return np.concatenate([q, self._defaults[size:]])
+        others = self._defaults if state is None else state[self._problem.idx_q]
+        return np.concatenate([q, others[size:]])
 
-    def pose(self, q: FloatArray) -> FloatArray:
+    def pose(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
         """
         Return the pose (4, 4) of the tip in the base.
 
         :param q: (n,) joint vector [rad or m].
+        :param state: (nq,) full state, read for joints outside the group; None means default values.
         """
         problem = self._problem
         work, pose = np.empty(problem.workspace_size), np.empty((4, 4))
-        relative_pose.pose_of_b_in_a(problem.ints, problem.reals, work, self._variables(q), pose)
+        variables = self._variables(q, state)
+        relative_pose.pose_of_b_in_a(problem.ints, problem.reals, work, variables, pose)
         return pose
 
     def jacobian(self, q: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
-import difflib
 import logging
 from pathlib import Path
 from types import MappingProxyType
@@ -18,12 +17,13 @@ from typing import Any
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import misspelt_name
 from ssik_ros.errors import nearest_name
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.kinematics_layout import find_groups
 from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
-from ssik_ros.solvers.parameter_file import make_schema
+from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.parameters import flatten
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.solvers.registry import is_known
@@ -35,36 +35,18 @@ from ssik_ros.strict_yaml import read_yaml
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 
-_COMMON = make_schema(
-    {
-        'kinematics.yaml': {
-            'kinematics_solver': {'type': 'string', 'default_value': ''},
-            'kinematics_solver_timeout': {
-                'type': 'double',
-                'default_value': 0.05,
-                'validation': {'gt<>': [0.0]},
-            },
-            'kinematics_solver_search_resolution': {
-                'type': 'double',
-                'default_value': 0.1,
-                'validation': {'gt_eq<>': [0.0]},
-            },
-            'position_only_ik': {'type': 'bool', 'default_value': False},
-        }
-    },
-    'kinematics.yaml',
-)
+COMMON_PARAMETERS_FILE = 'ssik_ros.solvers:kinematics_parameters.yaml'
+"""The parameters that every group has, whatever its solver."""
 
-_FIELDS = {
+_COMMON = load_schema(COMMON_PARAMETERS_FILE)
+
+KINEMATICS_FIELDS = {
     'kinematics_solver': 'solver',
     'kinematics_solver_timeout': 'timeout',
     'kinematics_solver_search_resolution': 'search_resolution',
     'position_only_ik': 'position_only',
 }
 """The field of :class:`GroupKinematics` for each key that every solver has."""
-
-_MISSPELT = 0.8
-"""Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +183,7 @@ def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[st
 def _is_foreign(requested: str) -> bool:
     """Return whether a name is that of somebody else's solver, not of ours nor a misspelt one."""
     ours = is_known(requested) or requested.startswith('ssik_ros/')
-    return bool(requested) and not ours and _nearest(requested, known_names()) is None
+    return bool(requested) and not ours and misspelt_name(requested, known_names()) is None
 
 
 def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
@@ -228,28 +210,16 @@ def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
     return solver_spec(DEFAULT_SOLVER)
 
 
-def _nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that a name is a misspelling of, or None when it is another word."""
-    plain = {_plain(candidate): candidate for candidate in candidates}
-    close = difflib.get_close_matches(_plain(name), list(plain), n=1, cutoff=_MISSPELT)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    """Return a name without case and separators, in which misspelt names often differ."""
-    return name.lower().replace('_', '').replace('-', '')
-
-
 def _sources(
     spec: SolverSpec,
     leaves: Mapping[str, tuple[Any, str]],
     own: Mapping[str, tuple[Any, str]],
 ) -> dict[str, str]:
     """Return where each value came from, by parameter name or field."""
-    sources = dict.fromkeys((*_FIELDS.values(), *solver_schema(spec).names), 'default')
+    sources = dict.fromkeys((*KINEMATICS_FIELDS.values(), *solver_schema(spec).names), 'default')
     for key, (_, place) in leaves.items():
-        if key in _FIELDS:
-            sources[_FIELDS[key]] = f'{place} ({key})'
+        if key in KINEMATICS_FIELDS:
+            sources[KINEMATICS_FIELDS[key]] = f'{place} ({key})'
         elif key in own:
             sources[spec.parameter_aliases.get(key, key)] = f'{place} ({key})'
     return sources
@@ -263,7 +233,7 @@ def _report_unused(
     unused: dict[str, str] = {}
     for key, (value, place) in others.items():
         name = key.split('.')[0]
-        meant = None if name in KEYS_OF_OTHER_SOLVERS else _nearest(key, ours)
+        meant = None if name in KEYS_OF_OTHER_SOLVERS else misspelt_name(key, ours)
         if meant:
             raise InvalidParameter(
                 f"{place}: unknown key '{key}' in group '{group}'. {describe_choices(key, ours)}",

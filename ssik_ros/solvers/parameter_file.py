@@ -29,6 +29,9 @@ from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.strict_yaml import read_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
+_SIZED = ('string', 'int_array', 'double_array', 'string_array')
+"""The types of which there are variants with a size."""
+
 _LEAF_KEYS = (
     'type',
     'default_value',
@@ -37,7 +40,11 @@ _LEAF_KEYS = (
     'additional_constraints',
     'validation',
 )
-_RANGE_KEYS = {'lt', 'gt', 'lt_eq', 'gt_eq'}
+_EXCLUSIVE = {
+    'bounds': {'lt', 'gt', 'lt_eq', 'gt_eq'},
+    'element_bounds': {'lower_element_bounds', 'upper_element_bounds'},
+}
+"""Validators of both sides, and the one-sided ones that exclude them."""
 
 
 def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> ParameterSchema:
@@ -60,12 +67,21 @@ def load_schema(resource: str) -> ParameterSchema:
     :param resource: ``package:relative/path``.
     :raises ConfigError: when there is no such file or it is malformed.
     """
+    return make_schema(parse_yaml(read_resource(resource), resource), resource)
+
+
+def read_resource(resource: str) -> str:
+    """
+    Return the text of a file inside an installed package.
+
+    :param resource: ``package:relative/path``.
+    :raises ConfigError: when there is no such file.
+    """
     package, _, relative = resource.partition(':')
     try:
-        text = importlib.resources.files(package).joinpath(relative).read_text(encoding='utf-8')
+        return importlib.resources.files(package).joinpath(relative).read_text(encoding='utf-8')
     except (ImportError, OSError) as error:
         raise ConfigError(f"There is no parameter file '{resource}': {error}.") from error
-    return make_schema(parse_yaml(text, resource), resource)
 
 
 def make_schema(
@@ -144,7 +160,7 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
     if text == 'none':
         return ParameterType('none', 'none'), ()
     match = _TYPE.match(text)
-    if match is None or (match['n'] and not match['array'] and match['scalar'] != 'string'):
+    if match is None or (match['n'] and match[0].rpartition('_fixed')[0] not in _SIZED):
         known = ('bool', 'int', 'double', 'string', 'none')
         arrays = (f'{scalar}_array' for scalar in known[:-1])
         raise ConfigError(
@@ -161,7 +177,7 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
 def _validators(
     name: str, validation: Any, where: str, custom: dict[str, Check]
 ) -> tuple[Validator, ...]:
-    """Return the validators of a leaf; ``bounds`` and one-sided limits exclude each other."""
+    """Return the validators of a leaf; limits of both sides and of one side exclude each other."""
     if validation is None:
         return ()
     place = f"{where}: parameter '{name}'"
@@ -169,8 +185,9 @@ def _validators(
         raise ConfigError(f'{place}: validation must be a mapping.')
     made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())
     names = {validator.name for validator in made}
-    if 'bounds' in names and names & _RANGE_KEYS:
-        raise ConfigError(
-            f'{place}: bounds cannot be combined with {sorted(names & _RANGE_KEYS)}.'
-        )
+    for both_sides, one_side in _EXCLUSIVE.items():
+        if both_sides in names and names & one_side:
+            raise ConfigError(
+                f'{place}: {both_sides} cannot be combined with {sorted(names & one_side)}.'
+            )
     return made

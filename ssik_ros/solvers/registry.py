@@ -25,6 +25,8 @@ from ssik_ros.errors import SsikError
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.solvers.analytic.options import AnalyticOptions
+from ssik_ros.solvers.analytic.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.parameter_file import load_schema
@@ -47,6 +49,13 @@ SOLVERS: tuple[SolverSpec, ...] = (
         factory='ssik_ros.solvers.auto:make_auto',
         parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
+    ),
+    SolverSpec(
+        name='ssik_ros/Analytic',
+        description='Every branch in closed form, for arms of six or seven joints whose axes allow it.',
+        options_type=AnalyticOptions,
+        parameters_file=ANALYTIC_PARAMETERS_FILE,
+        factory='ssik_ros.solvers.analytic.solver:AnalyticSolver',
     ),
     SolverSpec(
         name='ssik_ros/PoseIK',

@@ -80,12 +80,24 @@ def _length(name: str, value: Any, demand: str) -> str:
     return f"Length of parameter '{name}' is '{len(value)}' but must be {demand}"
 
 
-def _each(check: Check) -> Check:
-    def check_elements(name: str, value: Any, *arguments: Any) -> str:
-        reasons = (check(name, entry, *arguments) for entry in value)
-        return next((reason for reason in reasons if reason), '')
+def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
+    if all(lower <= entry <= upper for entry in value):
+        return ''
+    return f"Value {list(value)} in parameter '{name}' must be within bounds [{lower}, {upper}]"
 
-    return check_elements
+
+def _lower_element_bounds(name: str, value: Any, lower: Any) -> str:
+    low = (entry for entry in value if not entry >= lower)
+    return next((_element(name, entry, f'above lower bound of {lower}') for entry in low), '')
+
+
+def _upper_element_bounds(name: str, value: Any, upper: Any) -> str:
+    high = (entry for entry in value if not entry <= upper)
+    return next((_element(name, entry, f'below upper bound of {upper}') for entry in high), '')
+
+
+def _element(name: str, entry: Any, demand: str) -> str:
+    return f"Value {entry} in parameter '{name}' must be {demand}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +122,9 @@ RULES: dict[str, Rule] = {
     'not_empty': Rule(0, _not_empty, 'not empty'),
     'unique': Rule(0, _unique, 'unique entries'),
     'subset_of': Rule(1, _subset_of, 'entries out of {}'),
-    'element_bounds': Rule(2, _each(_bounds), 'entries in [{}, {}]'),
-    'lower_element_bounds': Rule(1, _each(_at_least), 'entries >= {}'),
-    'upper_element_bounds': Rule(1, _each(_at_most), 'entries <= {}'),
+    'element_bounds': Rule(2, _element_bounds, 'entries in [{}, {}]'),
+    'lower_element_bounds': Rule(1, _lower_element_bounds, 'entries >= {}'),
+    'upper_element_bounds': Rule(1, _upper_element_bounds, 'entries <= {}'),
 }
 
 

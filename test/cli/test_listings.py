@@ -49,3 +49,12 @@ def test_a_broken_solver_of_another_package_is_listed_with_the_reason(monkeypatc
     assert 'acme_is_missing' in listed['acme/X']['description']
     with pytest.raises(PluginLoadError):
         registry.solver_spec('acme/X')
+
+
+def test_robots_lists_the_arms_of_the_catalogue_when_all_are_asked_for(capsys):
+    assert main(['robots', '--all', '--json']) == 0
+    robots = {robot['name']: robot for robot in json.loads(capsys.readouterr().out)}
+    assert {'panda', 'jaco2', 'iiwa14'} <= set(robots)
+    assert robots['jaco2']['groups'][0]['name'] == 'general_6r'
+    assert main(['robots', '--all']) == 0
+    assert 'rizon4' in capsys.readouterr().out

@@ -210,12 +210,18 @@ def test_a_missing_required_parameter_is_named():
     ('leaf', 'message'),
     [
         ('{type: doubel}', "Did you mean 'double'"),
+        ('{type: bool_array_fixed_2}', "Did you mean 'bool_array'"),
+        ('{type: double_fixed_2}', "Did you mean 'double"),
         ('{type: double, defualt_value: 1.0}', "Did you mean 'default_value'"),
         ('{type: double, default_value: 1}', 'must be written as a double'),
         ('{type: int, default_value: 0, validation: {gt<>: [0]}}', 'greater than 0'),
         ('{type: int, validation: {between<>: [0, 1]}}', 'unknown validator'),
         ('{type: int, validation: {bounds<>: [0]}}', r'takes 2 argument'),
         ('{type: int, validation: {bounds<>: [0, 1], gt<>: [0]}}', 'cannot be combined'),
+        (
+            '{type: int_array, validation: {element_bounds<>: [0, 1], lower_element_bounds<>: [0]}}',
+            'cannot be combined',
+        ),
         ('3', 'neither a parameter nor a struct'),
     ],
 )

@@ -7,11 +7,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import list_arms
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.description_files import list_shipped_robots
 from ssik_ros.model.loader import load_robot
 
-EXAMPLES = ('ssik robots', 'ssik robots --json')
+_WIDTH = 150
+
+EXAMPLES = ('ssik robots', 'ssik robots --all', 'ssik robots --json')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
+    parser.add_argument('--all', action='store_true', help='the arms of the catalogue as well')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -30,17 +35,22 @@ def run(arguments: argparse.Namespace) -> int:
     :param arguments: the parsed arguments.
     """
     robots = [_describe(name) for name in list_shipped_robots()]
+    if arguments.all:
+        robots += [_describe_arm(name) for name in list_arms()]
     if arguments.json:
         print(json.dumps(robots, indent=2))
         return 0
     table = Table()
-    for column in ('robot', 'group', 'joints', 'base', 'tips'):
-        table.add_column(column)
+    for column in ('robot', 'group or class', 'joints', 'base', 'tips'):
+        table.add_column(column, overflow='fold')
     for robot in robots:
         for group in robot['groups']:
             joints, tips = str(len(group['joints'])), ', '.join(group['tips'])
             table.add_row(robot['name'], group['name'], joints, group['base'], tips)
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    console.print(table)
     return 0
 
 
@@ -58,3 +68,15 @@ def _describe(name: str) -> dict[str, Any]:
         for group in robot.groups.values()
     ]
     return {'name': name, 'robot_description': str(files.urdf_path), 'groups': groups}
+
+
+def _describe_arm(name: str) -> dict[str, Any]:
+    """Return an arm of the catalogue as a robot of one group."""
+    arm = arm_data(name)
+    group = {
+        'name': arm.expected_class,
+        'joints': [joint.name for joint in arm.joints],
+        'base': arm.base_link,
+        'tips': [arm.tip_link],
+    }
+    return {'name': name, 'robot_description': None, 'groups': [group]}

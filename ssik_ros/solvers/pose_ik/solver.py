@@ -74,6 +74,9 @@ class _SearchState:
 class PoseIkSolver:
     """PoseIK for one group; may be asked from several threads at once."""
 
+    tier = 'iterative'
+    reason = 'iterative: it solves chains of any kind'
+
     def __init__(
         self,
         robot: RobotModel,

@@ -1,0 +1,67 @@
+"""Whether two chains are the same arm, whatever base and tool frames they are given in."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.arms import FloatArray
+
+
+class Alignment(NamedTuple):
+    """Constant poses that turn one chain's poses into another's: ours = base @ theirs @ tool."""
+
+    base: FloatArray
+    """(4, 4) pose of their base in ours."""
+    tool: FloatArray
+    """(4, 4) pose of our tip in theirs."""
+    difference: float
+    """Largest difference of any entry of the poses that is left [m, or none]."""
+
+    def to_theirs(self, pose: FloatArray) -> FloatArray:
+        """
+        Return a pose of our tip in our base as one of their tip in their base.
+
+        :param pose: (4, 4).
+        """
+        return np.ascontiguousarray(np.linalg.inv(self.base) @ pose @ np.linalg.inv(self.tool))
+
+
+def align(ours: FloatArray, theirs: FloatArray) -> Alignment:
+    """
+    Return the alignment of two chains, given their poses at the same joint vectors.
+
+    :param ours: (k, 4, 4), at least three of them, of turns about different axes.
+    :param theirs: (k, 4, 4).
+    """
+    our_moves = ours[1:] @ np.linalg.inv(ours[0])
+    their_moves = theirs[1:] @ np.linalg.inv(theirs[0])
+    base = np.eye(4)
+    base[:3, :3] = _turn(rotation_vectors(our_moves), rotation_vectors(their_moves))
+    # A move seen from both bases: R_ours t + t_ours = R t_theirs + t, for the offset t of the bases.
+    factors = (our_moves[:, :3, :3] - np.eye(3)).reshape(-1, 3)
+    right = their_moves[:, :3, 3] @ base[:3, :3].T - our_moves[:, :3, 3]
+    base[:3, 3] = np.linalg.lstsq(factors, right.ravel(), rcond=None)[0]
+    tool = np.linalg.inv(base @ theirs[0]) @ ours[0]
+    return Alignment(base, tool, float(np.abs(base @ theirs @ tool - ours).max()))
+
+
+def rotation_vectors(poses: FloatArray) -> FloatArray:
+    """
+    Return the rotation vectors (k, 3) of poses.
+
+    :param poses: (k, 4, 4), none of them turned by half a turn.
+    """
+    skew = poses[:, :3, :3] - np.swapaxes(poses[:, :3, :3], 1, 2)
+    vectors = 0.5 * np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    sine = np.linalg.norm(vectors, axis=1)
+    angle = np.arctan2(sine, 0.5 * (np.trace(poses[:, :3, :3], axis1=1, axis2=2) - 1.0))
+    scaled: FloatArray = vectors * (angle / np.maximum(sine, 1e-300))[:, None]
+    return scaled
+
+
+def _turn(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Return the rotation (3, 3) that takes their vectors (k, 3) nearest to ours."""
+    left, _, right = np.linalg.svd(ours.T @ theirs)
+    hand = np.sign(np.linalg.det(left @ right))
+    turn: FloatArray = left @ np.diag([1.0, 1.0, hand]) @ right
+    return turn

@@ -1,0 +1,95 @@
+"""What sets of branches are worth: how many different ones, whether they hold, and whether the known one is there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.branches import wrap
+from bench.cases import Cases
+
+HOLDS = 1e-5
+"""Frobenius norm of FK - T up to which a branch is one."""
+SAME = 1e-4
+"""Largest difference of two joint vectors, modulo one turn, that are one branch [rad]."""
+AT_LIMIT = 1e-9
+"""How far beyond a limit a joint may be by rounding [rad]."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSets:
+    """The verdict on the branches of all cases."""
+
+    counts: tuple[int, ...]
+    """Different branches of each case that reach its pose."""
+    empty: float
+    """Share of cases without any [%]."""
+    known: float | None
+    """Share of cases whose own configuration is among them [%]; None where a pose has a continuum of them."""
+    wrong: int
+    """Branches that do not reach the pose."""
+    outside: int
+    """Branches outside the limits."""
+    repeated: int
+    """Branches that are in a set twice."""
+    median_residual: float
+    worst_residual: float
+    """Frobenius norm of FK - T, among those that hold."""
+
+
+def residuals(arm: Arm, q: FloatArray, target: FloatArray) -> FloatArray:
+    """
+    Return the Frobenius norms (k,) of FK - T.
+
+    :param arm: the arm.
+    :param q: (k, n).
+    :param target: (4, 4).
+    """
+    norms: FloatArray = np.linalg.norm(arm.fk(q) - target, axis=(1, 2))
+    return norms
+
+
+def different(q: FloatArray) -> FloatArray:
+    """
+    Return the rows of (k, n) that do not repeat an earlier one, modulo whole turns.
+
+    :param q: (k, n).
+    """
+    gaps = np.abs(wrap(q[:, None] - q[None])).max(axis=2) <= SAME
+    rows: FloatArray = q[~np.tril(gaps, -1).any(axis=1)]
+    return rows
+
+
+def judge(arm: Arm, answers: Sequence[FloatArray], cases: Cases) -> BranchSets:
+    """
+    Return the verdict on one set of branches for each case.
+
+    :param arm: the arm.
+    :param answers: (k, n) each.
+    :param cases: goals.
+    """
+    counts, known, outside, repeated = [], 0, 0, 0
+    norms, wrong = [np.empty(0)], 0
+    for q, own, target in zip(answers, cases.q, cases.targets, strict=True):
+        residual = residuals(arm, q, target)
+        holds = residual <= HOLDS
+        rows = different(q[holds])
+        counts.append(len(rows))
+        known += bool((np.abs(wrap(rows - own)).max(axis=1, initial=0.0) <= SAME).any())
+        wrong += int((~holds).sum())
+        repeated += int(holds.sum()) - len(rows)
+        outside += int(((q < arm.lower - AT_LIMIT) | (q > arm.upper + AT_LIMIT)).any(axis=1).sum())
+        norms.append(residual[holds])
+    seen, asked = np.concatenate(norms), len(cases.q)
+    return BranchSets(
+        counts=tuple(counts),
+        empty=100.0 * counts.count(0) / asked,
+        known=100.0 * known / asked if len(arm.joints) <= 6 else None,
+        wrong=wrong,
+        outside=outside,
+        repeated=repeated,
+        median_residual=float(np.median(seen)) if len(seen) else np.nan,
+        worst_residual=float(seen.max(initial=0.0)) if len(seen) else np.nan,
+    )

@@ -1,0 +1,88 @@
+"""EAIK: every branch of six joints; it knows no limits and no seed."""
+
+from typing import Any
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.peers import NotComparable
+from bench.peers import Peer
+from bench.peers import Prepared
+
+FK_AGREEMENT = 1e-9
+
+
+def axes_of(arm: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """
+    Return directions (n, 3) and points (n, 3) of the axes, and the tip's pose (4, 4), all joints at zero, in the base.
+
+    :param arm: the arm.
+    """
+    pose = np.eye(4)
+    directions, points = [], []
+    for joint in arm.joints:
+        pose = pose @ joint.placement
+        directions.append(pose[:3, :3] @ joint.axis)
+        points.append(pose[:3, 3])
+    return np.array(directions), np.array(points), pose @ arm.tip_placement
+
+
+def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
+    """
+    Return its robot, whose tip is not turned at zero, and the pose (4, 4) of that tip in ours.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has no decomposition for it.
+    """
+    from eaik.IK_HP import HPRobot
+
+    if len(arm.joints) != 6:
+        raise NotComparable('takes seven joints only with one of them locked')
+    directions, points, tip = axes_of(arm)
+    corners = np.vstack([np.zeros(3), points, tip[:3, 3]])
+    robot = HPRobot(directions, np.diff(corners, axis=0))
+    if not robot.hasKnownDecomposition():
+        raise NotComparable('refuses: unknown class')
+    turn = np.eye(4)
+    turn[:3, :3] = tip[:3, :3].T
+    q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, 6))
+    theirs = np.array([robot.fwdKin(row) for row in q])
+    difference = float(np.abs(theirs - arm.fk(q) @ turn).max())
+    if difference > FK_AGREEMENT:
+        raise NotComparable(f'its FK differs by {difference:.1e}')
+    return robot, turn
+
+
+def prepare(arm: Arm) -> Prepared:
+    """
+    Return its solver.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has none.
+    """
+    robot, turn = make_robot(arm)
+    solver = robot.IK
+
+    def solve(target: FloatArray, seed: FloatArray) -> Any:
+        return solver(target)
+
+    def convert(target: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(target @ turn)
+
+    def read(answer: Any) -> FloatArray:
+        exact = ~np.array(answer.is_LS, dtype=bool)
+        branches: FloatArray = np.array(answer.Q).reshape(-1, 6)[exact]
+        return branches
+
+    return Prepared(solve, convert, read, 'no limits, no seed')
+
+
+PEER = Peer(
+    name='eaik',
+    module='eaik',
+    distribution='eaik',
+    call='HPRobot(H, P).IK(T)',
+    prepare=prepare,
+    classes=('all_branches',),
+)

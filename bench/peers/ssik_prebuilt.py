@@ -1,0 +1,106 @@
+"""PyPI's ssik: the prebuilt module of an arm, every branch within limits, one winding each, nearest to the seed first."""
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from bench.alignment import align
+from bench.alignment import Alignment
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.peers import NotComparable
+from bench.peers import Peer
+from bench.peers import Prepared
+
+SAME_ARM = 1e-6
+"""Largest difference of poses, base and tool frames apart, at which its arm is ours."""
+THEIR_NAMES = {'panda': 'franka_panda', 'crx10ial': 'fanuc_crx10ial'}
+OWN_MODEL = '_of_ssik'
+"""What the name of an arm ends with that was made of a prebuilt module's own figures."""
+
+
+def prebuilt(name: str) -> Any:
+    """
+    Return the prebuilt module of an arm.
+
+    :param name: the arm's name in our catalogue, perhaps with :data:`OWN_MODEL` at its end.
+    :raises NotComparable: when there is none.
+    """
+    import ssik
+
+    plain = name.removesuffix(OWN_MODEL)
+    wanted = f'{THEIR_NAMES.get(plain, plain)}_ik'
+    for arm in ssik.list_arms():
+        if arm.name == wanted:
+            return importlib.import_module(arm.import_path)
+    raise NotComparable(f'no prebuilt module {wanted}')
+
+
+def frames(module: Any) -> FloatArray:
+    """
+    Return the constant poses (n + 1, 4, 4) before, between and behind the joints of a prebuilt module.
+
+    :param module: from :func:`prebuilt`.
+    """
+    before = [*module._JOINT_T_LEFTS, np.eye(4)]
+    behind = [np.eye(4), *module._JOINT_T_RIGHTS]
+    return np.array([b @ a for b, a in zip(behind, before, strict=True)])
+
+
+def alignment(arm: Arm, module: Any) -> Alignment:
+    """
+    Return how its frames lie to ours.
+
+    :param arm: the arm.
+    :param module: from :func:`prebuilt`.
+    :raises NotComparable: when it is another arm.
+    """
+    q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, len(arm.joints)))
+    found = align(arm.fk(q), np.array([module.fk(row) for row in q]))
+    if found.difference > SAME_ARM:
+        raise NotComparable(f'its model differs by {found.difference:.1e}')
+    return found
+
+
+def limits_note(arm: Arm, module: Any) -> str:
+    """
+    Return which limits are not ours, empty when none.
+
+    :param arm: the arm.
+    :param module: from :func:`prebuilt`.
+    """
+    theirs = np.array([limits or (-np.inf, np.inf) for limits in module._JOINT_LIMITS])
+    ours = np.column_stack([arm.lower, arm.upper])
+    differ = ~np.isclose(ours, theirs, rtol=0.0, atol=1e-4).all(axis=1)
+    return f'its limits differ at joint {np.flatnonzero(differ) + 1}' if differ.any() else ''
+
+
+def prepare(arm: Arm) -> Prepared:
+    """
+    Return the solver of its prebuilt module, which takes poses in its own frames.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has no such arm.
+    """
+    module = prebuilt(arm.name)
+    found = alignment(arm, module)
+    solver = module.solve
+
+    def solve(target: FloatArray, seed: FloatArray) -> Any:
+        return solver(target, q_seed=seed, enumerate_windings=False)
+
+    def read(solutions: Any) -> FloatArray:
+        return np.array([s.q for s in solutions]).reshape(-1, len(arm.joints))
+
+    return Prepared(solve, found.to_theirs, read, limits_note(arm, module))
+
+
+PEER = Peer(
+    name='ssik',
+    module='ssik',
+    distribution='ssik',
+    call='ssik.prebuilt.<vendor>.<arm>_ik.solve(T, q_seed=seed, enumerate_windings=False)',
+    prepare=prepare,
+    classes=('all_branches',),
+)

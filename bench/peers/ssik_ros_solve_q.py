@@ -1,0 +1,49 @@
+"""This package's façade: every branch within limits as an array, nearest to the seed first."""
+
+from typing import Any
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.peers import Peer
+from bench.peers import Prepared
+
+
+def prepare(arm: Arm, samples: int | None = None) -> Prepared:
+    """
+    Return ``solve_q``.
+
+    :param arm: the arm.
+    :param samples: values of the redundancy of seven joints; None means the default.
+    """
+    # Imported late, so that the other peers can be measured where this package does not load.
+    from ssik_ros.api import Manipulator
+    from ssik_ros.solvers.analytic.options import AnalyticOptions
+
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    solve_q = manipulator.solve_q
+    note = manipulator.solver_name
+    if len(arm.joints) == 7:
+        note += f', {samples or AnalyticOptions().redundancy_samples} samples and the seed'
+
+    def solve(target: FloatArray, seed: FloatArray) -> Any:
+        return solve_q(target, seed)
+
+    def solve_with(target: FloatArray, seed: FloatArray) -> Any:
+        return solve_q(target, seed, redundancy_samples=samples)
+
+    return Prepared(
+        solve if samples is None else solve_with,
+        convert=lambda target: target.copy(),
+        read=lambda q: q,
+        note=note,
+    )
+
+
+PEER = Peer(
+    name='solve_q',
+    module='ssik_ros',
+    distribution='',
+    call='Manipulator.solve_q(T, seed)',
+    prepare=prepare,
+    classes=('all_branches',),
+)

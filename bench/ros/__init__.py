@@ -1,0 +1,1 @@
+"""What the measurements over services share: servers, requests, a caller."""

@@ -1,0 +1,123 @@
+"""A client of servers under test: one call at a time, or many in flight, always with a deadline."""
+
+from collections.abc import Sequence
+from time import monotonic
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any
+
+from moveit_msgs.srv import GetPositionIK
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+
+CALL_LIMIT = 5.0
+"""Time after which a single call counts as lost [s]."""
+
+
+class NoAnswer(RuntimeError):
+    """A server did not answer in time."""
+
+
+class Caller:
+    """A node that calls ``compute_ik`` in several namespaces."""
+
+    def __init__(self, namespaces: Sequence[str], domain: int | None = None) -> None:
+        """
+        Make a client for each namespace.
+
+        :param namespaces: of the services.
+        :param domain: ROS domain; None for that of the environment.
+        """
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, domain_id=domain)
+        # A caller whose executor watches nothing but the clients, so that the servers weigh most.
+        self._node = rclpy.create_node(
+            'caller',
+            context=self._context,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._clients = {
+            name: self._node.create_client(
+                GetPositionIK, f'{name}/compute_ik', qos_profile=QoSProfile(depth=1000)
+            )
+            for name in namespaces
+        }
+
+    def __enter__(self) -> 'Caller':
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the domain."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def wait_for(self, namespace: str, limit: float) -> None:
+        """
+        Wait until a service is there.
+
+        :param namespace: whose.
+        :param limit: how long [s].
+        :raises NoAnswer: when it is not there then.
+        """
+        if not self._clients[namespace].wait_for_service(limit):
+            raise NoAnswer(f'{namespace}/compute_ik did not appear within {limit} s')
+
+    def call(self, namespace: str, request: Any, limit: float = CALL_LIMIT) -> Any:
+        """
+        Return the response to a request.
+
+        :param namespace: whom to ask.
+        :param request: what.
+        :param limit: how long to wait [s].
+        :raises NoAnswer: when there is none then.
+        """
+        future = self._clients[namespace].call_async(request)
+        self._executor.spin_until_future_complete(future, limit)
+        if not future.done():
+            raise NoAnswer(f'{namespace}/compute_ik gave no answer within {limit} s')
+        return future.result()
+
+    def timed_call(self, namespace: str, request: Any) -> tuple[Any, int]:
+        """
+        Return the response and the time of the round trip [ns].
+
+        :param namespace: whom to ask.
+        :param request: what.
+        """
+        begin = perf_counter_ns()
+        response = self.call(namespace, request)
+        return response, perf_counter_ns() - begin
+
+    def send(self, namespace: str, request: Any) -> Any:
+        """
+        Send a request and return the future of its response; :meth:`spin` brings it.
+
+        :param namespace: whom to ask.
+        :param request: what.
+        """
+        return self._clients[namespace].call_async(request)
+
+    def spin(self, futures: Sequence[Any], limit: float) -> int:
+        """
+        Wait until all futures are done; return how many are.
+
+        :param futures: of :meth:`send`.
+        :param limit: how long to wait [s].
+        """
+        end = monotonic() + limit
+        for future in futures:
+            while not future.done() and monotonic() < end:
+                self._executor.spin_once(end - monotonic())
+        return sum(future.done() for future in futures)

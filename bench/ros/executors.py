@@ -1,0 +1,31 @@
+"""The executors of rclpy that a server can be measured on."""
+
+from collections.abc import Callable
+
+from rclpy.executors import Executor
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.experimental import EventsExecutor
+
+from ssik_ros.ros import node
+from ssik_ros.ros.executors import InlineExecutor
+
+
+def _product(threads: int) -> Executor:
+    """Return what the product itself uses."""
+    return node.make_executor(threads)
+
+
+def _report(error: Exception) -> None:
+    """Print what a callback raised."""
+    print(f'{type(error).__name__}: {error}', flush=True)
+
+
+EXECUTORS: dict[str, Callable[[int], Executor]] = {
+    'product': _product,
+    'single': lambda _: SingleThreadedExecutor(),
+    'multi': lambda threads: MultiThreadedExecutor(threads),
+    'inline': lambda threads: InlineExecutor(threads, _report),
+    'events': lambda _: EventsExecutor(),
+}
+"""By name, from the number of threads."""

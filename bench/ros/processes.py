@@ -1,0 +1,132 @@
+"""Servers as processes of their own: on one core, with an end that nothing can prevent."""
+
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+from types import TracebackType
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SERVER = REPOSITORY / 'bench' / 'ros' / 'server.py'
+STOP_WAIT = 3.0
+"""Time a server has to end after a signal [s]."""
+
+
+class ServerProcesses:
+    """Starts servers; on leaving the context all of them have ended."""
+
+    def __init__(self, cpu: int | None, lifetime: int) -> None:
+        """
+        Start nothing yet.
+
+        :param cpu: core of the servers; None for all.
+        :param lifetime: after which a server ends even if this process was killed [s].
+        """
+        self._cpu = cpu
+        self._lifetime = lifetime
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> 'ServerProcesses':
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every server."""
+        self.stop()
+
+    def start(self, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """
+        Start a server.
+
+        :param command: its words.
+        :param log: file for what it prints.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open('wb') as output:
+            process = subprocess.Popen(
+                command, stdout=output, stderr=subprocess.STDOUT, preexec_fn=self._prepare
+            )
+        self._started.append(process)
+        return process
+
+    def _prepare(self) -> None:
+        """Pin the new process and set its alarm; both outlive the start of the program."""
+        signal.alarm(self._lifetime)
+        if self._cpu is not None:
+            os.sched_setaffinity(0, {self._cpu})
+
+    def stop(self) -> None:
+        """End every server: by SIGINT, and by SIGKILL where that is not heard."""
+        for process in self._started:
+            process.send_signal(signal.SIGINT)
+        for process in self._started:
+            try:
+                process.wait(STOP_WAIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._started.clear()
+
+
+def own_server(robot: str, namespace: str, threads: int) -> list[str]:
+    """
+    Return the command of the product's node.
+
+    :param robot: name of a shipped robot; namespace: of its services.
+    :param threads: how many threads answer.
+    """
+    return [
+        *(sys.executable, '-m', 'ssik_ros.ros.node'),
+        *_node_arguments(robot, namespace, threads),
+    ]
+
+
+def watched_server(
+    robot: str, namespace: str, threads: int, times: Path | None, executor: str = 'product'
+) -> list[str]:
+    """
+    Return the command of the product's node with clocks, or on another executor.
+
+    :param robot: name of a shipped robot; namespace: of its services.
+    :param threads: how many threads answer.
+    :param times: where the times go; None for no clocks.
+    :param executor: name of an executor.
+    """
+    return [
+        *(sys.executable, str(SERVER), 'own', '--executor', executor, '--threads', str(threads)),
+        *(('--times', str(times)) if times is not None else ()),
+        *_node_arguments(robot, namespace, threads),
+    ]
+
+
+def empty_server(
+    namespace: str, threads: int, prepared: Path, executor: str = 'product'
+) -> list[str]:
+    """
+    Return the command of a server whose handler does nothing.
+
+    :param namespace: of its service.
+    :param threads: how many threads answer.
+    :param prepared: file with its response.
+    :param executor: name of an executor.
+    """
+    return [
+        *(sys.executable, str(SERVER), 'empty', '--executor', executor),
+        *('--threads', str(threads), '--prepared', str(prepared)),
+        *('--ros-args', '-r', f'__ns:={namespace}'),
+    ]
+
+
+def _node_arguments(robot: str, namespace: str, threads: int) -> list[str]:
+    return [
+        *('--ros-args', '-r', f'__ns:={namespace}'),
+        *('-p', f'moveit_config_package:={robot}'),
+        *('-p', f'executor_threads:={threads}'),
+    ]

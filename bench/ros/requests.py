@@ -1,0 +1,82 @@
+"""Requests for ``compute_ik``: reachable poses, and the state to search from."""
+
+import math
+
+from geometry_msgs.msg import Pose
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.cases import Cases
+
+GROUPS = {
+    'panda': 'panda_arm',
+    'gen3': 'manipulator',
+    'fanuc': 'manipulator',
+    'ur5e': 'ur_manipulator',
+}
+"""Group of each arm in its SRDF."""
+TIMEOUT = 0.1
+"""As ik_benchmarking asks [s]."""
+
+
+def quaternion_of(rotation: FloatArray) -> FloatArray:
+    """
+    Return the unit quaternion (4,), x y z w, of a rotation matrix.
+
+    :param rotation: (3, 3).
+    """
+    # The symmetric matrix whose largest eigenvector is the quaternion has no special cases.
+    r = rotation
+    matrix = np.array(
+        [
+            [r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]],
+            [r[0, 1] + r[1, 0], r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]],
+            [r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], r[2, 2] - r[0, 0] - r[1, 1], r[1, 0] - r[0, 1]],
+            [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], r[0, 0] + r[1, 1] + r[2, 2]],
+        ]
+    )
+    result: FloatArray = np.linalg.eigh(matrix)[1][:, -1]
+    return result
+
+
+def make_request(
+    arm: Arm, target: FloatArray, seed: FloatArray, timeout: float = TIMEOUT
+) -> GetPositionIK.Request:
+    """
+    Return a request for the tip of an arm.
+
+    :param arm: the arm.
+    :param target: (4, 4) pose of the tip in the base.
+    :param seed: (n,) where the search starts.
+    :param timeout: wall-clock budget [s].
+    """
+    message = GetPositionIK.Request()
+    question = message.ik_request
+    question.group_name = GROUPS[arm.name]
+    question.ik_link_name = arm.tip
+    question.robot_state.joint_state.name = [joint.name for joint in arm.joints]
+    question.robot_state.joint_state.position = seed.tolist()
+    question.pose_stamped.header.frame_id = arm.base
+    _write_pose(question.pose_stamped.pose, target)
+    seconds = math.floor(timeout)
+    question.timeout.sec = seconds
+    question.timeout.nanosec = round(1e9 * (timeout - seconds))
+    return message
+
+
+def _write_pose(message: Pose, pose: FloatArray) -> None:
+    p, q = message.position, message.orientation
+    p.x, p.y, p.z = pose[:3, 3].tolist()
+    q.x, q.y, q.z, q.w = quaternion_of(pose[:3, :3]).tolist()
+
+
+def make_requests(arm: Arm, cases: Cases) -> list[GetPositionIK.Request]:
+    """
+    Return a request for each case.
+
+    :param arm: the arm.
+    :param cases: its goals and seeds.
+    """
+    return [make_request(arm, *case) for case in zip(cases.targets, cases.seeds, strict=True)]

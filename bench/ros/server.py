@@ -1,0 +1,151 @@
+"""
+A server to compare with: ``python bench/ros/server.py empty|own --help``.
+
+``empty`` answers ``compute_ik`` with a prepared response and does nothing else. ``own`` is the product's node, on an
+executor of choice and with clocks around its handler and its solver.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+from time import perf_counter_ns
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+
+from bench.ros.executors import EXECUTORS
+from ssik_ros.ros import node
+from ssik_ros.ros.services import KinematicsServices
+from ssik_ros.serving.group_server import GroupServer
+
+SERVICE_DEPTH = 1000
+"""As many requests in flight as the product's service keeps by default."""
+
+
+class EmptyServer(Node):
+    """Answers every request with the same response."""
+
+    def __init__(self, prepared: GetPositionIK.Response) -> None:
+        """
+        Offer the service.
+
+        :param prepared: what everybody gets.
+        """
+        super().__init__('empty_server')
+        self._prepared = prepared
+        self.create_service(
+            GetPositionIK,
+            'compute_ik',
+            self.answer,
+            qos_profile=QoSProfile(depth=SERVICE_DEPTH),
+            callback_group=ReentrantCallbackGroup(),
+        )
+
+    def answer(
+        self, request: GetPositionIK.Request, response: GetPositionIK.Response
+    ) -> GetPositionIK.Response:
+        """Return the prepared response."""
+        return self._prepared
+
+
+class Clocks:
+    """Times of the product's handler and, within it, of the solver [ns]."""
+
+    def __init__(self) -> None:
+        """Start without times."""
+        self._handler: list[int] = []
+        self._solver: list[int] = []
+
+    def watch(self) -> None:
+        """Put clocks around handler and solver of every server that is made from now on."""
+        self._wrap(KinematicsServices, 'compute_ik', self._handler)
+        self._wrap(GroupServer, 'solve', self._solver)
+
+    @staticmethod
+    def _wrap(owner: type, name: str, times: list[int]) -> None:
+        function = getattr(owner, name)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            begin = perf_counter_ns()
+            try:
+                return function(*arguments, **options)
+            finally:
+                times.append(perf_counter_ns() - begin)
+
+        setattr(owner, name, timed)
+
+    def write(self, path: Path) -> None:
+        """
+        Write the times of all requests.
+
+        :param path: an ``.npz`` file with ``handler`` and ``solver``.
+        """
+        np.savez(path, handler=np.array(self._handler), solver=np.array(self._solver))
+
+
+def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
+    """
+    Answer with a prepared response until a signal comes.
+
+    :param prepared: the response as the middleware sends it.
+    :param executor_name: a key of ``EXECUTORS``.
+    :param threads: how many threads answer.
+    """
+    rclpy.init()
+    server = EmptyServer(deserialize_message(prepared, GetPositionIK.Response))
+    executor = EXECUTORS[executor_name](threads)
+    executor.add_node(server)
+    node.spin(executor)
+    rclpy.try_shutdown()
+    return 0
+
+
+def serve_own(times: Path | None, executor_name: str, threads: int) -> int:
+    """
+    Be the product on another executor; write the times of all requests at the end.
+
+    :param times: where to; None for no clocks.
+    :param executor_name: a key of ``EXECUTORS``.
+    :param threads: how many threads answer.
+    """
+    clocks = Clocks()
+    if times is not None:
+        clocks.watch()
+    if executor_name != 'product':
+        node.make_executor = lambda _: EXECUTORS[executor_name](threads)
+    try:
+        return node.main()
+    finally:
+        if times is not None:
+            clocks.write(times)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Serve until a signal comes.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument('kind', choices=('empty', 'own'))
+    parser.add_argument('--executor', choices=EXECUTORS, default='product')
+    parser.add_argument('--threads', type=int, default=4)
+    parser.add_argument('--prepared', type=Path, help='the response of the empty server')
+    parser.add_argument('--times', type=Path, help='where the own server leaves its times')
+    options, _ = parser.parse_known_args(arguments)
+    if options.kind == 'empty':
+        return serve_empty(options.prepared.read_bytes(), options.executor, options.threads)
+    return serve_own(options.times, options.executor, options.threads)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""
+Eigenvalues by numpy, in place of the kernels' LAPACK: same arguments, same results, same order.
+
+numpy's ``eig`` calls the same routine; only the way complex vectors are stored differs.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+TURNS = 4
+"""How many turns of a pencil are compared."""
+
+
+def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any, ints: Any) -> int:
+    """
+    Write the eigenvalues of a matrix and return 0, or 1 when they were not found.
+
+    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
+    :param a: (n n,) matrix, stored by columns.
+    :param scratch, ints: not used.
+    """
+    try:
+        values = np.linalg.eigvals(a[: n * n].reshape(n, n).T)
+    except np.linalg.LinAlgError:
+        return 1
+    real[:n], imaginary[:n] = values.real, values.imag
+    return 0
+
+
+def eigensystem(
+    real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any, ints: Any
+) -> int:
+    """
+    Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 when they were not found.
+
+    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
+    :param vectors: (n n,) one vector after the other; of a pair, the real part and then the imaginary one.
+    :param a: (n n,) matrix, stored by columns.
+    :param scratch, ints: not used.
+    """
+    try:
+        values, columns = np.linalg.eig(a[: n * n].reshape(n, n).T)
+    except np.linalg.LinAlgError:
+        return 1
+    real[:n], imaginary[:n] = values.real, values.imag
+    second = np.asarray(values.imag) < 0.0
+    stored = np.where(second, -columns.imag, columns.real)
+    vectors[: n * n] = stored.T.ravel()
+    return 0
+
+
+def generalised_eigenvalues(
+    real: Any, imaginary: Any, beta: Any, a: Any, b: Any, n: Any, scratch: Any, ints: Any
+) -> int:
+    """
+    Write the eigenvalues (real + i imaginary) / beta of A v = x B v and return 0, or 1 when they were not found.
+
+    numpy has no such routine. The pencil is turned, A1 = cA + sB and B1 = cB - sA, to where B1 is far from singular;
+    an eigenvalue m of its quotient stands for x = (c m - s) / (s m + c), infinite ones among them.
+
+    :param real, imaginary, beta: (n,); beta >= 0.
+    :param a, b: (n n,) matrices, stored by columns.
+    :param scratch, ints: not used.
+    """
+    first, second = (part[: n * n].reshape(n, n).T for part in (a, b))
+    angles = [(0.5 + k) * math.pi / TURNS for k in range(TURNS)]
+    turns = [(math.cos(angle), math.sin(angle)) for angle in angles]
+    try:
+        c, s = min(turns, key=lambda turn: np.linalg.cond(turn[0] * second - turn[1] * first))
+        quotient = np.linalg.solve(c * second - s * first, c * first + s * second)
+        values = np.linalg.eigvals(quotient)
+    except np.linalg.LinAlgError:
+        return 1
+    top, bottom = c * values - s, s * values + c
+    size = np.abs(bottom)
+    top = top * np.where(size > 0.0, np.conj(bottom), 1.0) / np.where(size > 0.0, size, 1.0)
+    unit = np.hypot(np.abs(top), size)
+    real[:n], imaginary[:n], beta[:n] = top.real / unit, top.imag / unit, size / unit
+    return 0

@@ -1,0 +1,48 @@
+"""What artifacts of chains without structure do in addition; copied into them as :mod:`ssik_ros.artifact.runtime` is."""
+
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.kernels.analytic import general_search
+from ssik_ros.kernels.analytic import loop_workspace
+from ssik_ros.kernels.analytic import search
+
+
+def eliminate(
+    rows: Any,
+    counters: Any,
+    ints: Any,
+    reals: Any,
+    samples: Any,
+    target: Any,
+    reference: Any,
+    options: Any,
+    work: Any,
+) -> int:
+    """
+    Search one pose by elimination; return how many solutions stand in ``rows``, -1 when the pose is not rigid.
+
+    :param rows, counters, ints, reals, samples, target, reference, options, work: as for the search in closed form.
+    """
+    # A copy: where a joint is held, the constants become those of its present value.
+    constants = reals[search.plan_size(ints[search.N]) :].copy()
+    loop_work = np.zeros(loop_workspace.WORKSPACE)
+    loop_ints = np.zeros(loop_workspace.INTS, dtype=np.int32)
+    six = np.empty((search.BRANCHES_OF_SIX, 6))
+    count: int = general_search.search(
+        rows,
+        counters,
+        ints,
+        reals,
+        samples,
+        target,
+        reference,
+        options,
+        work,
+        constants,
+        six,
+        loop_work,
+        loop_ints,
+    )
+    return count

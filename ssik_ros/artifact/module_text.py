@@ -1,0 +1,212 @@
+"""The text of an artifact: one Python module that solves one arm and needs numpy only."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+import importlib.metadata
+import math
+import textwrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.analytic_answers import describe_plan
+from ssik_ros.artifact.sources import Known
+from ssik_ros.artifact.sources import Origin
+from ssik_ros.artifact.sources import PortableSources
+from ssik_ros.kernels.analytic import search
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+
+FloatArray = NDArray[np.float64]
+
+HERE = 'ssik_ros.artifact'
+RUNTIME, ELIMINATION = f'{HERE}.runtime', f'{HERE}.elimination_runtime'
+KERNELS = 'ssik_ros.kernels'
+SEARCHES = ('search', 'general_search')
+CLASSES = ('spherical_wrist', 'three_parallel')
+REPLACED: Mapping[Origin, Origin] = {
+    (f'{KERNELS}._jit', 'matrix'): (f'{HERE}.views', 'matrix'),
+    **{
+        (f'{KERNELS}.lapack', name): (f'{HERE}.eigen', name)
+        for name in ('eigenvalues', 'eigensystem', 'generalised_eigenvalues')
+    },
+}
+"""LAPACK is reached through numpy, and tables may be those of Python."""
+WIDTH = 95
+"""Columns of a line of numbers."""
+
+_HEAD = '''"""
+Inverse kinematics of {robot}: {base} to {tip}, {dof} joints.
+
+Made by ``ssik build`` of ssik_ros {version}; change the generator rather than this file. It needs numpy only.
+{reason}.
+
+>>> solve(fk([0.1] * {dof}))  # every branch within the limits, each with its residual
+
+{validation}
+
+The solver is copied from ssik_ros and stands under its licence:
+SPDX-FileCopyrightText: 2026 ssik_ros contributors
+SPDX-License-Identifier: BSD-3-Clause
+"""
+'''
+
+_TAIL = '''
+_PLAN = Plan(
+    ints=np.array(
+        {ints}
+    ),
+    reals=np.array(
+        {reals}
+    ),
+    options=np.array(
+        {options}
+    ),
+    held_samples={samples},
+    uses_views={uses_views},
+)
+
+
+def solve(T, q_seed=None, max_solutions=None, respect_limits=True):
+    """
+    Return every branch of a pose as a list of Solution(q, fk_residual, refinement_used), best first.
+
+    T: (4, 4) pose of EE_LINK in BASE_LINK. q_seed: joint vector; solutions are sorted by distance to it.
+    max_solutions: largest number of solutions. respect_limits: True drops what is outside the limits; False keeps
+    every branch in (-pi, pi]; 'wrap' moves by whole turns what can be moved into the limits and keeps the rest.
+    ValueError and TypeError say what is wrong with an argument; an empty list means that there is no solution.
+    """
+    return solve_pose(_PLAN, {find}, T, q_seed, max_solutions, respect_limits)
+
+
+def fk(q):
+    """Return the pose (4, 4) of EE_LINK in BASE_LINK at a joint vector [rad]."""
+    return forward(_PLAN, q)
+'''
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ArtifactSubject:
+    """An arm to write a module for."""
+
+    robot: str
+    """The robot's name."""
+    arm: AnalyticArm
+
+    @property
+    def chain(self) -> SerialChain:
+        """Return the arm's chain."""
+        return self.arm.chain
+
+
+def write_module(subject: ArtifactSubject, validation: str) -> str:
+    """
+    Return the module of an arm; the same bytes for the same arm and version.
+
+    :param subject: the arm.
+    :param validation: how the module was validated, one sentence.
+    :raises SourceNotPortable: when the solver of the arm cannot stand alone.
+    """
+    chain, plan = subject.chain, subject.arm.plan
+    sources, find = _collect(plan.ints)
+    facts = {
+        'robot': subject.robot,
+        'base': chain.base_link,
+        'tip': chain.tip_link,
+        'dof': plan.size,
+        'version': version(),
+        'reason': f'{describe_plan(plan).solver_name}: {plan.reason}',
+        'validation': textwrap.fill(f'Validation: {validation}', WIDTH),
+    }
+    head = _HEAD.format(**{key: _printable(value) for key, value in facts.items()})
+    constants = '\n'.join(_constants(subject, validation))
+    tail = _TAIL.format(
+        ints=_list_text(map(str, plan.ints.tolist())),
+        reals=_list_text(map(_number, plan.reals.tolist())),
+        options=_list_text(map(_number, plan.options.tolist())),
+        samples=subject.arm.samples,
+        uses_views=bool(plan.ints[search.CUT] < 0),
+        find=find,
+    )
+    imports = '\n'.join(sources.import_lines())
+    return f'{head}\n{imports}\n\n{constants}\n\n\n{sources.text()}\n{tail}'
+
+
+def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
+    """Return the sources that a plan needs, and the name of the search."""
+    analytic = f'{KERNELS}.analytic'
+    kind, case = int(ints[search.KIND]), int(ints[search.CASE])
+    known: dict[Origin, Mapping[str, Known]] = {
+        (f'{analytic}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
+    }
+    known[f'{analytic}.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
+    known.update({(f'{analytic}.{name}', 'solve'): {'case': case} for name in CLASSES})
+    sources = PortableSources(
+        known, REPLACED, (RUNTIME, ELIMINATION), (f'{HERE}.views', 'copy_table')
+    )
+    for name in ('solve_pose', 'forward'):
+        sources.add(RUNTIME, name)
+    if ints[search.CUT] >= 0:
+        return sources, sources.add(ELIMINATION, 'eliminate')
+    return sources, sources.add(f'{analytic}.search', 'search')
+
+
+def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
+    """Return the statements that say what the arm is."""
+    chain, plan = subject.chain, subject.arm.plan
+    facts = describe_plan(plan)
+    limits = zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)
+    return [
+        "__all__ = ('solve', 'fk', 'Solution')",
+        '',
+        f'BASE_LINK = {chain.base_link!r}',
+        f'EE_LINK = {chain.tip_link!r}',
+        f'DOF = {plan.size}',
+        f'JOINT_NAMES = {chain.joint_names!r}',
+        f'LIMITS = [{", ".join(_limits(*pair) for pair in limits)}]',
+        f'T_HOME = np.array({chain.home.tolist()!r})',
+        f'SOLVER_NAME = {facts.solver_name!r}',
+        f'SOLVER_TIER = {facts.tier}',
+        f'DISPATCH_REASON = {facts.reason!r}',
+        f'VERSION = {version()!r}',
+        f'VALIDATION = {validation!r}',
+    ]
+
+
+def version() -> str:
+    """Return the version of this package."""
+    try:
+        return importlib.metadata.version('ssik_ros')
+    except importlib.metadata.PackageNotFoundError:
+        return '(source tree, not installed)'
+
+
+def _limits(lower: float, upper: float) -> str:
+    """Return the limits of a joint, None for a joint without."""
+    if math.isinf(lower) and math.isinf(upper):
+        return 'None'
+    return f'({_number(lower)}, {_number(upper)})'
+
+
+def _number(value: float) -> str:
+    """Return a number that Python reads back to the same bits."""
+    if math.isnan(value):
+        return 'np.nan'
+    return repr(value) if math.isfinite(value) else ('np.inf' if value > 0.0 else '-np.inf')
+
+
+def _printable(value: object) -> str:
+    """Return a text that can stand in a docstring, whatever names a description has."""
+    return str(value).replace('\\', '/').replace('"""', "'''")
+
+
+def _list_text(words: Iterable[str]) -> str:
+    """Return a list over several lines."""
+    lines = ['']
+    for word in words:
+        if len(lines[-1]) + len(word) > WIDTH - 12:
+            lines.append('')
+        lines[-1] += f'{word}, '
+    inner = '\n'.join(f'            {line.rstrip()}' for line in lines)
+    return f'[\n{inner}\n        ]'

@@ -1,0 +1,182 @@
+"""
+What every artifact does besides its kernels: reads questions, asks the search, hands out solutions.
+
+These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
+"""
+
+import math
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels import se3
+from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic import search
+
+FARTHEST = 1e9
+"""Targets further away [m] have no solution, and squares of them would overflow."""
+MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.WRAP_ONLY}
+
+
+class Solution(NamedTuple):
+    """One inverse-kinematics solution: joint vector, Frobenius norm of FK(q) - T."""
+
+    q: Any
+    fk_residual: float
+    refinement_used: str = 'none'
+
+
+class Plan(NamedTuple):
+    """How the arm is solved: what the search wants, how many values of a held joint, and with which numbers."""
+
+    ints: Any
+    reals: Any
+    options: Any
+    held_samples: int
+    uses_views: bool
+
+
+def solve_pose(
+    plan: Plan,
+    find: Any,
+    pose: Any,
+    q_seed: Any = None,
+    max_solutions: Any = None,
+    respect_limits: Any = True,
+) -> list[Solution]:
+    """
+    Return the solutions of a pose, best first.
+
+    :param plan: of the arm.
+    :param find: the search.
+    :param pose: (4, 4) pose of the end effector in the base.
+    :param q_seed: (n,) solutions are sorted by distance to it, and turns chosen near it.
+    :param max_solutions: largest number of solutions; None for all.
+    :param respect_limits: False keeps what is outside the limits; 'wrap' moves into them what can be moved.
+    :raises ValueError: for a wrong shape or value.
+    :raises TypeError: for something that is no number.
+    """
+    n = int(plan.ints[search.N])
+    target = read_numbers(pose, (4, 4), 'T')
+    seed = None if q_seed is None else read_numbers(q_seed, (n,), 'q_seed')
+    if not isinstance(respect_limits, (bool, str)) or respect_limits not in MODES:
+        raise ValueError(f"respect_limits is {respect_limits!r}; it may be True, False or 'wrap'.")
+    mode = MODES[respect_limits]
+    if np.abs(target).max() > FARTHEST:
+        return []
+    samples = held_values(plan, n, seed, mode == ranking.WITHIN_LIMITS)
+    capacity = search.BRANCHES_OF_SIX * len(samples)
+    options = plan.options.copy()
+    options[search.MODE], options[search.METRIC] = mode, ranking.SUM_OF_SQUARES
+    options[search.HAS_SEED] = seed is not None
+    options[search.MAX_SOLUTIONS] = read_count(max_solutions, capacity)
+    reference = np.zeros(n) if seed is None else seed
+    question = samples, target, reference, options
+    try:
+        count, rows = ask(plan, find, capacity, question, plan.uses_views)
+    except (ArithmeticError, ValueError):
+        # Python's numbers raise where numpy's go on with an infinity, as the library does.
+        count, rows = ask(plan, find, capacity, question, False)
+    if count < 0:
+        raise ValueError('T is no rigid transform: rotation and last row do not fit.')
+    return [Solution(row[:n].copy(), float(row[n + 2])) for row in rows[:count]]
+
+
+def ask(plan: Plan, find: Any, capacity: int, question: Any, uses_views: bool) -> Any:
+    """
+    Return the number of solutions, -1 for a pose that is not rigid, and the rows in which they stand.
+
+    :param plan: of the arm.
+    :param find: the search.
+    :param capacity: how many solutions can be kept.
+    :param question: values of the held joint, target, reference and options.
+    :param uses_views: whether to calculate with Python's numbers instead of numpy's.
+    """
+    n = int(plan.ints[search.N])
+    rows = np.empty((capacity, n + 3))
+    counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
+    samples, target, reference, options = question
+    work = np.empty(search.work_size(n, capacity))
+    flat = [plan.ints, plan.reals, samples, reference, options, work]
+    if uses_views:
+        flat = [memoryview(array) for array in flat]
+    ints, reals, samples, reference, options, work = flat
+    with np.errstate(all='ignore'):
+        count = find(rows, counters, ints, reals, samples, target, reference, options, work)
+    return count, rows
+
+
+def forward(plan: Plan, q: Any) -> Any:
+    """
+    Return the pose (4, 4) of the end effector in the base.
+
+    :param plan: of the arm.
+    :param q: (n,) joint angles [rad].
+    :raises ValueError: for a wrong shape or value.
+    """
+    n = int(plan.ints[search.N])
+    values = read_numbers(q, (n,), 'q')
+    pose, matrix = np.empty(12), np.empty((4, 4))
+    axes, points, home = np.split(plan.reals[: 6 * n + 12], [3 * n, 6 * n])
+    certify.evaluate(axes, points, home, n, values, np.empty(6 * n), pose)
+    se3.to_matrix(matrix, pose)
+    return matrix
+
+
+def held_values(plan: Plan, n: int, seed: Any, within_limits: bool) -> Any:
+    """
+    Return the values of the held joint to try: the seed's, then some that spread over the limits.
+
+    :param n: number of joints.
+    :param seed: (n,) or None.
+    :param within_limits: whether the limits count.
+    """
+    held = int(plan.ints[search.HELD])
+    if held < 0:
+        return np.zeros(1)
+    low, high = float(plan.reals[6 * n + 24 + held]), float(plan.reals[7 * n + 24 + held])
+    if not within_limits or not math.isfinite(high - low):
+        low, high = -math.pi, math.pi
+    step = (high - low) / plan.held_samples
+    values = [low + (i + 0.5) * step for i in range(plan.held_samples)]
+    if seed is not None:
+        values.insert(0, min(max(float(seed[held]), low), high))
+    return np.array(values)
+
+
+def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
+    """
+    Return an array of finite numbers of its own.
+
+    :param value: what was given.
+    :param shape: wanted.
+    :param name: for messages.
+    :raises TypeError, ValueError: when it is something else.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in 'fiu':
+        raise TypeError(f'{name} holds {array.dtype}, not real numbers.')
+    if array.shape != shape:
+        raise ValueError(f'{name} has the shape {array.shape}, not {shape}.')
+    if not np.isfinite(array).all():
+        raise ValueError(f'{name} is not finite.')
+    return np.array(array, dtype=np.float64, order='C')
+
+
+def read_count(value: Any, largest: int) -> int:
+    """
+    Return a number of solutions.
+
+    :param value: what was given; None for the largest.
+    :param largest: that makes sense.
+    :raises TypeError, ValueError: when it is no count.
+    """
+    if value is None:
+        return largest
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f'max_solutions is {value!r}, not a whole number.')
+    if value < 0:
+        raise ValueError(f'max_solutions is {value}, which is negative.')
+    return min(int(value), largest)

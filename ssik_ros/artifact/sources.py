@@ -1,0 +1,463 @@
+"""
+Sources of this package's own functions, as text that stands alone.
+
+From some functions down, everything that they call and every constant that they read is found in the syntax trees of
+their modules and written under names that cannot meet: ``dot`` of ``vectors`` becomes ``vectors_dot``. Of the
+decorators nothing is left, so that compiled kernels become plain Python. Text is copied, not made from the tree: the
+same sources give the same bytes under every Python.
+"""
+
+import ast
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+import importlib
+import importlib.util
+from pathlib import Path
+
+from ssik_ros.errors import SolverError
+
+PACKAGE = 'ssik_ros.'
+FOREIGN = ('math', 'numpy', 'typing')
+"""What a text may import."""
+PLAIN_TWINS = 'JIT_DISABLED'
+"""Below ``if JIT_DISABLED`` a module defines in plain Python what it else defines for the compiler."""
+DROPPED_DECORATORS = ('kernel', 'inline_kernel')
+
+Origin = tuple[str, str]
+"""A module and a name that it defines."""
+Known = int | tuple[int, ...]
+"""What can be known of a parameter: a number, or all of its numbers."""
+Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+_UNKNOWN = object()
+_BLOCKS = ('def ', 'class ')
+
+
+class SourceNotPortable(SolverError, NotImplementedError):
+    """Some source cannot stand outside of the package."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Module:
+    """One module of the package."""
+
+    name: str
+    lines: tuple[bytes, ...]
+    definitions: Mapping[str, Definition]
+    imports: Mapping[str, tuple[str, str]]
+    """Local name: module and name in it; an empty name for a module itself."""
+
+    @property
+    def stem(self) -> str:
+        """Return the last part of the name."""
+        return self.name.rpartition('.')[2]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Scope:
+    """Where a text stands: its module, and the names that are local to the function."""
+
+    module: _Module
+    locals: frozenset[str] = frozenset()
+    known: Mapping[str, Known] = field(default_factory=dict)
+
+
+Edit = tuple[int, int, int, int, str]
+"""Line and column of the first byte, line and column behind the last one, text; lines from one."""
+
+
+class PortableSources:
+    """Collects definitions with all that they need."""
+
+    def __init__(
+        self,
+        known: Mapping[Origin, Mapping[str, Known]] | None = None,
+        replaced: Mapping[Origin, Origin] | None = None,
+        plain: Iterable[str] = (),
+        table_copy: Origin | None = None,
+    ) -> None:
+        """
+        Begin with nothing.
+
+        :param known: parameters of functions whose values are known; branches that they rule out are left out.
+        :param replaced: what to take instead of a definition.
+        :param plain: modules whose names stay as they are.
+        :param table_copy: the function to call for ``target[:, :] = source``, which not every table can.
+        """
+        self._known = dict(known or {})
+        self._replaced = dict(replaced or {})
+        self._plain = frozenset(plain)
+        self._table_copy = table_copy
+        self._modules: dict[str, _Module] = {}
+        self._order: list[str] = []
+        self._texts: dict[str, dict[int, str]] = {}
+        self._names: dict[str, Origin] = {}
+        self._imports: set[str] = set()
+
+    def add(self, module: str, name: str) -> str:
+        """
+        Collect a definition and all that it needs; return its name in the text.
+
+        :param module, name: where it is defined.
+        :raises SourceNotPortable: when something has no source that could stand alone.
+        """
+        return self._need(self._load(module), name)
+
+    def import_lines(self) -> tuple[str, ...]:
+        """Return the import statements that the text needs, in order."""
+        return tuple(sorted(self._imports, key=lambda line: (line.split()[1], line)))
+
+    def text(self) -> str:
+        """Return all definitions, what is needed before what needs it."""
+        parts = []
+        for name in self._order:
+            texts = self._texts.get(name)
+            if texts:
+                body = _join(texts[line] for line in sorted(texts))
+                gap = '\n\n\n' if body.startswith(_BLOCKS) else '\n'
+                parts.append(f'# {name.removeprefix(PACKAGE)}{gap}{body}')
+        return '\n\n\n'.join(parts) + '\n'
+
+    def _load(self, name: str) -> _Module:
+        """Return a module, read once, after the modules that it imports."""
+        if name not in self._modules:
+            module = _read_module(name)
+            self._modules[name] = module
+            for target, attribute in module.imports.values():
+                inner = _as_module(target, attribute)
+                if inner is not None:
+                    self._load(inner)
+                elif target.startswith(PACKAGE):
+                    self._load(target)
+            self._order.append(name)
+        return self._modules[name]
+
+    def _need(self, module: _Module, name: str) -> str:
+        """Return the name of a definition in the text, collecting it at the first time."""
+        origin = module.name, name
+        if origin in self._replaced:
+            target, name = self._replaced[origin]
+            return self._need(self._load(target), name)
+        if name not in module.definitions and name in module.imports:
+            target, attribute = module.imports[name]
+            return self._need(self._load(target), attribute)
+        if name not in module.definitions:
+            raise SourceNotPortable(f"'{name}' of {module.name} has no source that stands alone.")
+        written = self._written(module, name)
+        if self._names.setdefault(written, origin) != origin:
+            raise SourceNotPortable(f"'{written}' would mean {origin} and {self._names[written]}.")
+        node = module.definitions[name]
+        texts = self._texts.setdefault(module.name, {})
+        if node.lineno not in texts:
+            texts[node.lineno] = ''
+            texts[node.lineno] = self._render_definition(module, node)
+        return written
+
+    def _written(self, module: _Module, name: str) -> str:
+        """Return the name that a definition gets."""
+        if module.name in self._plain:
+            return name
+        bare = name.lstrip('_')
+        stem = module.stem.lstrip('_')
+        return f'{stem.upper() if bare.isupper() else stem}_{bare}'
+
+    def _render_definition(self, module: _Module, node: Definition) -> str:
+        """Return the text of one definition."""
+        scope = _Scope(module)
+        if isinstance(node, ast.FunctionDef):
+            _check_decorators(module, node)
+            scope = self._function_scope(module, node)
+        text = self._render(scope, [node], node.lineno, node.col_offset)
+        return _move(text, -node.col_offset)
+
+    def _function_scope(self, module: _Module, node: ast.FunctionDef) -> _Scope:
+        """Return the scope inside a function."""
+        arguments = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+        stored = {
+            name.id
+            for name in ast.walk(node)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
+        known = self._known.get((module.name, node.name), {})
+        wrong = [name for name in known if name not in arguments or name in stored]
+        if wrong:
+            raise SourceNotPortable(f'{wrong} are no constant parameters of {node.name}.')
+        return _Scope(module, frozenset(arguments | stored), known)
+
+    def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
+        """Return the edited text from a place to the end of the last node."""
+        edits = [edit for node in nodes for edit in self._edits(scope, node)]
+        end_line, end_column = _end(nodes[-1])
+        return _apply(scope.module.lines, edits, line, column, end_line, end_column)
+
+    def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
+        """Return what to change within a node."""
+        if isinstance(node, ast.If):
+            yield from self._edit_branch(scope, node)
+        elif isinstance(node, ast.Assign) and self._table_copy and _copies_table(node):
+            yield self._edit_table_copy(scope, node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield from self._edit_attribute(scope, node, node.value)
+        elif isinstance(node, ast.Name):
+            yield from self._edit_name(scope, node)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from self._edit_body(scope, node)
+        elif not isinstance(node, ast.JoinedStr):
+            # Places inside formatted strings are wrong before Python 3.12; nothing of ours stands there.
+            for child in ast.iter_child_nodes(node):
+                yield from self._edits(scope, child)
+
+    def _edit_body(self, scope: _Scope, node: ast.FunctionDef | ast.ClassDef) -> Iterator[Edit]:
+        """Shorten the docstring, rename a definition of the module, and go on inside."""
+        if scope.module.definitions.get(node.name) is node:
+            keyword = 'def ' if isinstance(node, ast.FunctionDef) else 'class '
+            begin = node.col_offset + len(keyword)
+            written = self._written(scope.module, node.name)
+            yield node.lineno, begin, node.lineno, begin + len(node.name), written
+        elif isinstance(node, ast.FunctionDef):
+            scope = self._function_scope(scope.module, node)
+        first = node.body[0]
+        if ast.get_docstring(node) is not None and len(node.body) > 1:
+            summary = ' '.join((ast.get_docstring(node) or '').partition('\n\n')[0].split())
+            yield first.lineno, first.col_offset, *_end(first), f'"""{summary}"""'
+        decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        skipped = [*decorators, first] if ast.get_docstring(node) is not None else decorators
+        for child in ast.iter_child_nodes(node):
+            if child not in skipped:
+                yield from self._edits(scope, child)
+
+    def _edit_attribute(
+        self, scope: _Scope, node: ast.Attribute, owner: ast.Name
+    ) -> Iterator[Edit]:
+        """Replace ``module.name``."""
+        target = None if owner.id in scope.locals else scope.module.imports.get(owner.id)
+        inner = None if target is None else _as_module(*target)
+        if inner is None:
+            yield from self._edit_name(scope, owner)
+            return
+        written = self._need(self._load(inner), node.attr)
+        yield node.lineno, node.col_offset, *_end(node), written
+
+    def _edit_name(self, scope: _Scope, node: ast.Name) -> Iterator[Edit]:
+        """Replace a name of the package; note the import of any other."""
+        module = scope.module
+        if node.id in scope.locals:
+            return
+        target = module.imports.get(node.id)
+        if target is not None and not target[0].startswith(PACKAGE):
+            if target[0].partition('.')[0] not in FOREIGN:
+                raise SourceNotPortable(f'{module.name} needs {target[0]}.')
+            self._imports.add(_import_line(node.id, *target))
+        elif target is not None or node.id in module.definitions:
+            written = self._need(module, node.id)
+            if written != node.id:
+                yield node.lineno, node.col_offset, *_end(node), written
+
+    def _edit_table_copy(self, scope: _Scope, node: ast.Assign) -> Edit:
+        """Replace ``target[:, :] = source``."""
+        target = node.targets[0]
+        names = [target.value if isinstance(target, ast.Subscript) else target, node.value]
+        if not self._table_copy or not all(
+            isinstance(name, ast.Name) and name.id in scope.locals for name in names
+        ):
+            raise SourceNotPortable(
+                f'{ast.unparse(node)} copies something that is no local table.'
+            )
+        copy = self.add(*self._table_copy)
+        both = ', '.join(map(ast.unparse, names))
+        return node.lineno, node.col_offset, *_end(node), f'{copy}({both})'
+
+    def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
+        """Leave out what a known value rules out."""
+        verdict = self._evaluate(scope, node.test)
+        if verdict is not _UNKNOWN:
+            text = self._chosen(scope, node, bool(verdict), node.col_offset)
+            yield node.lineno, node.col_offset, *_end(node), text
+            return
+        for child in (node.test, *node.body):
+            yield from self._edits(scope, child)
+        other = node.orelse[0] if len(node.orelse) == 1 else None
+        if isinstance(other, ast.If) and self._is_elif(scope, other):
+            verdict = self._evaluate(scope, other.test)
+            if verdict is not _UNKNOWN:
+                inner = other.col_offset + 4
+                text = self._chosen(scope, other, bool(verdict), inner)
+                text = f'else:\n{" " * inner}{text}'
+                yield other.lineno, other.col_offset, *_end(other), text
+                return
+        for child in node.orelse:
+            yield from self._edits(scope, child)
+
+    def _chosen(self, scope: _Scope, node: ast.If, verdict: bool, column: int) -> str:
+        """Return the text of one branch, moved to a column."""
+        branch = node.body if verdict else node.orelse
+        if not branch:
+            return 'pass'
+        first = branch[0]
+        text = self._render(scope, list(branch), first.lineno, first.col_offset)
+        if isinstance(first, ast.If) and self._is_elif(scope, first):
+            text = text.removeprefix('el')
+        return _move(text, column - first.col_offset)
+
+    def _is_elif(self, scope: _Scope, node: ast.If) -> bool:
+        """Tell whether a condition is written ``elif``."""
+        line = scope.module.lines[node.lineno - 1]
+        return line[node.col_offset :].startswith(b'elif')
+
+    def _evaluate(self, scope: _Scope, node: ast.expr) -> object:
+        """Return the value of a condition as far as it is known."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name) and node.id in scope.locals:
+            return scope.known.get(node.id, _UNKNOWN)
+        if isinstance(node, ast.Name | ast.Attribute):
+            return _constant(scope.module, node)
+        if isinstance(node, ast.Subscript):
+            numbers = self._evaluate(scope, node.value)
+            index = self._evaluate(scope, node.slice)
+            if isinstance(numbers, tuple) and isinstance(index, int):
+                return numbers[index]
+        if isinstance(node, ast.BoolOp):
+            values = [self._evaluate(scope, value) for value in node.values]
+            decides = isinstance(node.op, ast.Or)
+            if any(value is not _UNKNOWN and bool(value) == decides for value in values):
+                return decides
+            return _UNKNOWN if _UNKNOWN in values else not decides
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            left, right = (self._evaluate(scope, n) for n in (node.left, node.comparators[0]))
+            if _UNKNOWN not in (left, right) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                return (left == right) == isinstance(node.ops[0], ast.Eq)
+        return _UNKNOWN
+
+
+def _read_module(name: str) -> _Module:
+    """Return one module of the package."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise SourceNotPortable(f'{name} has no source.')
+    content = Path(spec.origin).read_bytes()
+    definitions: dict[str, Definition] = {}
+    imports: dict[str, tuple[str, str]] = {}
+    for node in _top_level(ast.parse(content).body):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            definitions[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            definitions.update(dict.fromkeys(_targets(node), node))
+        elif isinstance(node, ast.Import):
+            imports.update({alias.asname or alias.name: (alias.name, '') for alias in node.names})
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                imports[alias.asname or alias.name] = node.module, alias.name
+    return _Module(name, tuple(content.split(b'\n')), definitions, imports)
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Return the statements of a module, those of the plain twins among them."""
+    for node in body:
+        is_choice = isinstance(node, ast.If) and isinstance(node.test, ast.Name)
+        if isinstance(node, ast.If) and is_choice and ast.unparse(node.test) == PLAIN_TWINS:
+            yield from node.body
+        else:
+            yield node
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    """Return the names that a statement assigns to."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _copies_table(node: ast.Assign) -> bool:
+    """Tell whether a statement is ``target[:, :] = source``."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Tuple):
+        return False
+    return all(isinstance(part, ast.Slice) for part in target.slice.elts)
+
+
+def _as_module(target: str, attribute: str) -> str | None:
+    """Return the module of the package that an import names, None when it names something else."""
+    name = f'{target}.{attribute}' if attribute else target
+    if not name.startswith(PACKAGE):
+        return None
+    try:
+        return name if importlib.util.find_spec(name) is not None else None
+    except ModuleNotFoundError:
+        return None
+
+
+def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
+    """Return the number that a name of a module stands for."""
+    value: object = importlib.import_module(module.name)
+    for part in ast.unparse(node).split('.'):
+        value = getattr(value, part, _UNKNOWN)
+    return value if isinstance(value, int | float) else _UNKNOWN
+
+
+def _check_decorators(module: _Module, node: ast.FunctionDef) -> None:
+    """Raise for a decorator that changes what a function does."""
+    for decorator in node.decorator_list:
+        if ast.unparse(decorator) not in DROPPED_DECORATORS:
+            raise SourceNotPortable(f'{module.name}.{node.name}: @{ast.unparse(decorator)}.')
+
+
+def _import_line(local: str, target: str, attribute: str) -> str:
+    """Return an import statement."""
+    alias = '' if local == (attribute or target) else f' as {local}'
+    return f'from {target} import {attribute}{alias}' if attribute else f'import {target}{alias}'
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    """Return line and column behind a node."""
+    line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
+    if line is None or column is None:
+        raise SourceNotPortable(f'{ast.dump(node)} has no end.')
+    return line, column
+
+
+def _apply(
+    lines: tuple[bytes, ...],
+    edits: list[Edit],
+    line: int,
+    column: int,
+    end_line: int,
+    end_column: int,
+) -> str:
+    """Return the text between two places with edits made; they do not overlap."""
+    parts = []
+    for first_line, first, last_line, last, text in sorted(edits):
+        parts.append(_slice(lines, line, column, first_line, first))
+        parts.append(text)
+        line, column = last_line, last
+    parts.append(_slice(lines, line, column, end_line, end_column))
+    return ''.join(parts)
+
+
+def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end: int) -> str:
+    """Return the text between two places."""
+    if line == end_line:
+        return lines[line - 1][column:end].decode()
+    parts = [lines[line - 1][column:], *lines[line : end_line - 1], lines[end_line - 1][:end]]
+    return b'\n'.join(parts).decode()
+
+
+def _move(text: str, by: int) -> str:
+    """Return a text whose lines behind the first one are moved to the right by some columns, or to the left."""
+    first, *others = text.split('\n')
+    moved = [line[-by:] if by < 0 else ' ' * by + line for line in others]
+    return '\n'.join([first, *(line.rstrip() for line in moved)])
+
+
+def _join(texts: Iterable[str]) -> str:
+    """Return definitions one below the other: constants close, functions and classes apart."""
+    joined = ''
+    was_block = False
+    for text in texts:
+        is_block = text.startswith(_BLOCKS)
+        if joined:
+            joined += '\n\n\n' if is_block or was_block else '\n'
+        joined += text
+        was_block = is_block
+    return joined

@@ -1,0 +1,219 @@
+"""The trial of an artifact before it is written: it has to solve, exactly, and like the library."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+import math
+import time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.artifact.module_text import ArtifactSubject
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.arm import WITHIN_LIMITS
+
+FloatArray = NDArray[np.float64]
+Judge = Callable[[FloatArray], FloatArray]
+"""Joint vector in, pose (4, 4) of the tip out."""
+
+EXACT = 1e-9
+"""Frobenius norm of FK - T that a solution may miss the pose by."""
+SAME = 1e-6
+"""Difference of a joint up to which two solutions are the same [rad]."""
+TRIAL_SEED = 20_250_715
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One pose, made from a posture."""
+
+    posture: FloatArray
+    respect_limits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReport:
+    """What became of all trials."""
+
+    poses: int
+    solved: int
+    only_with_seed: int
+    """Poses of arms with a held joint that were solved only when its value was offered by a seed."""
+    worst: float
+    """Largest residual on the loaded chain."""
+    different: int
+    """Poses whose solutions are not those of the library."""
+    outside: int
+    """Solutions outside of the limits where these were asked for."""
+    raised: str
+    """The first error that a question ended with, empty for none."""
+    median_ms: float
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the module may be written."""
+        is_right = self.worst <= EXACT and not self.different and not self.outside
+        is_right = is_right and not self.raised
+        return self.solved == self.poses and is_right
+
+    @property
+    def faults(self) -> str:
+        """Return what is wrong."""
+        said = {
+            f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
+            f'{self.different} poses with other solutions than the library has': self.different,
+            f'{self.outside} solutions outside of the limits': self.outside,
+            f'a solution misses its pose by {self.worst:.3g}': self.worst > EXACT,
+            f'a pose ended with {self.raised}': bool(self.raised),
+        }
+        return ', '.join(text for text, count in said.items() if count)
+
+
+def load_module(text: str, name: str = 'artifact') -> Any:
+    """
+    Return a module from its text.
+
+    :param text: of the module.
+    :param name: of the module.
+    """
+    module = ModuleType(name)
+    exec(compile(text, f'{name}.py', 'exec'), vars(module))
+    return module
+
+
+def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
+    """
+    Return the forward kinematics of the loaded chain by pinocchio.
+
+    :param robot: the robot.
+    :param chain: its chain.
+    """
+    reference = ReferenceKinematics(robot)
+    group = robot.group_from_links(chain.base_link, chain.tip_link)
+    state = robot.default_positions()
+
+    def pose(q: FloatArray) -> FloatArray:
+        state[chain.idx_q] = q
+        tip: FloatArray = reference.group_tip_poses(state, group)[0]
+        return tip
+
+    return pose
+
+
+def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) -> TrialReport:
+    """
+    Return how a module does on random poses: ``count`` within the limits, as many over full turns.
+
+    :param module: the loaded module.
+    :param subject: the arm that it was made for.
+    :param judge: forward kinematics of the loaded chain.
+    :param count: how many.
+    """
+    tally = _Tally(module, subject, judge)
+    trials = list(_make_trials(subject.chain, count))
+    for trial in trials:
+        try:
+            tally.add(trial)
+        except Exception as error:
+            tally.raised = tally.raised or f'{type(error).__name__}: {error}'
+    return tally.report(len(trials))
+
+
+class _Tally:
+    """What has become of the trials so far."""
+
+    def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
+        """Begin with nothing."""
+        self.module, self.subject, self.judge = module, subject, judge
+        self.solved = self.only_with_seed = self.different = self.outside = 0
+        self.worst, self.raised = 0.0, ''
+        self.times: list[float] = []
+
+    def add(self, trial: Trial) -> None:
+        """Try one pose."""
+        target = self.judge(trial.posture)
+        seed = None
+        found = self._solve(target, seed, trial)
+        if not found and self.subject.arm.plan.held >= 0:
+            seed = trial.posture
+            found = self._solve(target, seed, trial)
+            self.only_with_seed += bool(found)
+        self.solved += bool(found)
+        vectors = np.array([solution.q for solution in found]).reshape(-1, len(trial.posture))
+        theirs = _ask_library(self.subject, target, trial, seed)
+        self.different += not _are_same(vectors, theirs)
+        if trial.respect_limits:
+            self.outside += _count_outside(self.subject.chain, vectors)
+        for q in vectors:
+            self.worst = max(self.worst, _residual(self.judge(q), target))
+
+    def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
+        """Return what the module finds, and note how long it took."""
+        start = time.perf_counter()
+        found: list[Any] = self.module.solve(
+            target, q_seed=seed, respect_limits=trial.respect_limits
+        )
+        self.times.append(1e3 * (time.perf_counter() - start))
+        return found
+
+    def report(self, poses: int) -> TrialReport:
+        """Return the result."""
+        return TrialReport(
+            poses,
+            self.solved,
+            self.only_with_seed,
+            self.worst,
+            self.different,
+            self.outside,
+            self.raised,
+            float(np.median(self.times)) if self.times else math.nan,
+        )
+
+
+def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
+    """Return random postures within the limits, then over full turns."""
+    rng = np.random.default_rng(TRIAL_SEED)
+    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+    lower = np.where(bounded, chain.lower, -math.pi)
+    upper = np.where(bounded, chain.upper, math.pi)
+    for _ in range(count):
+        yield Trial(rng.uniform(lower, upper), True)
+    for _ in range(count):
+        yield Trial(rng.uniform(-math.pi, math.pi, len(lower)), False)
+
+
+def _ask_library(
+    subject: ArtifactSubject, target: FloatArray, trial: Trial, seed: FloatArray | None
+) -> FloatArray:
+    """Return the solutions (k, n) of the library to the same question."""
+    mode = WITHIN_LIMITS if trial.respect_limits else KEEP_ALL
+    branches = subject.arm.branches(target.copy(), Question(seed=seed, mode=mode))
+    n = len(trial.posture)
+    return np.empty((0, n)) if branches is None else branches.q
+
+
+def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
+    """Return whether two sets of solutions are the same, turns aside."""
+    if len(ours) != len(theirs):
+        return False
+    apart = np.abs(np.exp(1j * ours[:, None]) - np.exp(1j * theirs[None])).max(axis=2, initial=0.0)
+    near = apart <= SAME
+    return bool(near.any(axis=0).all() and near.any(axis=1).all())
+
+
+def _count_outside(chain: SerialChain, vectors: FloatArray) -> int:
+    """Return how many solutions are outside of the limits."""
+    return int(((vectors < chain.lower) | (vectors > chain.upper)).any(axis=1).sum())
+
+
+def _residual(actual: FloatArray, target: FloatArray) -> float:
+    """Return the Frobenius norm of a difference; infinite where it is no number."""
+    residual = float(np.linalg.norm(actual - target))
+    return residual if math.isfinite(residual) else math.inf

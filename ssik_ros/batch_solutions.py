@@ -1,0 +1,84 @@
+"""The solutions of many poses: one array, seen pose by pose."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import IkStatus
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BatchSolutions:
+    """
+    Solutions of ``m`` poses, ``k`` in all; ``batch[i]`` is the array (k_i, n) of pose i, best first.
+
+    Iterating gives these arrays in turn.
+    """
+
+    q: FloatArray
+    """(k, n) joint vectors, pose after pose [rad or m]."""
+    fk_residuals: FloatArray
+    """(k,) Frobenius norm of FK(q) - T of each."""
+    offsets: IntArray
+    """(m + 1,) pose i has the rows from ``offsets[i]`` to ``offsets[i + 1]``."""
+    status: NDArray[np.int8]
+    """(m,) :class:`ssik_ros.IkStatus`: SOLVED, UNSOLVED, or REFUSED for what is no rigid transform."""
+
+    @classmethod
+    def from_counts(
+        cls, q: FloatArray, fk_residuals: FloatArray, counts: IntArray
+    ) -> 'BatchSolutions':
+        """
+        Return the solutions for given numbers of rows.
+
+        :param q, fk_residuals: all rows.
+        :param counts: (m,) rows of each pose, -1 for a refused one.
+        """
+        offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+        np.cumsum(np.maximum(counts, 0), out=offsets[1:])
+        status = np.full(len(counts), IkStatus.UNSOLVED, dtype=np.int8)
+        status[counts > 0] = IkStatus.SOLVED
+        status[counts < 0] = IkStatus.REFUSED
+        for array in (q, fk_residuals, offsets, status):
+            array.setflags(write=False)
+        return cls(q, fk_residuals, offsets, status)
+
+    @property
+    def counts(self) -> IntArray:
+        """Return the number of solutions of each pose (m,)."""
+        counts: IntArray = np.diff(self.offsets)
+        return counts
+
+    @property
+    def solved(self) -> NDArray[np.bool_]:
+        """Return which poses have a solution (m,)."""
+        solved: NDArray[np.bool_] = self.status == IkStatus.SOLVED
+        return solved
+
+    def best(self) -> FloatArray:
+        """Return the first solution of each pose (m, n), NaN for poses without one."""
+        rows = np.full((len(self.status), self.q.shape[1]), np.nan)
+        solved = self.solved
+        rows[solved] = self.q[self.offsets[:-1][solved]]
+        return rows
+
+    def __len__(self) -> int:
+        """Return the number of poses."""
+        return len(self.status)
+
+    def __getitem__(self, pose: int) -> FloatArray:
+        """Return the solutions (k_i, n) of one pose, best first."""
+        size = len(self.status)
+        if not -size <= pose < size:
+            raise IndexError(f'There are {size} poses, and no number {pose}.')
+        index = pose % size
+        return self.q[self.offsets[index] : self.offsets[index + 1]]
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        """Return the solutions pose by pose."""
+        return (self[pose] for pose in range(len(self.status)))

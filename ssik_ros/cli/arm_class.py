@@ -1,0 +1,90 @@
+"""The class of an arm in the words of the catalogue; the head of the catalogue says what each word means."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+import math
+from typing import NamedTuple
+
+from ssik_ros.model.catalogue import NearMiss
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import AxisGeometry
+
+EXACT = 1e-9
+"""Sine between axes, and distance from their common point [m], up to which a class holds."""
+NEAR_ANGLE = 2e-3
+"""Sine between axes up to which a class is nearly met."""
+NEAR_DISTANCE = {6: 0.005, 7: 0.025}
+"""Distance of an axis from the common point up to which it is, by the number of joints [m]."""
+
+Joints = tuple[int, ...]
+_WRIST, _SHOULDER = (4, 5, 6), (1, 2, 3)
+
+
+class _Class(NamedTuple):
+    """What a class asks of the axes, counted from one."""
+
+    name: str
+    parallel: Sequence[Joints] = ()
+    meeting: Sequence[Joints] = ()
+
+
+_CLASSES = {
+    6: (
+        _Class('three_parallel', [(2, 3), (3, 4)]),
+        _Class('spherical_wrist_2_parallel_3', [(2, 3)], [_WRIST]),
+        _Class('spherical_wrist_1_parallel_2', [(1, 2)], [_WRIST]),
+        _Class('spherical_wrist_1_meets_2', [], [_WRIST, (1, 2)]),
+        _Class('spherical_wrist_2_meets_3', [], [_WRIST, (2, 3)]),
+        _Class('spherical_wrist', [], [_WRIST]),
+        _Class('spherical_shoulder_4_parallel_5', [(4, 5)], [_SHOULDER]),
+        _Class('spherical_shoulder_5_parallel_6', [(5, 6)], [_SHOULDER]),
+        _Class('spherical_shoulder_5_meets_6', [], [_SHOULDER, (5, 6)]),
+        _Class('spherical_shoulder_4_meets_5', [], [_SHOULDER, (4, 5)]),
+        _Class('spherical_shoulder_6r', [], [_SHOULDER]),
+    ),
+    7: (
+        _Class('srs', [], [_SHOULDER, (5, 6, 7)]),
+        _Class('spherical_shoulder', [], [_SHOULDER, (5, 6)]),
+        _Class('reversed_spherical_shoulder', [], [(5, 6, 7), (2, 3)]),
+    ),
+}
+"""In their order; the first one that holds is the arm's."""
+
+
+def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
+    """
+    Return the class of a chain for the catalogue, and the class that it almost belongs to.
+
+    :param chain: at most seven joints.
+    """
+    n = len(chain.joint_names)
+    if (chain.kinds == JointKind.PRISMATIC).any():
+        return 'prismatic', None
+    if n < 6:
+        return 'at_most_5r', None
+    geometry, near = AxisGeometry(chain.axes, chain.points), None
+    for wanted in _CLASSES[n]:
+        distance, angle = _misses(geometry, wanted)
+        if distance < EXACT and angle < EXACT:
+            return wanted.name, near
+        if near is None and distance <= NEAR_DISTANCE[n] and angle <= NEAR_ANGLE:
+            near = NearMiss(wanted.name, distance, angle)
+    if near is not None and n == 7:
+        return f'approximately_{near.arm_class}', near
+    return f'general_{n}r', near
+
+
+def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
+    """Return the largest distance of an axis from where it should meet others, and the largest sine."""
+    distances = (_spread(geometry, [joint - 1 for joint in joints]) for joints in wanted.meeting)
+    sines = (geometry.sine(a - 1, b - 1) for a, b in wanted.parallel)
+    return max(distances, default=0.0), max(sines, default=0.0)
+
+
+def _spread(geometry: AxisGeometry, joints: list[int]) -> float:
+    """Return how far axes pass the point nearest to all of them; infinite where neighbours are parallel."""
+    if any(geometry.sine(a, b) < EXACT for a, b in pairwise(joints)):
+        return math.inf
+    meeting = geometry.meeting(joints)
+    return math.inf if meeting is None else meeting.drift

@@ -1,0 +1,87 @@
+"""What neighbouring axes of a chain have in common, exactly or nearly, in words and numbers."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.model.topology import EXACT_MEETING
+from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.solvers.analytic.plan import NEARBY_MEETING
+from ssik_ros.solvers.analytic.plan import NEARBY_PARALLEL
+
+PARALLEL, MEET = 'parallel', 'meet'
+ROUNDING = 1e-12
+"""Misses that need no word [m or 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisRelation:
+    """Some neighbouring axes that are parallel or have a point in common, or nearly."""
+
+    joints: tuple[int, ...]
+    """Numbers of the joints, from one."""
+    relation: str
+    """``parallel`` or ``meet``."""
+    drift: float
+    """Largest sine between parallel axes, largest distance from the common point [m]."""
+    is_exact: bool
+
+    def describe(self) -> str:
+        """Return one line."""
+        *others, last = map(str, self.joints)
+        verb = 'are parallel' if self.relation == PARALLEL else 'meet'
+        subject = f'axes {", ".join(others)} and {last} {verb}'
+        if self.is_exact and self.drift <= ROUNDING:
+            return subject
+        off = f'sine {self.drift:.2g}'
+        if self.relation == MEET:
+            off = f'{1000.0 * self.drift:.3g} mm'
+        return f'{subject}, off by {off}' if self.is_exact else f'{subject} nearly, off by {off}'
+
+
+def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
+    """
+    Return what pairs and triples of neighbouring axes have in common; pairs within a triple are left out.
+
+    :param geometry: the axes of a chain.
+    """
+    n = len(geometry.axes)
+    found: list[AxisRelation] = []
+    for size in (3, 2):
+        for first in range(n - size + 1):
+            joints = tuple(range(first, first + size))
+            for relation in (_parallel(geometry, joints), _meeting(geometry, joints)):
+                if relation is not None and not any(_covers(f, relation) for f in found):
+                    found.append(relation)
+    return sorted(found, key=lambda relation: (relation.relation != PARALLEL, relation.joints))
+
+
+def _covers(larger: AxisRelation, smaller: AxisRelation) -> bool:
+    """Tell whether a relation says all that another one says."""
+    is_better = larger.is_exact or not smaller.is_exact
+    is_part = set(smaller.joints) <= set(larger.joints)
+    return larger.relation == smaller.relation and is_part and is_better
+
+
+def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
+    """Return by how much axes miss being parallel, None when by far."""
+    drift = max(geometry.sine(joints[0], joint) for joint in joints[1:])
+    if drift >= NEARBY_PARALLEL:
+        return None
+    return AxisRelation(_numbers(joints), PARALLEL, drift, drift < EXACT_PARALLEL)
+
+
+def _meeting(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
+    """Return by how much axes miss a common point, None when by far or when neighbours are parallel."""
+    if any(geometry.sine(a, b) < NEARBY_PARALLEL for a, b in pairwise(joints)):
+        return None
+    meeting = geometry.meeting(joints)
+    size = max(1.0, geometry.size)
+    if meeting is None or meeting.drift >= NEARBY_MEETING * size:
+        return None
+    exact = meeting.drift < EXACT_MEETING * size
+    return AxisRelation(_numbers(joints), MEET, meeting.drift, exact)
+
+
+def _numbers(joints: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(joint + 1 for joint in joints)

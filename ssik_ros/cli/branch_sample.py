@@ -1,0 +1,67 @@
+"""How many branches an arm has on random poses, and how long a solve takes on this machine."""
+
+from dataclasses import dataclass
+import math
+import time
+
+import numpy as np
+
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
+
+POSES = 50
+SAMPLE_SEED = 20_250_801
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSample:
+    """Figures over random poses within the limits; branches are counted without limits."""
+
+    poses: int
+    solved: int
+    fewest: int
+    median: float
+    most: int
+    worst_residual: float
+    """Largest Frobenius norm of FK - T; nan when nothing was solved."""
+    median_us: float
+
+
+def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
+    """
+    Return the figures of an arm.
+
+    :param arm: its closed form.
+    :param poses: how many random poses.
+    """
+    rng = np.random.default_rng(SAMPLE_SEED)
+    lower, upper = _bounds(arm.chain)
+    question = Question(mode=KEEP_ALL)
+    arm.branches(arm.chain.home.copy(), question)
+    counts, times, residuals = [], [], [0.0]
+    for _ in range(poses):
+        pose = arm.chain.pose(rng.uniform(lower, upper))
+        start = time.perf_counter()
+        found = arm.branches(pose, question)
+        times.append(1e6 * (time.perf_counter() - start))
+        counts.append(0 if found is None else len(found.q))
+        if found is not None:
+            residuals.extend(found.errors[:, 2].tolist())
+    return BranchSample(
+        poses,
+        sum(count > 0 for count in counts),
+        min(counts),
+        float(np.median(counts)),
+        max(counts),
+        max(residuals) if any(counts) else math.nan,
+        float(np.median(times)),
+    )
+
+
+def _bounds(chain: SerialChain) -> tuple[np.ndarray, np.ndarray]:
+    """Return where joints are drawn from: their limits, a turn where there are none."""
+    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+    lower = np.where(bounded, chain.lower, -math.pi)
+    return lower, np.where(bounded, chain.upper, math.pi)

@@ -1,0 +1,221 @@
+"""An arm as an entry of a catalogue: its figures from a loaded robot, and the text of the file."""
+
+import math
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.cli.arm_choice import ChosenArm
+from ssik_ros.cli.arm_class import classify_arm
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import ModelError
+from ssik_ros.model.catalogue import CatalogueArm
+from ssik_ros.model.catalogue import CatalogueJoint
+from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import Vector
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.serial_chain import SerialChain
+
+FloatArray = NDArray[np.float64]
+
+MOST_JOINTS = 7
+_PLAIN_TEXT = re.compile(r'[A-Za-z](?:[\w ./-]*\w)?', re.ASCII)
+_WORDS_OF_YAML = ('yes', 'no', 'on', 'off', 'true', 'false', 'null', 'y', 'n')
+SAME_POSE = 1e-12
+"""Entries of FK that an arm of the catalogue may differ from its description by."""
+POSTURES = 20
+POSTURE_SEED = 20_250_901
+
+
+def describe_arm(
+    chosen: ChosenArm, name: str, vendor: str, title: str, source: str
+) -> CatalogueArm:
+    """
+    Return the figures of an arm.
+
+    :param chosen: the arm.
+    :param name: its key in the catalogue.
+    :param vendor, title, source: texts of the entry.
+    :raises InvalidOption: when the catalogue has no class for it.
+    :raises ModelError: when the figures do not move like the description.
+    """
+    chain = chosen.chain()
+    if len(chain.joint_names) > MOST_JOINTS:
+        raise InvalidOption(
+            f"'{chain.base_link}' to '{chain.tip_link}' has {len(chain.joint_names)} joints; the "
+            f'catalogue has classes for at most {MOST_JOINTS}.'
+        )
+    tree = chosen.robot.tree
+    base = invert_pose(tree.link_placements[tree.link(chain.base_link)])
+    frames = [tree.placements[joint] for joint in chain.joint_indices]
+    frames[0] = base @ frames[0]
+    flange = tree.link_placements[tree.link(chain.tip_link)]
+    arm_class, near_miss = classify_arm(chain)
+    arm = CatalogueArm(
+        name=name,
+        vendor=vendor,
+        title=title,
+        source=source,
+        base_link=chain.base_link,
+        tip_link=chain.tip_link,
+        expected_class=arm_class,
+        near_miss=near_miss,
+        joints=tuple(
+            _describe_joint(chosen, chain, index, frame) for index, frame in enumerate(frames)
+        ),
+        flange_xyz=_vector(flange[:3, 3]),
+        flange_rpy=roll_pitch_yaw(flange[:3, :3]),
+    )
+    _compare(arm, chain)
+    return arm
+
+
+def _describe_joint(
+    chosen: ChosenArm, chain: SerialChain, index: int, frame: FloatArray
+) -> CatalogueJoint:
+    """Return one joint; the numbers of the description where nothing was multiplied in."""
+    name, kind = chain.joint_names[index], JointKind(chain.kinds[index])
+    written = chosen.robot.urdf.joints[name]
+    rpy = roll_pitch_yaw(frame[:3, :3])
+    if np.abs(_rotation(written.rpy) - frame[:3, :3]).max() < SAME_POSE / 100:
+        rpy = _vector(written.rpy)
+    return CatalogueJoint(
+        name=name,
+        type=kind.name.lower(),
+        xyz=_vector(frame[:3, 3]),
+        rpy=rpy,
+        axis=_vector(chosen.robot.tree.axes[chain.joint_indices[index]]),
+        lower=float(chain.lower[index]) if kind != JointKind.CONTINUOUS else -math.inf,
+        upper=float(chain.upper[index]) if kind != JointKind.CONTINUOUS else math.inf,
+    )
+
+
+def roll_pitch_yaw(rotation: FloatArray) -> Vector:
+    """
+    Return roll, pitch and yaw of a rotation, accurate wherever the pitch is.
+
+    :param rotation: (3, 3).
+    """
+    r = rotation
+    yaw = math.atan2(r[1, 0], r[0, 0])
+    s, c = math.sin(yaw), math.cos(yaw)
+    # With yaw undone, the rest is found without the small numbers of a pitch near a quarter turn.
+    pitch = math.atan2(-r[2, 0], c * r[0, 0] + s * r[1, 0])
+    roll = math.atan2(s * r[0, 2] - c * r[1, 2], c * r[1, 1] - s * r[0, 1])
+    return _vector((roll, pitch, yaw))
+
+
+def _rotation(rpy: tuple[float, ...]) -> FloatArray:
+    """Return the rotation of roll, pitch and yaw."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def _vector(values: FloatArray | tuple[float, ...]) -> Vector:
+    """Return three numbers, none of them a negative zero."""
+    x, y, z = (float(value) + 0.0 for value in values)
+    return x, y, z
+
+
+def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
+    """Raise when the entry does not move like the description."""
+    other = SerialChain.from_robot(load_robot(make_urdf(arm)), arm.base_link, arm.tip_link)
+    rng = np.random.default_rng(POSTURE_SEED)
+    lower, upper = np.maximum(chain.lower, -math.pi), np.minimum(chain.upper, math.pi)
+    for _ in range(POSTURES):
+        q = rng.uniform(lower, upper)
+        difference = float(np.abs(other.pose(q) - chain.pose(q)).max())
+        if not difference <= SAME_POSE:
+            raise ModelError(
+                f"The entry of '{arm.name}' misses its description by {difference:.3g}."
+            )
+
+
+def entry_text(arm: CatalogueArm) -> str:
+    """
+    Return the lines of an arm in a catalogue.
+
+    :param arm: the arm.
+    """
+    lines = [
+        f'  {arm.name}:',
+        f'    vendor: {_quoted(arm.vendor)}',
+        f'    title: {_quoted(arm.title)}',
+        f'    dof: {arm.dof}',
+        f'    source: {_quoted(arm.source)}',
+        f'    base_link: {_quoted(arm.base_link)}',
+        f'    tip_link: {_quoted(arm.tip_link)}',
+        f'    expected_class: {arm.expected_class}',
+    ]
+    if arm.near_miss is not None:
+        near = arm.near_miss
+        lines.append(
+            f'    near_miss: {{class: {near.arm_class}, distance: {_number(near.distance)}, '
+            f'angle: {_number(near.angle)}}}'
+        )
+    lines.append('    joints:')
+    lines += [f'      - {_joint_text(joint)}' for joint in arm.joints]
+    flange = f'xyz: {_list(arm.flange_xyz)}, rpy: {_list(arm.flange_rpy)}'
+    return '\n'.join([*lines, f'    flange: {{{flange}}}', ''])
+
+
+def _joint_text(joint: CatalogueJoint) -> str:
+    """Return one joint."""
+    limits = ''
+    if joint.type != 'continuous':
+        limits = f', limits: {_list((joint.lower, joint.upper))}'
+    return (
+        f'{{name: {_quoted(joint.name)}, type: {joint.type}, xyz: {_list(joint.xyz)}, '
+        f'rpy: {_list(joint.rpy)}, axis: {_list(joint.axis)}{limits}}}'
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML reads it back, in quotes where it needs them."""
+    if _PLAIN_TEXT.fullmatch(text) and text.lower() not in _WORDS_OF_YAML:
+        return text
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _list(values: tuple[float, ...]) -> str:
+    return f'[{", ".join(map(_number, values))}]'
+
+
+def _number(value: float) -> str:
+    """Return a number that YAML reads back to the same bits: its floats need a point before an exponent."""
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    digits, e, exponent = repr(value).partition('e')
+    if not e:
+        return digits
+    return f'{digits}{"" if "." in digits else ".0"}e{exponent}'
+
+
+def with_entry(text: str, arm: CatalogueArm) -> str:
+    """
+    Return a catalogue with an arm at its end, or in the place of the entry of the same name.
+
+    Everything else, comments among it, stays as it is.
+
+    :param text: the catalogue; empty for a new one.
+    :param arm: the arm.
+    """
+    own = entry_text(arm)
+    if text and not text.endswith('\n'):
+        text += '\n'
+    found = re.search(rf'^  {re.escape(arm.name)}:.*\n(?:(?:    .*)?\n)*', text, re.MULTILINE)
+    if found is not None:
+        gap = '\n' if found[0].endswith('\n\n') else ''
+        return text[: found.start()] + own + gap + text[found.end() :]
+    if not text.strip():
+        return f'arms:\n{own}'
+    return text.rstrip('\n') + '\n\n' + own

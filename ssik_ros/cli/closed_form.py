@@ -1,0 +1,43 @@
+"""The closed form of a chosen arm, or the sentence that says why there is none and what answers instead."""
+
+import sys
+
+from ssik_ros.answers import SolverFacts
+from ssik_ros.cli.arm_choice import ChosenArm
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+
+INSTEAD = 'ssik_ros/PoseIK'
+_TIERS = (
+    'closed form',
+    'closed form for each of several values of a held joint',
+    'numerical elimination',
+)
+
+
+def find_closed_form(verb: str, chosen: ChosenArm) -> AnalyticArm | None:
+    """
+    Return the closed form of an arm; print why there is none and return None otherwise.
+
+    :param verb: for the message.
+    :param chosen: the arm.
+    """
+    try:
+        return AnalyticArm(chosen.chain())
+    except (TopologyMismatch, UnsupportedJoint) as error:
+        print(
+            f'ssik {verb}: {error} {DEFAULT_SOLVER} solves it numerically, by {INSTEAD}.',
+            file=sys.stderr,
+        )
+        return None
+
+
+def describe_tier(facts: SolverFacts) -> str:
+    """
+    Return number and meaning of a tier.
+
+    :param facts: of the solver.
+    """
+    return f'{facts.tier} ({_TIERS[facts.tier]})'

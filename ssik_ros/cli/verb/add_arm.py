@@ -1,0 +1,103 @@
+"""``ssik add-arm``: the figures of an arm, taken from its URDF, as an entry of a catalogue."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from ssik_ros.cli.arm_choice import add_arm_arguments
+from ssik_ros.cli.arm_choice import choose_arm
+from ssik_ros.cli.catalogue_entry import describe_arm
+from ssik_ros.cli.catalogue_entry import entry_text
+from ssik_ros.cli.catalogue_entry import with_entry
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import ModelError
+from ssik_ros.model.catalogue import catalogue_path
+from ssik_ros.model.catalogue import CatalogueArm
+from ssik_ros.model.catalogue import parse_catalogue
+from ssik_ros.strict_yaml import parse_yaml
+
+EXAMPLES = (
+    'ssik add-arm arm.urdf --base base_link --ee tool0 --name my_arm --dry-run',
+    "ssik add-arm arm.urdf --name my_arm --vendor 'My Company' --catalogue my_arms.yaml",
+    "ssik add-arm arm.urdf.xacro --name my_arm --source 'owner/repository, my_arm'",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    add_arm_arguments(parser)
+    group = parser.add_argument_group('entry')
+    group.add_argument(
+        '--name', required=True, metavar='NAME', help='its key: lower case with underscores'
+    )
+    group.add_argument('--vendor', default='unknown', metavar='TEXT', help='who makes it')
+    group.add_argument('--title', metavar='TEXT', help="default: the robot's name")
+    group.add_argument(
+        '--source',
+        metavar='TEXT',
+        help='where the figures come from: owner/repository, robot (default: the name of the file)',
+    )
+    group.add_argument(
+        '--catalogue',
+        type=Path,
+        metavar='FILE',
+        help='a catalogue, made where there is none (default: the one that comes along)',
+    )
+    group.add_argument('--force', action='store_true', help='replace an arm of that name')
+    group.add_argument('--dry-run', action='store_true', help='print the entry, write nothing')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Add the arm and say what was done.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the arm cannot be loaded or the entry not be written.
+    """
+    chosen = choose_arm(arguments)
+    arm = describe_arm(
+        chosen,
+        arguments.name,
+        arguments.vendor,
+        arguments.title or chosen.robot.name,
+        arguments.source or str(arguments.robot or arguments.urdf.name),
+    )
+    path = arguments.catalogue or catalogue_path()
+    before = path.read_text(encoding='utf-8') if path.is_file() else ''
+    present = _read(before, path) if before.strip() else {}
+    if arm.name in present and not arguments.force:
+        raise InvalidOption(f"'{path}' has an arm '{arm.name}' already; --force replaces it.")
+    after = with_entry(before, arm)
+    _check(_read(after, path), present, arm)
+    print(entry_text(arm), end='')
+    if arguments.dry_run:
+        return 0
+    try:
+        path.write_text(after, encoding='utf-8')
+    except OSError as error:
+        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
+    done = 'replaced in' if arm.name in present else 'added to'
+    print(f"\n'{arm.name}' was {done} {path}; read back, it moves like its description.")
+    if arguments.catalogue is None:
+        print(
+            'The tests of the catalogue take it up by its name:\n'
+            f'  pytest test/model/test_catalogue.py -k {arm.name}'
+        )
+    return 0
+
+
+def _read(text: str, path: Path) -> dict[str, CatalogueArm]:
+    """Return the arms of a catalogue."""
+    return parse_catalogue(parse_yaml(text, str(path)), str(path))
+
+
+def _check(
+    now: Mapping[str, CatalogueArm], before: Mapping[str, CatalogueArm], arm: CatalogueArm
+) -> None:
+    """Raise when a reader of the new text would find anything but the old arms and the new one."""
+    if dict(now) != {**before, arm.name: arm}:
+        raise ModelError(f"The entry of '{arm.name}' is not read back as it was written.")

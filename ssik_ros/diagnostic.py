@@ -1,0 +1,82 @@
+"""What a solve did, and why there is no answer: a snapshot without references to anything."""
+
+from dataclasses import dataclass
+
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Counts and reasons of one solve; safe to log and to pickle."""
+
+    solver_name: str
+    """Dotted name of the solver, such as ``ikgeo.three_parallel``."""
+    solver_tier: int
+    """0 closed form, 1 closed form at samples of one joint, 2 numeric elimination, 3 iteration."""
+    dispatch_reason: str
+    """Why this solver."""
+    raw_candidates: int
+    """Different candidates that reach the target, before limits; 0 when the target is out of reach."""
+    dropped_by_limits: int
+    """Of these, outside the joint limits at every turn; 0 with ``respect_limits=False``."""
+    dropped_by_max_solutions: int
+    """Solutions that ``max_solutions`` cut off."""
+    final_count: int
+    """How many solutions were returned."""
+    max_fk_residual: float
+    """Largest residual among them, NaN when there is none."""
+    refinement_engaged: int
+    """Candidates that the rescue of ``allow_refinement`` iterated on."""
+    fk_atol: float
+    """Residual up to which a solution was accepted."""
+    warnings: tuple[str, ...] = ()
+    """Sentences about what was asked and could not be honoured, or is doubtful."""
+    geometric_branches: int = 0
+    """Branches among what is left after limits, seed tolerance and held joints."""
+    winding_representatives: int = 0
+    """Postures that these branches have, turns of joints included; the same number without ``enumerate_windings``."""
+    dropped_by_seed_tolerance: int = 0
+    """Branches further from the seed than ``seed_tolerance``."""
+    dropped_by_hold: int = 0
+    """Branches in which a held joint has another value."""
+    cause: Cause = Cause.NONE
+    """Why there is no solution."""
+    clock_ended: bool = False
+    """Whether the wall clock ended the search."""
+    detail: str = ''
+    """What the solver itself says."""
+
+    def summary(self) -> str:
+        """Return a sentence or two: reached, out of reach, all filtered out, or cut to a number."""
+        parts = [self._outcome(), *self.warnings]
+        return ' '.join(parts)
+
+    def _outcome(self) -> str:
+        """Return the first sentence."""
+        by = f'by {self.solver_name} (tier {self.solver_tier}: {self.dispatch_reason})'
+        if self.final_count:
+            capped = self.dropped_by_max_solutions
+            cut = f', {capped} more cut off by max_solutions' if capped else ''
+            return (
+                f'Reachable: {self.final_count} solution(s){cut}, largest residual '
+                f'{self.max_fk_residual:.2g}, {by}.'
+            )
+        if self.detail:
+            return self.detail
+        if self.dropped_by_max_solutions:
+            return f'Capped: max_solutions cut off all {self.dropped_by_max_solutions} solution(s), {by}.'
+        if not self.raw_candidates and self.cause in (Cause.NONE, Cause.UNREACHABLE):
+            return f'Unreachable: no candidate closes within {self.fk_atol:.2g}, {by}.'
+        what = self._filters() if self.raw_candidates else 'no candidate at the values asked for'
+        return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
+
+    def _filters(self) -> str:
+        """Return what became of the candidates."""
+        dropped = (
+            (self.dropped_by_limits, 'outside the joint limits'),
+            (self.dropped_by_hold, 'at other values of held joints'),
+            (self.dropped_by_seed_tolerance, 'further from the seed than seed_tolerance'),
+        )
+        named = ', '.join(f'{count} {where}' for count, where in dropped if count)
+        return f'{self.raw_candidates} candidate(s): {named}'

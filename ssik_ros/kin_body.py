@@ -1,0 +1,361 @@
+"""
+An arm as lines: the axes of its joints and the pose of its end effector, all joints at zero.
+
+T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i turns about, or slides along, the axis of joint i. Origins and
+rotations of link frames have vanished.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import ModelError
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+
+FloatArray = NDArray[np.float64]
+Limits = tuple[float, float] | None
+
+NO_DIRECTION = 1e-9
+"""Length of an axis below which it has no direction."""
+RIGID = 1e-6
+"""Deviation from a rigid transform up to which a given matrix is one."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KinBodyJoint:
+    """One joint as a line."""
+
+    name: str
+    type: str
+    """``revolute``, ``continuous`` or ``prismatic``."""
+    axis: FloatArray
+    """(3,) unit direction in the base frame, all joints at zero."""
+    point: FloatArray
+    """(3,) a point of the axis in the base frame, all joints at zero [m]."""
+    limits: Limits
+    """(lower, upper), None for a joint without limits [rad or m]."""
+
+    def motion(self, value: float) -> FloatArray:
+        """
+        Return what the joint does to everything behind it, as a transform (4, 4) in the base frame.
+
+        :param value: angle or way [rad or m].
+        """
+        moved = np.eye(4)
+        if self.type == 'prismatic':
+            moved[:3, 3] = value * self.axis
+            return moved
+        moved[:3, :3] = rotate_about(self.axis, float(value))
+        moved[:3, 3] = self.point - moved[:3, :3] @ self.point
+        return moved
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KinBody:
+    """An arm in product-of-exponentials form."""
+
+    joints: tuple[KinBodyJoint, ...]
+    home: FloatArray
+    """(4, 4) pose of the end effector in the base, all joints at zero."""
+    base_link: str = 'base'
+    ee_link: str = 'ee'
+    name: str = 'arm'
+
+    def __post_init__(self) -> None:
+        """Check the joints and make the arrays read-only."""
+        if not self.joints:
+            raise ModelError('An arm needs a joint.')
+        for joint in self.joints:
+            joint.axis.setflags(write=False)
+            joint.point.setflags(write=False)
+        self.home.setflags(write=False)
+
+    @property
+    def dof(self) -> int:
+        """Return the number of joints."""
+        return len(self.joints)
+
+    @property
+    def axes(self) -> FloatArray:
+        """Return the directions (n, 3)."""
+        return np.array([joint.axis for joint in self.joints])
+
+    @property
+    def points(self) -> FloatArray:
+        """Return a point of each axis (n, 3) [m]."""
+        return np.array([joint.point for joint in self.joints])
+
+    def fk(self, q: ArrayLike) -> FloatArray:
+        """
+        Return the pose (4, 4) of the end effector in the base.
+
+        :param q: (n,) joint vector [rad or m].
+        """
+        values = _numbers(q, 'q', (self.dof,))
+        pose = np.eye(4)
+        for joint, value in zip(self.joints, values, strict=True):
+            pose = pose @ joint.motion(value)
+        return pose @ self.home
+
+    @classmethod
+    def from_chain(cls, chain: SerialChain) -> 'KinBody':
+        """
+        Return the lines of a chain.
+
+        :param chain: a chain of one-degree joints.
+        """
+        joints = [
+            KinBodyJoint(
+                name, JointKind(kind).name.lower(), axis.copy(), point.copy(), _limits(lo, hi)
+            )
+            for name, kind, axis, point, lo, hi in zip(
+                chain.joint_names,
+                chain.kinds,
+                chain.axes,
+                chain.points,
+                chain.lower,
+                chain.upper,
+                strict=True,
+            )
+        ]
+        return cls(tuple(joints), chain.home.copy(), chain.base_link, chain.tip_link)
+
+    @classmethod
+    def from_axes(
+        cls, H: ArrayLike, P: ArrayLike, limits: Sequence[Limits] | ArrayLike | None = None
+    ) -> 'KinBody':
+        """
+        Return the arm of revolute joints with given axes and offsets: T = p_0 R(h_1, q_1) p_1 ... R(h_n, q_n) p_n.
+
+        :param H: (n, 3) directions in the base frame, of any length.
+        :param P: (n + 1, 3) offsets in the base frame at zero: base to axis 1, axis i to axis i + 1, axis n to the
+            end effector [m].
+        :param limits: (n, 2), or for each joint a pair or None; None means none at all [rad].
+        :raises ValueError: for wrong shapes, numbers that are not finite, and axes without direction.
+        """
+        axes = _numbers(H, 'H', (None, 3))
+        offsets = _numbers(P, 'P', (len(axes) + 1, 3))
+        corners = np.cumsum(offsets, axis=0)
+        home = np.eye(4)
+        home[:3, 3] = corners[-1]
+        return cls(_revolute(axes, corners[:-1], limits), home)
+
+    @classmethod
+    def from_transforms(
+        cls,
+        T: ArrayLike,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        limits: Sequence[Limits] | ArrayLike | None = None,
+    ) -> 'KinBody':
+        """
+        Return the arm of revolute joints between given frames: T_0 R(axis, q_1) T_1 ... R(axis, q_n) T_n.
+
+        :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
+        :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
+        :param limits: as for :meth:`from_axes`.
+        :raises ValueError: as there, and for matrices that are no rigid transforms.
+        """
+        frames = _numbers(T, 'T', (None, 4, 4))
+        if len(frames) < 2:
+            raise DimensionMismatch(
+                f'T needs a matrix for each joint and one for the end effector, not {len(frames)}.'
+            )
+        for number, frame in enumerate(frames):
+            _check_rigid(frame, number)
+        n = len(frames) - 1
+        own = np.asarray(axis)
+        directions = (
+            _numbers(axis, 'axis', (n, 3))
+            if own.ndim == 2
+            else np.tile(_numbers(axis, 'axis', (3,)), (n, 1))
+        )
+        pose = np.eye(4)
+        axes, points = np.empty((n, 3)), np.empty((n, 3))
+        for i, frame in enumerate(frames[:-1]):
+            pose = pose @ frame
+            axes[i], points[i] = pose[:3, :3] @ directions[i], pose[:3, 3]
+        return cls(_revolute(axes, points, limits), pose @ frames[-1])
+
+    @classmethod
+    def from_dh(
+        cls,
+        alpha: ArrayLike,
+        a: ArrayLike,
+        d: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+    ) -> 'KinBody':
+        """
+        Return the arm of revolute joints with distal Denavit-Hartenberg parameters: Rz(q) Tz(d) Tx(a) Rx(alpha) each.
+
+        :param alpha: (n,) twists [rad].
+        :param a: (n,) lengths of common normals [m].
+        :param d: (n,) offsets along the joint axes [m].
+        :param limits: as for :meth:`from_axes`.
+        :raises ValueError: for lists of different length and numbers that are not finite.
+        """
+        twists = _numbers(alpha, 'alpha', (None,))
+        lengths = _numbers(a, 'a', twists.shape)
+        offsets = _numbers(d, 'd', twists.shape)
+        frames = [np.eye(4)]
+        for twist, length, offset in zip(twists, lengths, offsets, strict=True):
+            frame = np.eye(4)
+            frame[:3, :3] = rotate_about(np.array([1.0, 0.0, 0.0]), float(twist))
+            frame[:3, 3] = length, 0.0, offset
+            frames.append(frame)
+        return cls.from_transforms(np.array(frames), limits=limits)
+
+    def to_urdf(self) -> str:
+        """Return the arm as the text of a URDF: one link for each joint, without shapes and inertia."""
+        robot = ElementTree.Element('robot', name=self.name)
+        links = [self.base_link, *(f'{joint.name}_link' for joint in self.joints), self.ee_link]
+        for link in links:
+            ElementTree.SubElement(robot, 'link', name=link)
+        corner = np.zeros(3)
+        for joint, parent, child in zip(self.joints, links[:-2], links[1:-1], strict=True):
+            kind = (
+                'continuous' if joint.limits is None and joint.type == 'revolute' else joint.type
+            )
+            element = _append_joint(robot, joint.name, kind, parent, child)
+            _append_origin(element, joint.point - corner, np.zeros(3))
+            ElementTree.SubElement(element, 'axis', xyz=_text(joint.axis))
+            if kind != 'continuous':
+                lower, upper = joint.limits or (-math.inf, math.inf)
+                ElementTree.SubElement(
+                    element,
+                    'limit',
+                    lower=repr(lower),
+                    upper=repr(upper),
+                    effort='1e+30',
+                    velocity='1e+30',
+                )
+            corner = joint.point
+        mount = _append_joint(robot, f'{self.ee_link}_mount', 'fixed', links[-2], links[-1])
+        _append_origin(mount, self.home[:3, 3] - corner, roll_pitch_yaw(self.home[:3, :3]))
+        return ElementTree.tostring(robot, encoding='unicode')
+
+
+def roll_pitch_yaw(rotation: FloatArray) -> FloatArray:
+    """
+    Return (3,) roll, pitch, yaw [rad] with Rz(yaw) Ry(pitch) Rx(roll) = R, exact at a pitch of a right angle too.
+
+    :param rotation: (3, 3).
+    """
+    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
+    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    s, c = math.sin(yaw), math.cos(yaw)
+    roll = math.atan2(
+        s * rotation[0, 2] - c * rotation[1, 2], c * rotation[1, 1] - s * rotation[0, 1]
+    )
+    return np.array([roll, pitch, yaw])
+
+
+def _limits(lower: float, upper: float) -> Limits:
+    """Return the limits of a joint, None where neither is finite."""
+    return (float(lower), float(upper)) if np.isfinite([lower, upper]).any() else None
+
+
+def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return an array of a shape, None for any size that is not zero."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidOption(f'{name} is no array of numbers: {values!r}.', name=name) from error
+    fits = array.ndim == len(shape) and all(
+        size > 0 if want is None else size == want
+        for size, want in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ', '.join('n' if size is None else str(size) for size in shape)
+        raise DimensionMismatch(
+            f'{name} must have the shape ({wanted}), not {array.shape}.',
+            expected=shape,
+            actual=array.shape,
+        )
+    if not np.isfinite(array).all():
+        raise ModelError(f'{name} has values that are not finite: {array.tolist()}.', name=name)
+    return array
+
+
+def _check_rigid(frame: FloatArray, number: int) -> None:
+    rotation = frame[:3, :3]
+    off = np.abs(rotation.T @ rotation - np.eye(3)).max()
+    last = np.abs(frame[3] - (0.0, 0.0, 0.0, 1.0)).max()
+    if max(off, last) > RIGID or np.linalg.det(rotation) <= 0.0:
+        raise ModelError(f'Matrix {number} of T is no rigid transform: {frame.tolist()}.')
+
+
+def _revolute(
+    axes: FloatArray, points: FloatArray, limits: Sequence[Limits] | ArrayLike | None
+) -> tuple[KinBodyJoint, ...]:
+    """Return revolute joints on lines."""
+    lengths = np.linalg.norm(axes, axis=1)
+    if (lengths < NO_DIRECTION).any():
+        joint = int(np.argmin(lengths))
+        raise ModelError(
+            f'The axis of joint {joint + 1} is degenerate: {axes[joint].tolist()} has no direction.',
+            joint=joint,
+        )
+    pairs = _pairs(limits, len(axes))
+    return tuple(
+        KinBodyJoint(f'joint{i + 1}', 'revolute', axis / length, point.copy(), pair)
+        for i, (axis, length, point, pair) in enumerate(
+            zip(axes, lengths, points, pairs, strict=True)
+        )
+    )
+
+
+def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:
+    """Return the limits of each joint."""
+    if limits is None:
+        return [None] * n
+    rows = list(limits)  # type: ignore[arg-type]
+    if len(rows) != n:
+        raise DimensionMismatch(
+            f'limits must have a row for each of {n} joints, not {len(rows)}.', expected=n
+        )
+    return [None if row is None else _pair(row, i) for i, row in enumerate(rows)]
+
+
+def _pair(row: ArrayLike, joint: int) -> Limits:
+    lower, upper = (float(value) for value in _pair_values(row, joint))
+    if math.isnan(lower) or math.isnan(upper) or lower > upper:
+        raise InvalidLimits(
+            f'The limits of joint {joint + 1} leave no room: {lower} to {upper}.', joint=joint
+        )
+    return _limits(lower, upper)
+
+
+def _pair_values(row: ArrayLike, joint: int) -> FloatArray:
+    values = np.asarray(row, dtype=np.float64)
+    if values.shape != (2,):
+        raise DimensionMismatch(f'The limits of joint {joint + 1} are no pair: {row!r}.')
+    return values
+
+
+def _append_joint(
+    robot: ElementTree.Element, name: str, kind: str, parent: str, child: str
+) -> ElementTree.Element:
+    """Return a new joint between two links."""
+    joint = ElementTree.SubElement(robot, 'joint', name=name, type=kind)
+    ElementTree.SubElement(joint, 'parent', link=parent)
+    ElementTree.SubElement(joint, 'child', link=child)
+    return joint
+
+
+def _append_origin(joint: ElementTree.Element, xyz: FloatArray, rpy: FloatArray) -> None:
+    ElementTree.SubElement(joint, 'origin', xyz=_text(xyz), rpy=_text(rpy))
+
+
+def _text(vector: FloatArray) -> str:
+    """Return the numbers with every digit."""
+    return ' '.join(map(repr, vector.tolist()))

@@ -1,0 +1,17 @@
+"""One solution, as the façade hands it out."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Solution(NamedTuple):
+    """One inverse-kinematics solution."""
+
+    q: NDArray[np.float64]
+    """(dof,) joint vector [rad or m]."""
+    fk_residual: float
+    """Frobenius norm of FK(q) - T_target."""
+    refinement_used: str = 'none'
+    """``'none'``, or ``'lm'`` when an iteration produced or rescued the solution."""

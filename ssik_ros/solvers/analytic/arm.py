@@ -1,0 +1,287 @@
+"""
+One chain and its closed form: the branches of a pose as arrays, for the solver and for façades.
+
+``n`` joints, ``k`` branches. Poses are those of the tip in the base.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels import se3
+from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic import search
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.plan import AnalyticPlan
+from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.solvers.analytic.search_arrays import SearchArrays
+
+FloatArray = NDArray[np.float64]
+
+KEEP_ALL = ranking.KEEP_ALL
+WITHIN_LIMITS = ranking.WITHIN_LIMITS
+WRAP_ONLY = ranking.WRAP_ONLY
+METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
+
+
+AT_ONCE = 50
+"""Values of a sampled joint that are tried once more where no branch was found."""
+FINER_SAMPLES = (AT_ONCE, 256, 1024)
+"""Values that are tried in turn while there are branches, but all outside the limits."""
+
+
+class Branches(NamedTuple):
+    """The branches of one pose, best first, and what became of the others."""
+
+    q: FloatArray
+    """(k, n) joint angles [rad]."""
+    errors: FloatArray
+    """(k, 3) position error [m], rotation error [rad], Frobenius norm of FK - T."""
+    raw: int
+    """Candidates of the closed form."""
+    certified: int
+    """Candidates that reach the pose."""
+    branches: int
+    """Of these, different ones."""
+    dropped: int
+    """Of these, outside the limits."""
+    samples: int
+    """Values of a held joint that were tried; 1 where none is held."""
+
+
+class Question(NamedTuple):
+    """What is asked besides the pose."""
+
+    seed: FloatArray | None = None
+    """(n,) reference of the order, and of the turn of each joint."""
+    mode: int = WITHIN_LIMITS
+    metric: int = ranking.SUM_OF_SQUARES
+    max_solutions: int = LARGEST_CAPACITY
+    lower: FloatArray | None = None
+    """(n,) limits in place of the chain's."""
+    upper: FloatArray | None = None
+    tool: FloatArray | None = None
+    """(4, 4) pose of the tool, which the pose then describes, in the tip."""
+    held: int | None = None
+    """Index of the joint to hold, for chains of seven."""
+    held_values: FloatArray | None = None
+    """Values of the held joint to try; None for values spread over its limits, the seed's first."""
+    samples: int | None = None
+    """How many values of the held joint to spread over its limits; None means the arm's own number."""
+    tolerance: float | None = None
+    """Frobenius norm of FK - T up to which a branch counts; None means the plan's."""
+    same: float | None = None
+    """Difference of two branches below which they may be one [rad]; None means the plan's."""
+
+
+PLAIN = Question()
+
+
+class Prepared(NamedTuple):
+    """A question as arrays for the kernel."""
+
+    ints: NDArray[np.int64]
+    reals: FloatArray
+    samples: FloatArray
+    """Values of the held joint; one number that is not read where none is held."""
+    seed: FloatArray
+    options: FloatArray
+
+
+class AnalyticArm:
+    """The closed form of one chain; may be asked from several threads at once."""
+
+    def __init__(self, chain: SerialChain, samples: int = 16) -> None:
+        """
+        Find the closed form.
+
+        :param chain: six or seven revolute joints.
+        :param samples: values of the held joint that a pose of seven joints is solved for.
+        :raises TopologyMismatch: when the chain has none.
+        """
+        self.chain = chain
+        self.samples = samples
+        self.plan = make_plan(chain)
+        self._plans = {self.plan.held: self.plan}
+        self._pool: list[SearchArrays] = []
+        self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
+        per_pose = 1 if self.plan.held < 0 else samples + 1
+        self._capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * per_pose)
+        self._no_samples = np.zeros(1)
+        self._no_seed = np.zeros(self.plan.size)
+
+    def branches(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
+        """
+        Return the branches of a pose, None when it is no rigid transform.
+
+        :param pose: (4, 4) pose of the tip in the base, contiguous.
+        :param question: what else is asked.
+        :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
+        """
+        ints, reals, samples, seed, options = self.prepare(question)
+        arrays = self._take_arrays(len(samples))
+        try:
+            count = arrays.search(ints, reals, samples, pose, seed, options)
+            if count < 0:
+                return None
+            rows, n = arrays.rows, self.plan.size
+            raw, certified, different, dropped, *_ = arrays.counters[: search.COUNTERS].tolist()
+            return Branches(
+                rows[:count, :n].copy(),
+                rows[:count, n:].copy(),
+                raw,
+                certified,
+                different,
+                dropped,
+                len(samples),
+            )
+        finally:
+            self._pool.append(arrays)
+
+    def rows(
+        self, pose: FloatArray, prepared: Prepared, seed: FloatArray, columns: int
+    ) -> FloatArray | None:
+        """
+        Return the branches of a pose and nothing else, for a question that was prepared once and is asked often.
+
+        :param pose: (4, 4) pose of the tip in the base, contiguous.
+        :param prepared: from :meth:`prepare`, for a chain without a held joint.
+        :param seed: (n,) in place of the prepared question's; not read if that has none.
+        :param columns: how many of the n + 3 numbers of each branch to return.
+        :returns: (k, columns) joint angles, then errors, best first; None for no rigid transform.
+        """
+        arrays = self._take_arrays(1)
+        try:
+            ints, reals, samples, _, options = prepared
+            count = arrays.search(ints, reals, samples, pose, seed, options)
+            return None if count < 0 else arrays.rows[:count, :columns].copy()
+        finally:
+            self._pool.append(arrays)
+
+    def branches_refined(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
+        """
+        Return the branches of a pose; where samples of a held joint give none, those of finer ones.
+
+        :param pose, question: as for :meth:`branches`.
+        """
+        found = self.branches(pose, question)
+        for samples in FINER_SAMPLES if self.is_refinable(question) else ():
+            # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
+            if found is None or found.branches > found.dropped:
+                break
+            if not found.branches and samples > AT_ONCE:
+                break
+            found = self.branches(pose, question._replace(samples=samples))
+        return found
+
+    def is_refinable(self, question: Question) -> bool:
+        """
+        Return whether postures may lie between the samples that are tried, and may be looked for.
+
+        :param question: what is asked.
+        """
+        is_sampled = self._plan_for(question.held).held >= 0 and question.held_values is None
+        return is_sampled and question.samples is None
+
+    def prepare(self, question: Question) -> Prepared:
+        """
+        Return a question as arrays for the kernel, which only reads them.
+
+        :param question: what is asked besides the pose.
+        :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
+        """
+        plan = self._plan_for(question.held)
+        seed = self._no_seed if question.seed is None else question.seed
+        return Prepared(
+            plan.ints,
+            self._reals(plan, question),
+            self._held_values(plan, question),
+            seed,
+            self._options_for(plan, question),
+        )
+
+    def _options_for(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+        """Return the kernel's options; those of the last few different questions are kept."""
+        has_seed, own = question.seed is not None, (question.tolerance, question.same)
+        key = (plan.held, question.mode, question.metric, question.max_solutions, has_seed, *own)
+        options = self._options.get(key)
+        if options is None:
+            options = plan.options
+            options[search.MODE], options[search.METRIC] = question.mode, question.metric
+            options[search.MAX_SOLUTIONS] = question.max_solutions
+            options[search.HAS_SEED] = has_seed
+            if question.tolerance is not None:
+                options[search.TOLERANCE] = question.tolerance
+            if question.same is not None:
+                options[search.SAME] = question.same
+            if len(self._options) >= 64:
+                self._options.clear()
+            self._options[key] = options
+        return options
+
+    def _take_arrays(self, samples: int) -> SearchArrays:
+        """Return arrays that nobody else uses, large enough for so many values of a held joint."""
+        wanted = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * samples)
+        try:
+            arrays = self._pool.pop()
+        except IndexError:
+            return SearchArrays(self.plan.size, max(self._capacity, wanted))
+        return arrays if arrays.capacity >= wanted else SearchArrays(self.plan.size, wanted)
+
+    def _plan_for(self, held: int | None) -> AnalyticPlan:
+        """Return the plan that holds a joint, made at the first call; None means the arm's own."""
+        if held is None or self.plan.held < 0:
+            return self.plan
+        if held not in self._plans:
+            self._plans[held] = make_plan(self.chain, held)
+        return self._plans[held]
+
+    def _held_values(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+        """Return the values of the held joint: the seed's, then some that spread over the limits."""
+        if plan.held < 0:
+            return self._no_samples
+        if question.held_values is not None:
+            return question.held_values
+        low, high = self.held_range(plan.held, question)
+        # Halfway points: the ends of the range are the postures nobody wants.
+        count = self.samples if question.samples is None else question.samples
+        step = (high - low) / count
+        values = [low + (i + 0.5) * step for i in range(count)]
+        if question.seed is not None:
+            values.insert(0, min(max(float(question.seed[plan.held]), low), high))
+        return np.array(values)
+
+    def held_range(self, held: int, question: Question) -> tuple[float, float]:
+        """
+        Return the range over which the values of a held joint are spread: its limits, or a turn [rad].
+
+        :param held: index of the joint.
+        :param question: what is asked.
+        """
+        lower = self.chain.lower if question.lower is None else question.lower
+        upper = self.chain.upper if question.upper is None else question.upper
+        low, high = float(lower[held]), float(upper[held])
+        if question.mode != WITHIN_LIMITS or not math.isfinite(high - low):
+            return -math.pi, math.pi
+        return low, high
+
+    def _reals(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+        """Return the plan's numbers with the limits and the tool of a question."""
+        if question.lower is None and question.upper is None and question.tool is None:
+            return plan.reals
+        n, reals = plan.size, plan.reals.copy()
+        if question.tool is not None:
+            home = self.chain.home @ question.tool
+            reals[6 * n : 6 * n + 9] = home[:3, :3].ravel()
+            reals[6 * n + 9 : 6 * n + 12] = home[:3, 3]
+            inverse = np.empty(12)
+            se3.invert(inverse, reals[6 * n : 6 * n + 12].copy())
+            reals[6 * n + 12 : 6 * n + 24] = inverse
+        if question.lower is not None:
+            reals[6 * n + 24 : 7 * n + 24] = question.lower
+        if question.upper is not None:
+            reals[7 * n + 24 : 8 * n + 24] = question.upper
+        return reals

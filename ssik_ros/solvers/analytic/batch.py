@@ -1,0 +1,150 @@
+"""
+Many poses of one arm: chunks over Python threads, each chunk one kernel call that holds no lock.
+
+Every pose is answered as if it were asked alone, to the byte, whatever the number of threads.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.analytic import batch
+from ssik_ros.kernels.analytic import search
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.analytic.arm import Prepared
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.analytic.search_arrays import SearchArrays
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CHUNK = 256
+"""Poses of one kernel call."""
+CHUNK_ROWS = 8192
+"""Rows of room that one kernel call has at most, beside one pose's."""
+
+
+class ManyBranches(NamedTuple):
+    """The branches of some poses, one pose after the other."""
+
+    rows: FloatArray
+    """(k, n + 3) joint angles [rad], then position error [m], rotation error [rad], Frobenius norm of FK - T."""
+    counts: IntArray
+    """(m, COUNTERS) what the search of each pose counted; COUNT of them are its rows, -1 for no rigid transform."""
+
+
+class _Chunks:
+    """The arrays of one running thread, and the calls that use them."""
+
+    def __init__(
+        self, arm: AnalyticArm, prepared: Prepared, question: Question, size: int
+    ) -> None:
+        """Allocate for chunks of ``size`` poses."""
+        self.n, samples = arm.plan.size, prepared.samples.copy()
+        self.held = int(prepared.ints[search.HELD])
+        self.capacity = rows_per_pose(samples)
+        self.prepared = prepared._replace(samples=samples)
+        held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
+        self.held_range = np.array(held_range)
+        self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
+        self.one = SearchArrays(self.n, self.capacity)
+        room = 0 if self.is_eliminating else size * self.capacity
+        self.out = np.empty((room, self.n + 3))
+        self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
+        self.work = np.empty(search.work_size(self.n, self.capacity))
+
+    def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
+        """Return the branches of a chunk."""
+        counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
+        if self.is_eliminating:
+            return self._eliminate(poses, seeds, counts)
+        ints, reals, samples, _, options = self.prepared
+        used = batch.search_many(
+            self.out,
+            counts,
+            poses,
+            seeds,
+            self.held_range,
+            ints,
+            reals,
+            samples,
+            options,
+            self.capacity,
+            self.counters,
+            self.work,
+        )
+        return ManyBranches(self.out[:used].copy(), counts)
+
+    def _eliminate(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
+        """Return the branches of a chunk for a chain without structure, one call for each pose."""
+        ints, reals, samples, _, options = self.prepared
+        rows = [np.empty((0, self.n + 3))]
+        for pose in range(len(poses)):
+            seed = seeds[pose if len(seeds) > 1 else 0]
+            if options[search.HAS_SEED] and self.held >= 0:
+                samples[0] = min(max(seed[self.held], self.held_range[0]), self.held_range[1])
+            count = self.one.search(ints, reals, samples, poses[pose], seed, options)
+            counts[pose] = self.one.counters[: search.COUNTERS]
+            counts[pose, search.COUNT] = count
+            rows.append(self.one.rows[: max(count, 0)].copy())
+        return ManyBranches(np.concatenate(rows), counts)
+
+
+def rows_per_pose(samples: FloatArray) -> int:
+    """
+    Return how many branches one pose may have.
+
+    :param samples: values of the held joint, one number where none is held.
+    """
+    return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * len(samples))
+
+
+def search_batch(
+    arm: AnalyticArm,
+    poses: FloatArray,
+    seeds: FloatArray | None,
+    question: Question,
+    threads: int,
+) -> ManyBranches:
+    """
+    Return the branches of many poses.
+
+    :param arm: the closed form.
+    :param poses: (m, 4, 4) contiguous.
+    :param seeds: (m, n) one seed for each pose, (1, n) the same for all, or None.
+    :param question: what else is asked; its seed is not read.
+    :param threads: how many threads share the work.
+    """
+    first = None if seeds is None else seeds[0]
+    prepared = arm.prepare(question._replace(seed=first))
+    size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / rows_per_pose(prepared.samples))))
+    starts = range(0, len(poses), size)
+    every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
+
+    def work(own: range) -> list[ManyBranches]:
+        chunks = _Chunks(arm, prepared, question, size)
+        return [
+            chunks.search(
+                poses[start : start + size],
+                every[start : start + size] if len(every) > 1 else every,
+            )
+            for start in own
+        ]
+
+    count = max(1, min(threads, len(starts)))
+    shares = [starts[k::count] for k in range(count)]
+    if count == 1:
+        results = [work(share) for share in shares]
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            results = list(pool.map(work, shares))
+    # Chunk number i was answered by thread i modulo count.
+    parts = [results[i % count][i // count] for i in range(len(starts))]
+    if not parts:
+        counts = np.empty((0, search.COUNTERS), dtype=np.int64)
+        return ManyBranches(np.empty((0, arm.plan.size + 3)), counts)
+    return ManyBranches(*(np.concatenate(column) for column in zip(*parts, strict=True)))

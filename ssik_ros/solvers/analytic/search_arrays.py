@@ -1,0 +1,94 @@
+"""The arrays of one running search; reused by later ones, never shared by two at a time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.analytic import general_search
+from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.analytic.general_search import EliminationArrays
+
+FloatArray = NDArray[np.float64]
+
+
+class SearchArrays:
+    """Results and scratch for chains of ``n`` joints."""
+
+    __slots__ = ('_elimination', '_n', '_work', 'capacity', 'counters', 'rows')
+
+    def __init__(self, n: int, capacity: int) -> None:
+        """
+        Allocate.
+
+        :param n: number of joints.
+        :param capacity: how many branches can be kept.
+        """
+        self._n = n
+        self.capacity = capacity
+        self.rows = np.empty((capacity, n + 3))
+        """A solution in each row, then its errors."""
+        self.counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
+        self._work = np.empty(search.work_size(n, capacity))
+        self._elimination: EliminationArrays | None = None
+
+    @property
+    def out(self) -> FloatArray:
+        """Return the solutions (capacity, n)."""
+        return self.rows[:, : self._n]
+
+    def search(
+        self,
+        ints: NDArray[np.int64],
+        reals: FloatArray,
+        samples: FloatArray,
+        pose: FloatArray,
+        seed: FloatArray,
+        options: FloatArray,
+    ) -> int:
+        """
+        Search one pose; return how many solutions stand in ``rows``, best first, -1 when the pose is not rigid.
+
+        :param ints, reals: the plan.
+        :param samples: values of the held joint [rad]; one number where none is held.
+        :param pose: (4, 4).
+        :param seed: (n,) reference of the order.
+        :param options: of the kernel.
+        """
+        count: int
+        if ints[search.CUT] >= 0:
+            return self._eliminate(ints, reals, samples, pose, seed, options)
+        count = search.search(
+            self.rows, self.counters, ints, reals, samples, pose, seed, options, self._work
+        )
+        return count
+
+    def _eliminate(
+        self,
+        ints: NDArray[np.int64],
+        reals: FloatArray,
+        samples: FloatArray,
+        pose: FloatArray,
+        seed: FloatArray,
+        options: FloatArray,
+    ) -> int:
+        """Search one pose of a chain without structure."""
+        if self._elimination is None:
+            self._elimination = EliminationArrays()
+        own = self._elimination
+        # A copy: where a joint is held, the constants become those of its present value.
+        constants = reals[search.plan_size(self._n) :].copy()
+        count: int = general_search.search(
+            self.rows,
+            self.counters,
+            ints,
+            reals,
+            samples,
+            pose,
+            seed,
+            options,
+            self._work,
+            constants,
+            own.six,
+            own.loop_work,
+            own.loop_ints,
+        )
+        return count

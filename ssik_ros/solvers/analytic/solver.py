@@ -1,0 +1,302 @@
+"""
+Analytic: every branch of an arm from the geometry of its axes, certified on the arm's own chain.
+
+The mathematics stands in :mod:`ssik_ros.kernels.analytic`; this module translates a request into arrays and says what
+the outcome means.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.analytic.arm import Branches
+from ssik_ros.solvers.analytic.arm import METRICS
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.labels import name_branches
+from ssik_ros.solvers.analytic.options import AnalyticOptions
+from ssik_ros.solvers.analytic.options import PARAMETERS_FILE
+from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.base import BranchSet
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.parameter_file import load_schema
+
+FloatArray = NDArray[np.float64]
+
+SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+"""Members of enumerations by plain names: looking them up costs time at every solve."""
+
+
+class AnalyticSolver:
+    """The closed form of one group; may be asked from several threads at once."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        options: AnalyticOptions | None = None,
+        *,
+        name: str = 'ssik_ros/Analytic',
+    ) -> None:
+        """
+        Find the closed form of the group's chain.
+
+        :param options: parameters; None means the defaults.
+        :raises TopologyMismatch: when the chain has none.
+        """
+        self.name = name
+        self.robot = robot
+        self.group = group
+        self.options = load_schema(PARAMETERS_FILE).resolve(
+            dataclasses.asdict(options or AnalyticOptions()), AnalyticOptions
+        )
+        self.chain = SerialChain.from_group(robot, group)
+        if self.chain.joint_names != group.joint_names:
+            raise TopologyMismatch(
+                f"Group '{group.name}' has joints beside the chain to its tip: "
+                f'{", ".join(sorted(set(group.joint_names) - set(self.chain.joint_names)))}.'
+            )
+        self.joint_names = group.joint_names
+        self.base_frame = group.base_link
+        self.tip_frames = group.tips
+        self._arm = AnalyticArm(self.chain, self.options.redundancy_samples)
+        self._metric = METRICS[self.options.seed_metric]
+
+    @property
+    def tier(self) -> str:
+        """Return ``closed_form``, or ``search`` where values of a held joint are sampled."""
+        return self._arm.plan.tier
+
+    @property
+    def reason(self) -> str:
+        """Return why this closed form."""
+        return f'{self._arm.plan.name}: {self._arm.plan.reason}'
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the branches are all that there are, and not those at samples of a held joint."""
+        return self._arm.plan.held < 0 and self._arm.plan.drift == 0.0
+
+    def warm_up(self) -> None:
+        """Load or compile the kernel by solving one pose."""
+        self.solve(SolveRequest(targets=self.chain.home.copy()))
+
+    def solve(self, request: SolveRequest) -> IkResult:
+        """
+        Answer one request.
+
+        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        """
+        seed = self._seed(request)
+        found = self._find(request, seed)
+        if isinstance(found, IkResult):
+            return found
+        q, errors = found.q, found.errors[:, :2]
+        if request.validate is not None:
+            keep = _first_valid(request, q)
+            q, errors = q[keep], errors[keep]
+        if not len(q):
+            return self._explain(request, found, seed)
+        for array in (q, errors):
+            array.setflags(write=False)
+        residual = math.hypot(*errors[0].tolist())
+        return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, found.samples, False)
+
+    def solve_all(self, request: SolveRequest) -> BranchSet:
+        """
+        Return every branch within limits that ``request.validate`` accepts, best first.
+
+        :param request: the question; ``max_solutions`` and budgets do not count, and ``tolerance`` is the Frobenius
+            norm of FK - T, which is not below the norm over both errors.
+        :raises RequestError: as :meth:`solve`.
+        """
+        request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
+        seed = self._seed(request)
+        tolerance = None if request.tolerance is None else float(np.min(request.tolerance))
+        found = self._find(request, seed, tolerance)
+        if isinstance(found, IkResult):
+            return BranchSet(
+                found.solutions, found.errors, (), found.cause, 0, 0, 0, 0, 0, 0, False
+            )
+        labels = name_branches(self._arm.plan, found.q)
+        keep = list(range(len(found.q)))
+        if request.validate is not None:
+            keep = _first_valid(request, found.q)
+        return BranchSet(
+            found.q[keep],
+            found.errors[keep, :2],
+            tuple(labels[row] for row in keep),
+            NO_CAUSE if keep else self._explain(request, found, seed).cause,
+            found.raw,
+            found.certified,
+            found.branches,
+            found.dropped,
+            found.samples,
+            0,
+            False,
+        )
+
+    def _find(
+        self, request: SolveRequest, seed: FloatArray | None, tolerance: float | None = None
+    ) -> Branches | IkResult:
+        """Return the branches that a request asks for, or the result that says why it cannot be asked."""
+        target = self._target(request)
+        if seed is not None and not np.isfinite(seed).all():
+            return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
+        question = self._question(request, seed)
+        if question is None:
+            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
+            return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
+        if tolerance is not None:
+            question = question._replace(tolerance=tolerance)
+        found = self._arm.branches_refined(target, question)
+        return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
+
+    def _explain(
+        self, request: SolveRequest, found: Branches, seed: FloatArray | None
+    ) -> IkResult:
+        """Return the result that says why there is no solution."""
+        if len(found.q):
+            cause = Cause.VALIDATION
+        elif found.certified:
+            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
+        else:
+            cause = Cause.UNREACHABLE
+        # A complete closed form proves; samples of a held joint are evidence.
+        is_proof = self._arm.plan.held < 0 and cause == Cause.UNREACHABLE
+        return self._empty(IkStatus.UNSOLVED, cause, 0 if is_proof else found.samples, seed)
+
+    def _empty(
+        self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
+    ) -> IkResult:
+        """Return a result without solutions; a closed form knows no state that is nearest, so it is the seed."""
+        n = len(self.joint_names)
+        arrays = np.empty((0, n)), np.empty((0, 2)), np.zeros(n) if seed is None else seed.copy()
+        for array in arrays:
+            array.setflags(write=False)
+        return IkResult(status, cause, *arrays, math.inf, 0, searches, False)
+
+    def _target(self, request: SolveRequest) -> FloatArray:
+        """Return the target (4, 4)."""
+        return self._transform(request.targets, 'a pose')
+
+    def _transform(self, values: object, what: str) -> FloatArray:
+        """Return a transform (4, 4) of the one tip."""
+        pose = np.ascontiguousarray(values, dtype=np.float64)
+        if pose.shape == (1, 4, 4):
+            pose = pose[0]
+        if pose.shape != (4, 4):
+            raise DimensionMismatch(
+                f"{self.name} has the tip '{self.group.tip}' and needs {what} of shape (4, 4), not "
+                f'{pose.shape}.',
+                expected=(4, 4),
+                actual=pose.shape,
+            )
+        # A read-only array would be another type to the kernel, and be compiled for anew.
+        return pose if pose.flags.writeable else pose.copy()
+
+    def _seed(self, request: SolveRequest) -> FloatArray | None:
+        """Return the seed."""
+        if request.seed is None:
+            return None
+        return self._per_joint(request.seed, 'The seed')
+
+    def _per_joint(self, values: object, what: str) -> FloatArray:
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (len(self.joint_names),):
+            raise DimensionMismatch(
+                f"{what} must hold {len(self.joint_names)} numbers for group '{self.group.name}', not the "
+                f'shape {array.shape}.',
+                expected=(len(self.joint_names),),
+                actual=array.shape,
+            )
+        return array
+
+    def _question(self, request: SolveRequest, seed: FloatArray | None) -> Question | None:
+        """Return what the request asks; None when it leaves no room for a joint."""
+        tool = request.tool_offsets
+        wanted = request.max_solutions if request.validate is None else LARGEST_CAPACITY
+        question = Question(
+            seed=seed,
+            metric=self._metric,
+            max_solutions=wanted,
+            tool=None if tool is None else self._transform(tool, 'a tool offset'),
+        )
+        narrowed = (request.lower, request.upper, request.consistency_limits)
+        if not request.locked and all(limit is None for limit in narrowed):
+            return question
+        lower, upper = self._limits(request, seed)
+        held, value = self._hold(request, seed, lower, upper)
+        if (lower > upper).any():
+            return None
+        values = None if value is None else np.array([value])
+        return question._replace(lower=lower, upper=upper, held=held, held_values=values)
+
+    def _limits(
+        self, request: SolveRequest, seed: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the chain's limits (n,), (n,), narrowed by those of the request."""
+        lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
+        if request.lower is not None:
+            lower = np.maximum(lower, self._per_joint(request.lower, 'lower'))
+        if request.upper is not None:
+            upper = np.minimum(upper, self._per_joint(request.upper, 'upper'))
+        if request.consistency_limits is not None:
+            room = self._per_joint(request.consistency_limits, 'consistency_limits')
+            center = 0.5 * (lower + upper) if seed is None else seed
+            lower, upper = np.maximum(lower, center - room), np.minimum(upper, center + room)
+        return lower, upper
+
+    def _hold(
+        self,
+        request: SolveRequest,
+        seed: FloatArray | None,
+        lower: FloatArray,
+        upper: FloatArray,
+    ) -> tuple[int | None, float | None]:
+        """Narrow the limits of locked joints to their values, in place; return one to hold and its value."""
+        held: tuple[int | None, float | None] = (None, None)
+        for joint, given in request.locked.items():
+            index = self._joint(joint)
+            value = given if given is not None else (math.nan if seed is None else seed[index])
+            if not math.isfinite(value):
+                raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
+            if self._arm.plan.held >= 0 and held[0] is None:
+                held = index, float(value)
+            lower[index] = max(lower[index], value)
+            upper[index] = min(upper[index], value)
+        return held
+
+    def _joint(self, name: str) -> int:
+        if name not in self.joint_names:
+            raise JointNotFound(
+                f"Group '{self.group.name}' has no joint '{name}'. "
+                + describe_choices(name, self.joint_names),
+                name=name,
+                available=self.joint_names,
+            )
+        return self.joint_names.index(name)
+
+
+def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
+    """Return the indices of the first solutions that the caller's validation accepts."""
+    keep: list[int] = []
+    for index, q in enumerate(solutions):
+        if len(keep) == request.max_solutions:
+            break
+        if request.validate is not None and request.validate(q.copy()):
+            keep.append(index)
+    return keep

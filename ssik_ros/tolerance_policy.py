@@ -1,0 +1,62 @@
+"""The numerical tolerances that a user of :class:`ssik_ros.Manipulator` may set, under ssik's names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import fields
+import math
+
+from ssik_ros.errors import InvalidOption
+
+
+@dataclass(frozen=True, slots=True)
+class TolerancePolicy:
+    """Tolerances of solutions and targets; rarely changed. A changed field that is not read is named in a warning."""
+
+    axis_parallel: float = 1e-8
+    """Kept for compatibility: axes are told apart exactly, and near misses are solved on the true arm anyway."""
+    axis_intersect: float = 1e-8
+    """Kept for compatibility, as ``axis_parallel``."""
+    subproblem_feasibility: float = 1e-9
+    """Kept for compatibility: whether a candidate is exact is decided by forward kinematics, not by subproblems."""
+    subproblem_numerical: float = 1e-5
+    """A third of the deviation from a rigid transform that a target may have, and the loosest residual ever accepted."""
+    subproblem_degeneracy: float = 1e-12
+    """Kept for compatibility: degenerate subproblems are told by the arm's own geometry."""
+    subproblem_dedup: float = 1e-3
+    """Difference of two branches, in every joint, below which they may be one [rad]."""
+    subproblem_postverify: float = 1e-9
+    """Frobenius norm of FK(q) - T up to which a solution is accepted."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a positive number."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0.0 < value < math.inf:
+                raise InvalidOption(
+                    f'TolerancePolicy.{field.name} must be a positive number, not {value!r}.',
+                    name=field.name,
+                    value=value,
+                )
+
+    @property
+    def fk_atol(self) -> float:
+        """Return the Frobenius norm of FK(q) - T up to which a solution is accepted."""
+        return min(self.subproblem_postverify, self.subproblem_numerical)
+
+    @property
+    def rigid(self) -> float:
+        """Return the deviation of R^T R from identity up to which a target is a rigid transform."""
+        return 3.0 * self.subproblem_numerical
+
+    def unused_changes(self) -> Iterator[str]:
+        """Yield a sentence for each field that was changed and is not read."""
+        for name in UNUSED:
+            if getattr(self, name) != getattr(DEFAULT_TOLERANCE_POLICY, name):
+                yield f'policy.{name} is not used: forward kinematics decides what is a solution.'
+
+
+UNUSED = ('axis_parallel', 'axis_intersect', 'subproblem_feasibility', 'subproblem_degeneracy')
+"""Fields that no calculation reads."""
+
+DEFAULT_TOLERANCE_POLICY = TolerancePolicy()

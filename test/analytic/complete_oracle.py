@@ -1,0 +1,267 @@
+"""
+An independent complete solver: every posture of a six-joint chain that reaches a pose, by Newton from many starts.
+
+It shares nothing with the package: chains are read from URDF text with the standard library or made here, kinematics
+and linear algebra are plain numpy, all starts side by side. A set is trusted when a second draw of starts, eight times
+as many, agrees wherever the first one disagrees with the solver under test (see :func:`compare`).
+"""
+
+from dataclasses import dataclass
+from dataclasses import replace
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+STARTS = 600
+DAMPED_STEPS = 18
+DAMPING = 1e-4
+NEWTON_STEPS = 9
+CLOSED = 1e-11
+"""Error, lengths in units of the chain, up to which a posture is a solution."""
+SAME = 1e-6
+"""Postures nearer than this in every joint are one [rad]."""
+
+NUDGE = 1e-13 * np.random.default_rng(0).standard_normal((6, 6))
+"""Added to Jacobians: one singular posture must not stop a whole batch."""
+
+
+def wrap(q):
+    """Return angles in [-pi, pi)."""
+    return (q + np.pi) % (2.0 * np.pi) - np.pi
+
+
+def rotations(axis, angles):
+    """Return the rotations (k, 3, 3) about a unit axis by angles (k,)."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    angles = np.atleast_1d(angles)[:, None, None]
+    return np.eye(3) + np.sin(angles) * cross + (1.0 - np.cos(angles)) * (cross @ cross)
+
+
+def crossed(a, b):
+    """Return the vector products of two arrays (k, 3)."""
+    return np.stack(
+        [
+            a[:, 1] * b[:, 2] - a[:, 2] * b[:, 1],
+            a[:, 2] * b[:, 0] - a[:, 0] * b[:, 2],
+            a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0],
+        ],
+        axis=1,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LineChain:
+    """Revolute joints as lines in the base frame, all joints at zero, and the pose of the tip there."""
+
+    axes: np.ndarray
+    """(n, 3) unit directions."""
+    points: np.ndarray
+    """(n, 3) a point of each line."""
+    home: np.ndarray
+    """(4, 4)."""
+
+    @property
+    def unit(self):
+        """Return the length that errors are measured in."""
+        return max(np.linalg.norm(np.diff(self.points, axis=0), axis=1).max(), 1e-3)
+
+    def poses(self, q):
+        """Return the poses (k, 4, 4) of the tip at postures (k, n)."""
+        rotation, translation, _ = self._walk(np.atleast_2d(q))
+        pose = np.zeros((len(rotation), 4, 4))
+        pose[:, :3, :3], pose[:, :3, 3], pose[:, 3, 3] = rotation, translation, 1.0
+        return pose
+
+    def _walk(self, q):
+        """Return rotations and translations of the tip, and columns (k, n, 6) of the Jacobian at the tip."""
+        rotation = np.broadcast_to(np.eye(3), (len(q), 3, 3))
+        translation = np.zeros((len(q), 3))
+        lines = []
+        for axis, point, angles in zip(self.axes, self.points, q.T, strict=True):
+            turn = rotations(axis, angles)
+            lines.append((rotation @ axis, rotation @ point + translation))
+            translation = translation + np.squeeze(
+                rotation @ (point - turn @ point)[:, :, None], axis=2
+            )
+            rotation = rotation @ turn
+        translation = rotation @ self.home[:3, 3] + translation
+        columns = [np.hstack([crossed(z, translation - p), z]) for z, p in lines]
+        return rotation @ self.home[:3, :3], translation, np.stack(columns, axis=1)
+
+    def linearise(self, q, target):
+        """Return errors (k, 6) and transposed Jacobians (k, n, 6) at the tip, lengths in units of the chain."""
+        rotation, translation, columns = self._walk(q)
+        relative = target[:3, :3] @ np.swapaxes(rotation, 1, 2)
+        skew = 0.5 * np.stack(
+            [
+                relative[:, 2, 1] - relative[:, 1, 2],
+                relative[:, 0, 2] - relative[:, 2, 0],
+                relative[:, 1, 0] - relative[:, 0, 1],
+            ],
+            axis=1,
+        )
+        sine = np.linalg.norm(skew, axis=1)
+        angle = np.arctan2(sine, 0.5 * (np.trace(relative, axis1=1, axis2=2) - 1.0))
+        factor = angle / np.maximum(sine, 1e-12)
+        factor[sine < 1e-12] = 1.0
+        columns[:, :, :3] /= self.unit
+        shift = (target[:3, 3] - translation) / self.unit
+        return np.hstack([shift, factor[:, None] * skew]), columns
+
+    def residuals(self, q, target):
+        """Return the Frobenius norms (k,) of FK(q) - T."""
+        if not len(q):
+            return np.zeros(0)
+        return np.linalg.norm(self.poses(q) - target, axis=(1, 2))
+
+    def singular_value(self, q, target):
+        """Return how far one posture is from a singular one: the smallest singular value of the Jacobian."""
+        columns = self.linearise(q[None], target)[1][0]
+        return np.linalg.svd(columns, compute_uv=False)[-1]
+
+    def held(self, joint, value):
+        """Return the chain without one joint, which stays at a value."""
+        turn = rotations(self.axes[joint], value)[0]
+        center = self.points[joint]
+        axes, points, home = self.axes.copy(), self.points.copy(), self.home.copy()
+        axes[joint + 1 :] = axes[joint + 1 :] @ turn.T
+        points[joint + 1 :] = (points[joint + 1 :] - center) @ turn.T + center
+        home[:3, :3] = turn @ home[:3, :3]
+        home[:3, 3] = turn @ (home[:3, 3] - center) + center
+        return LineChain(np.delete(axes, joint, 0), np.delete(points, joint, 0), home)
+
+    def with_tool(self, tool):
+        """Return the chain with a tool (4, 4) at its tip."""
+        return replace(self, home=self.home @ tool)
+
+
+def chain_from_urdf(text, base, tip):
+    """Return the chain of revolute joints between two links of a URDF's text."""
+    joints = {j.find('child').get('link'): j for j in ElementTree.fromstring(text).iter('joint')}
+    path, link = [], tip
+    while link != base:
+        path.append(joints[link])
+        link = path[-1].find('parent').get('link')
+    pose, axes, points = np.eye(4), [], []
+    for joint in reversed(path):
+        pose = pose @ _origin(joint)
+        if joint.get('type') != 'fixed':
+            axis = np.array([float(word) for word in joint.find('axis').get('xyz').split()])
+            axes.append(pose[:3, :3] @ axis / np.linalg.norm(axis))
+            points.append(pose[:3, 3])
+    return LineChain(np.array(axes), np.array(points), pose)
+
+
+def _origin(joint):
+    """Return the pose (4, 4) of a joint's frame in its parent."""
+    pose, origin = np.eye(4), joint.find('origin')
+    if origin is not None:
+        roll, pitch, yaw = (float(word) for word in origin.get('rpy', '0 0 0').split())
+        x, y, z = np.eye(3)
+        pose[:3, :3] = rotations(z, yaw)[0] @ rotations(y, pitch)[0] @ rotations(x, roll)[0]
+        pose[:3, 3] = [float(word) for word in origin.get('xyz', '0 0 0').split()]
+    return pose
+
+
+def _step(chain, q, target, damping):
+    """Return postures after one step that turns no joint by more than a radian."""
+    error, columns = chain.linearise(q, target)
+    normal = np.swapaxes(columns, 1, 2) @ columns + damping * np.eye(6)
+    step = (columns @ np.linalg.solve(normal, error[:, :, None]))[:, :, 0]
+    longest = np.abs(step).max(axis=1, initial=0.0)[:, None]
+    return q + step / np.maximum(1.0, longest)
+
+
+def _newton_step(chain, q, target):
+    error, columns = chain.linearise(q, target)
+    jacobian = np.swapaxes(columns, 1, 2) + NUDGE
+    step = np.linalg.solve(jacobian, error[:, :, None])[:, :, 0]
+    longest = np.abs(step).max(axis=1, initial=0.0)[:, None]
+    return q + step / np.maximum(1.0, longest)
+
+
+def find_all(chain, target, rng, starts=STARTS):
+    """
+    Return the postures (m, 6) in [-pi, pi) that reach a pose.
+
+    :param chain: six joints.
+    :param target: (4, 4).
+    :param rng: generator of the starts.
+    """
+    q = rng.uniform(-np.pi, np.pi, (starts, 6))
+    for _ in range(DAMPED_STEPS):
+        q = _step(chain, q, target, DAMPING)
+    q = q[np.abs(chain.linearise(q, target)[0]).max(axis=1) < 0.3]
+    return refined(chain, q, target)
+
+
+def refined(chain, q, target):
+    """Return the different solutions that Newton reaches from postures (k, 6)."""
+    for _ in range(NEWTON_STEPS):
+        if not len(q):
+            break
+        q = _newton_step(chain, q, target)
+    if len(q):
+        q = q[np.abs(chain.linearise(q, target)[0]).max(axis=1) < CLOSED]
+    return distinct(wrap(q))
+
+
+def distinct(solutions):
+    """Return postures without repetitions."""
+    kept = []
+    while len(solutions):
+        kept.append(solutions[0])
+        solutions = solutions[np.abs(wrap(solutions - solutions[0])).max(axis=1) > SAME]
+    return np.array(kept).reshape(-1, 6)
+
+
+def without(these, others, same=SAME):
+    """Return the postures that are not among others."""
+    if not len(these) or not len(others):
+        return these
+    gaps = np.abs(wrap(these[:, None] - others[None])).max(axis=2).min(axis=1)
+    return these[gaps > same]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How a set of solutions differs from the complete one."""
+
+    missing: np.ndarray
+    """(., 6) solutions that are not in the set."""
+    extra: np.ndarray
+    """(., 6) members of the set that are no solutions, or stand in it twice."""
+    residual: float
+    """Largest Frobenius norm of FK - T in the set, on the oracle's chain."""
+    count: int
+    """Size of the complete set."""
+    unseen: int
+    """Solutions that only the solver under test has found, and Newton confirms."""
+
+
+def compare(chain, target, found, rng, starts=STARTS):
+    """
+    Compare a set of solutions with the complete one.
+
+    A difference is judged by eight times as many starts. A member of the set that the oracle has never met is extra
+    unless Newton on the oracle's chain stays where it is.
+
+    :param found: (k, 6) the set.
+    """
+    found = wrap(np.asarray(found))
+    complete = find_all(chain, target, rng, starts)
+    if len(without(found, complete)):
+        complete = distinct(np.vstack([complete, find_all(chain, target, rng, 8 * starts)]))
+    strangers = without(found, complete)
+    confirmed = without(refined(chain, strangers, target), complete)
+    confirmed = confirmed[: len(confirmed) - len(without(confirmed, strangers))]
+    complete = np.vstack([complete, confirmed])
+    repeated = found[len(distinct(found)) :]
+    return Comparison(
+        missing=without(complete, found),
+        extra=np.vstack([without(found, complete), repeated]),
+        residual=chain.residuals(found, target).max(initial=0.0),
+        count=len(complete),
+        unseen=len(confirmed),
+    )

@@ -1,0 +1,207 @@
+"""
+Every branch and nothing else: the answers of each arm equal those of the independent complete oracle.
+
+A few poses of each arm in an ordinary run; ``-m slow`` asks forty.
+"""
+
+from arms_under_test import arm_of
+from arms_under_test import ask
+from arms_under_test import catalogue_arm
+from arms_under_test import catalogue_chain
+from arms_under_test import EXACT_SRS
+from arms_under_test import SEVEN
+from arms_under_test import SIX
+from complete_oracle import compare
+from complete_oracle import distinct
+from complete_oracle import find_all
+from complete_oracle import LineChain
+import numpy as np
+import pytest
+from synthetic_arms import calibrated
+from synthetic_arms import CLASSES
+from synthetic_arms import make_six
+from synthetic_arms import MANSEUR_DOTY
+from synthetic_arms import random_lines
+from synthetic_arms import random_pose
+from synthetic_arms import SIXTEEN_WAYS
+
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.model.catalogue import arm_data
+
+PLANS = {
+    'three_parallel': 'three_parallel',
+    'spherical_wrist_2_parallel_3': 'spherical_two_parallel',
+    'general_6r': 'general_6r',
+}
+"""Rules by the class that the catalogue expects."""
+RESIDUAL = 1e-9
+MANY = 40
+HELD = [
+    pytest.param(name, joint, id=f'{name}-{joint}')
+    for name in SEVEN
+    for joint in range(7)
+    if not (name in EXACT_SRS and joint == 3)
+]
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=['', 'many'])
+def poses(request):
+    """Return the number of poses: few, or many where slow tests are chosen by name."""
+    if request.param and 'slow' not in (request.config.getoption('-m') or ''):
+        pytest.skip(f'{MANY} poses an arm: choose them with -m slow')
+    return MANY if request.param else 2
+
+
+def check(chain, arm, poses, held=None, seed=5):
+    """Compare the arm with the oracle at random poses and return the sizes of the sets."""
+    rng = np.random.default_rng(seed)
+    counts = []
+    for index in range(poses):
+        q = rng.uniform(-np.pi, np.pi, len(chain.axes))
+        pose = chain.poses(q)[0]
+        found = ask(arm, pose, q, held)
+        six, answers = chain, found.q
+        if held is not None:
+            assert (answers[:, held] == q[held]).all()
+            six, answers = chain.held(held, q[held]), np.delete(answers, held, 1)
+        compared = compare(six, pose, answers, rng)
+        assert len(compared.missing) == 0, f'pose {index}: {compared}'
+        assert len(compared.extra) == 0, f'pose {index}: {compared}'
+        assert compared.residual < RESIDUAL
+        assert compared.count > 0
+        counts.append(compared.count)
+    return counts
+
+
+# The oracle itself, where the number of branches is known.
+
+
+def test_the_oracle_finds_the_known_numbers_of_branches():
+    rng = np.random.default_rng(1)
+    ur5, puma = catalogue_chain('ur5'), catalogue_chain('puma560')
+    reached = np.array([0.4, -1.1, 1.3, -0.7, 0.9, 0.2])
+    assert len(find_all(ur5, ur5.poses(reached)[0], rng)) == 8
+    for _ in range(5):
+        pose = puma.poses(rng.uniform(-np.pi, np.pi, 6))[0]
+        assert len(find_all(puma, pose, rng)) == 8
+    assert len(find_all(MANSEUR_DOTY, sixteen_pose(), rng)) == 16
+
+
+def test_the_oracle_reads_poses_as_the_package_does():
+    rng = np.random.default_rng(2)
+    for name in SIX + SEVEN:
+        chain, arm = catalogue_chain(name), catalogue_arm(name)
+        q = rng.uniform(-np.pi, np.pi, len(chain.axes))
+        assert np.abs(chain.poses(q)[0] - arm.chain.pose(q)).max() < 1e-13
+
+
+def test_the_oracle_notices_what_is_missing_wrong_or_twice():
+    rng = np.random.default_rng(3)
+    chain = catalogue_chain('puma560')
+    pose = chain.poses(rng.uniform(-np.pi, np.pi, 6))[0]
+    complete = find_all(chain, pose, rng)
+    assert len(compare(chain, pose, complete[1:], rng).missing) == 1
+    assert len(compare(chain, pose, np.vstack([complete, complete[:1]]), rng).extra) == 1
+    assert len(compare(chain, pose, np.vstack([complete, complete[:1] + 0.01]), rng).extra) == 1
+    exact = compare(chain, pose, complete, rng)
+    assert (len(exact.missing), len(exact.extra), exact.count) == (0, 0, 8)
+
+
+def sixteen_pose():
+    """Return the pose of sixteen branches with its rotation made exact."""
+    pose = SIXTEEN_WAYS.copy()
+    left, _, right = np.linalg.svd(pose[:3, :3])
+    pose[:3, :3] = left @ right
+    return pose
+
+
+# Arms of the catalogue.
+
+
+@pytest.mark.parametrize('name', SIX)
+def test_arms_of_six_joints_have_every_branch(name, poses):
+    # By their own class: a broken rule gives way to a slower one that is complete too.
+    assert catalogue_arm(name).plan.name == PLANS[arm_data(name).expected_class]
+    check(catalogue_chain(name), catalogue_arm(name), poses)
+
+
+@pytest.mark.parametrize(('name', 'joint'), HELD)
+def test_arms_of_seven_joints_have_every_branch_with_each_joint_held(name, joint, poses):
+    check(catalogue_chain(name), catalogue_arm(name), max(1, poses // 2), held=joint)
+
+
+@pytest.mark.parametrize('name', EXACT_SRS)
+def test_the_elbow_of_a_symmetric_arm_cannot_be_held(name):
+    # With its elbow held the arm moves through a continuum, or reaches nothing.
+    arm, q = catalogue_arm(name), np.full(7, 0.3)
+    with pytest.raises(TopologyMismatch):
+        ask(arm, arm.chain.pose(q), q, held=3)
+
+
+# Synthetic arms.
+
+
+@pytest.mark.parametrize('size', [1.0, 0.01, 100.0])
+@pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
+@pytest.mark.parametrize('name', CLASSES)
+def test_random_arms_of_each_class_have_every_branch(name, is_reversed, size, poses):
+    rng = np.random.default_rng([sorted(CLASSES).index(name), is_reversed, int(100 * size)])
+    chain = make_six(name, rng, is_reversed=is_reversed, size=size)
+    arm = arm_of(chain)
+    assert arm.plan.name == name.split(',')[0]
+    assert ('reversed' in arm.plan.reason) == is_reversed
+    check(chain, arm, poses)
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_arms_without_structure_have_every_branch(seed, poses):
+    rng = np.random.default_rng([77, seed])
+    axes, points = random_lines(rng)
+    chain = LineChain(axes, points, random_pose(rng))
+    arm = arm_of(chain)
+    assert arm.plan.name == 'general_6r'
+    check(chain, arm, poses)
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'puma560', 'xarm6', 'tm5_900', 'irb6700'])
+@pytest.mark.parametrize('error', [1e-3, 1e-5])
+def test_calibrated_arms_have_every_branch(name, error, poses):
+    chain = calibrated(catalogue_chain(name), np.random.default_rng(9), error)
+    check(chain, arm_of(chain), poses)
+
+
+def test_the_arm_of_manseur_and_doty_reaches_its_pose_in_sixteen_ways():
+    found = ask(arm_of(MANSEUR_DOTY), sixteen_pose())
+    compared = compare(MANSEUR_DOTY, sixteen_pose(), found.q, np.random.default_rng(4))
+    assert len(distinct(found.q)) == 16
+    assert (len(compared.missing), len(compared.extra)) == (0, 0)
+    assert compared.residual < RESIDUAL
+
+
+def test_the_arm_of_manseur_and_doty_has_every_branch(poses):
+    check(MANSEUR_DOTY, arm_of(MANSEUR_DOTY), 2 * poses)
+
+
+def test_a_tool_in_general_orientation_changes_nothing(poses):
+    rng = np.random.default_rng(8)
+    for name in ('ur5e', 'puma560', 'jaco2', 'xarm6'):
+        chain = catalogue_chain(name).with_tool(random_pose(rng))
+        check(chain, arm_of(chain), poses)
+
+
+@pytest.mark.parametrize('name', ['puma560', 'irb6700', 'ur5e', 'jaco2'])
+def test_a_reversed_arm_has_every_branch(name, poses):
+    chain = catalogue_chain(name)
+    back = LineChain(-chain.axes[::-1], chain.points[::-1], random_pose(np.random.default_rng(3)))
+    check(back, arm_of(back), poses)
+
+
+@pytest.mark.parametrize('gap', [1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
+def test_wrist_axes_that_nearly_meet_lose_no_branch(gap, poses):
+    chain = catalogue_chain('ur5e')
+    points = chain.points.copy()
+    points[5] += gap * np.cross(chain.axes[4], chain.axes[5])
+    moved = LineChain(chain.axes, points, chain.home)
+    arm = arm_of(moved)
+    assert arm.plan.name == 'three_parallel'
+    check(moved, arm, 2 * poses)

@@ -1,0 +1,143 @@
+"""The table of rules: every rule is reached, the first that holds and works wins, plans check themselves."""
+
+from arms_under_test import arm_of
+from arms_under_test import ask
+from complete_oracle import compare
+from complete_oracle import LineChain
+import numpy as np
+import pytest
+from synthetic_arms import CLASSES
+from synthetic_arms import direction
+from synthetic_arms import make_six
+from synthetic_arms import random_lines
+from synthetic_arms import random_pose
+from synthetic_arms import serial_chain
+
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.solvers.analytic import plan as planning
+from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.solvers.analytic.rules import matches
+from ssik_ros.solvers.analytic.rules import RULES
+
+
+def test_every_rule_is_reached_by_an_arm_in_both_directions():
+    reached = set()
+    for name in CLASSES:
+        for is_reversed in (False, True):
+            chain = make_six(name, np.random.default_rng(1), is_reversed=is_reversed)
+            plan = make_plan(serial_chain(chain))
+            reached.add((plan.name, 'reversed' in plan.reason))
+    assert reached == {(rule.name, way) for rule in RULES for way in (False, True)}
+
+
+@pytest.mark.parametrize('name', CLASSES)
+def test_the_winner_is_the_first_rule_that_holds(name):
+    for seed in range(5):
+        chain = make_six(name, np.random.default_rng(seed))
+        found = matches(AxisGeometry(chain.axes, chain.points))
+        ranks = [RULES.index(match.rule) for match in found]
+        assert ranks == sorted(ranks)
+        assert found[0].rule.name == name.split(',')[0]
+
+
+@pytest.mark.parametrize('error', [1e-6, 1e-4])
+@pytest.mark.parametrize('name', CLASSES)
+def test_a_near_miss_is_not_taken_for_the_class(name, error):
+    rng = np.random.default_rng(2)
+    chain = make_six(name, rng)
+    axes = chain.axes + error * rng.standard_normal((6, 3))
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    points = chain.points + error * rng.standard_normal((6, 3))
+    assert not matches(AxisGeometry(axes, points))
+    assert make_plan(serial_chain(LineChain(axes, points, chain.home))).name == 'general_6r'
+
+
+def test_signs_and_lengths_along_axes_do_not_matter():
+    rng = np.random.default_rng(3)
+    for name in CLASSES:
+        chain = make_six(name, rng)
+        signs = rng.choice([-1.0, 1.0], 6)[:, None]
+        points = chain.points + rng.uniform(-1, 1, 6)[:, None] * chain.axes
+        moved = make_plan(serial_chain(LineChain(signs * chain.axes, points, chain.home)))
+        assert moved.name == make_plan(serial_chain(chain)).name
+
+
+def test_a_plan_that_does_not_find_its_postures_gives_way_to_the_next(monkeypatch):
+    chain = serial_chain(make_six('spherical_two_parallel', np.random.default_rng(4)))
+    asked = []
+    check = planning._finds_postures
+
+    def refuse_the_first(plan):
+        asked.append(plan.name)
+        return len(asked) > 1 and check(plan)
+
+    monkeypatch.setattr(planning, '_finds_postures', refuse_the_first)
+    assert make_plan(chain).name == asked[1] != asked[0]
+
+
+def shoulder_of_parallel_axes(rng, *parallel):
+    """Return a chain with a spherical wrist and some more parallel axes, on which closed forms degenerate."""
+    axes, points = random_lines(rng)
+    for joint in parallel[1:]:
+        axes[joint] = axes[parallel[0]]
+    points[4] = points[5] = points[3]
+    return LineChain(axes, points, random_pose(rng))
+
+
+def with_equal_axes(rng, first, second):
+    """Return a spherical-wrist arm, two axes of which lie on one line: a joint too many."""
+    chain = make_six('spherical_two_parallel', rng)
+    axes, points = chain.axes.copy(), chain.points.copy()
+    axes[second], points[second] = axes[first], points[first]
+    return LineChain(axes, points, chain.home)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_degenerate_arms_are_solved_completely_or_refused(seed):
+    rng = np.random.default_rng([5, seed])
+    h = direction(rng)
+    degenerate = {
+        'planar shoulder and wrist': shoulder_of_parallel_axes(rng, 0, 1, 2),
+        'wrist parallel to the elbow': shoulder_of_parallel_axes(rng, 2, 3),
+        'outer wrist axes parallel': shoulder_of_parallel_axes(rng, 3, 5),
+        'first and third axis parallel': shoulder_of_parallel_axes(rng, 0, 2),
+        'two joints on one line': with_equal_axes(rng, 0, 1),
+        'two wrist joints on one line': with_equal_axes(rng, 4, 5),
+        'four parallel axes': shoulder_of_parallel_axes(rng, 0, 1, 2, 3),
+        'all axes parallel': LineChain(
+            np.tile(h, (6, 1)), rng.uniform(-1, 1, (6, 3)), random_pose(rng)
+        ),
+        'all axes through one point': LineChain(
+            random_lines(rng)[0], np.tile(rng.uniform(-1, 1, 3), (6, 1)), random_pose(rng)
+        ),
+    }
+    for name, chain in degenerate.items():
+        try:
+            arm = arm_of(chain)
+        except TopologyMismatch:
+            # Right where a whole joint is of no effect; the others have finitely many branches.
+            assert chain_rank(chain, rng) < 6, name
+            continue
+        assert chain_rank(chain, rng) == 6, name
+        for _ in range(3):
+            pose = chain.poses(rng.uniform(-np.pi, np.pi, 6))[0]
+            compared = compare(chain, pose, ask(arm, pose).q, rng)
+            assert (len(compared.missing), len(compared.extra)) == (0, 0), name
+
+
+def chain_rank(chain, rng):
+    """Return the rank of the Jacobian at a random posture."""
+    q = rng.uniform(-np.pi, np.pi, 6)
+    values = np.linalg.svd(chain.linearise(q[None], chain.poses(q)[0])[1][0], compute_uv=False)
+    return int((values > 1e-9).sum())
+
+
+def test_prismatic_joints_are_refused_by_name():
+    chain = serial_chain(make_six('spherical', np.random.default_rng(6)))
+    kinds = chain.kinds.copy()
+    kinds[2] = JointKind.PRISMATIC
+    slide = type(chain)(**{**vars(chain), 'kinds': kinds})
+    with pytest.raises(TopologyMismatch, match='joint_3'):
+        make_plan(slide)

@@ -1,0 +1,196 @@
+"""Poses and arms on which solvers are known to fail: right angles, straight elbows and wrists, tools, reversed arms."""
+
+from arms_under_test import arm_of
+from arms_under_test import ask
+from arms_under_test import catalogue_arm
+from arms_under_test import catalogue_chain
+from arms_under_test import EXACT_SRS
+from arms_under_test import SEVEN
+from arms_under_test import SIX
+from arms_under_test import six_of
+from complete_oracle import compare
+from complete_oracle import LineChain
+from complete_oracle import rotations
+from complete_oracle import wrap
+import numpy as np
+import pytest
+from synthetic_arms import CLASSES
+from synthetic_arms import make_six
+from synthetic_arms import random_lines
+from synthetic_arms import random_pose
+
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.arm import WITHIN_LIMITS
+
+RESIDUAL = 1e-9
+REGULAR = 1e-3
+"""Smallest singular value above which a posture is no neighbour of a singular one."""
+OFFSETS = (0.0, 1e-16, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+QUARTERS = np.array([0.0, 0.5, -0.5, 1.0]) * np.pi
+
+
+def special_posture(rng, n):
+    """Return a posture with some joints at right angles, or off by a little."""
+    q = rng.uniform(-np.pi, np.pi, n)
+    for joint in rng.choice(n, size=rng.integers(1, n + 1), replace=False):
+        q[joint] = rng.choice(QUARTERS) + rng.choice(OFFSETS) * rng.choice([-1, 1])
+    return q
+
+
+def check_answered(chain, arm, q):
+    """Check that the pose of a posture is answered, exactly, and that a regular posture is found again."""
+    pose = chain.poses(q)[0]
+    six, held = six_of(chain, arm, q)
+    found = ask(arm, pose, q, held).q
+    assert len(found) > 0, f'no answer for {q.tolist()}'
+    assert chain.residuals(found, pose).max() < RESIDUAL
+    own = q if held is None else np.delete(q, held)
+    if six.singular_value(own, pose) > REGULAR:
+        assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6, q.tolist()
+
+
+@pytest.mark.parametrize('name', SIX + SEVEN)
+def test_poses_at_right_angles_and_next_to_them_are_answered(name):
+    rng = np.random.default_rng(3)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for _ in range(30):
+        check_answered(chain, arm, special_posture(rng, len(chain.axes)))
+
+
+@pytest.mark.parametrize('name', SIX)
+def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
+    rng = np.random.default_rng(4)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    check_answered(chain, arm, np.zeros(6))
+    for _ in range(10):
+        check_answered(chain, arm, rng.choice(QUARTERS, 6))
+
+
+@pytest.mark.parametrize('offset', OFFSETS)
+@pytest.mark.parametrize('name', ['puma560', 'irb6700', 'vx300s', 'lite6'])
+def test_a_nearly_straight_wrist_is_solved_to_rounding(name, offset):
+    rng = np.random.default_rng(5)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for sign in (-1.0, 1.0):
+        q = rng.uniform(-np.pi, np.pi, 6)
+        q[4] = sign * offset
+        found = ask(arm, chain.poses(q)[0]).q
+        assert len(found) >= 2
+        assert chain.residuals(found, chain.poses(q)[0]).max() < 2e-11
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'ur10e', 'z1', 'tm5_900', 'omy', 'aubo_i5'])
+def test_four_parallel_axes_leave_an_answer_within_reach(name):
+    # The last joint is free there, but the plane does not reach for every value of it.
+    rng = np.random.default_rng(6)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    aligned = 0.5 * np.pi if name == 'z1' else 0.0
+    for _ in range(50):
+        q = rng.uniform(-np.pi, np.pi, 6)
+        q[2], q[4] = rng.choice([0.0, 1e-3, 0.1]), aligned
+        check_answered(chain, arm, q)
+
+
+@pytest.mark.parametrize('name', SEVEN)
+def test_home_is_answered_with_the_held_joint_at_zero_and_by_samples(name):
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    check_answered(chain, arm, np.zeros(7))
+    inside = np.clip(np.zeros(7), arm.chain.lower, arm.chain.upper)
+    # The oracle knows no other value of the last joint for this one: it is stretched, and nearly symmetric.
+    seed = inside if name == 'gen3' else None
+    found = arm.branches(arm.chain.pose(inside), Question(seed=seed))
+    assert len(found.q) > 0
+    assert chain.residuals(found.q, chain.poses(inside)[0]).max() < RESIDUAL
+
+
+@pytest.mark.parametrize('name', EXACT_SRS)
+def test_every_joint_but_the_elbow_can_be_held_at_home(name):
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    pose = chain.poses(np.zeros(7))[0]
+    for joint in (0, 1, 2, 4, 5, 6):
+        found = ask(arm, pose, np.zeros(7), joint).q
+        assert len(found) > 0
+        assert chain.residuals(found, pose).max() < RESIDUAL
+
+
+@pytest.mark.parametrize('name', ['puma560', 'ur5e', 'irb6700', 'iiwa14', 'panda', 'xarm7'])
+def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
+    # Every joint stands on one of its limits and the elbow is straight there.
+    rng = np.random.default_rng(7)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    n = len(chain.axes)
+    for _ in range(10):
+        q = rng.choice(QUARTERS, n)
+        q[3 if n == 7 else 2] = 0.0
+        is_lower = rng.random(n) < 0.5
+        lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
+        question = Question(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
+        found = arm.branches(chain.poses(q)[0], question)
+        assert len(found.q) > 0, q.tolist()
+        assert (found.q >= lower).all()
+        assert (found.q <= upper).all()
+        assert chain.residuals(found.q, chain.poses(q)[0]).max() < RESIDUAL
+
+
+@pytest.mark.parametrize('signs', [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+@pytest.mark.parametrize('first', [0, 1, 2, 3])
+def test_three_parallel_axes_may_point_either_way_and_stand_anywhere(signs, first):
+    rng = np.random.default_rng([first, 10 + signs[0], 10 + signs[1]])
+    axes, points = random_lines(rng)
+    axes[first + 1], axes[first + 2] = signs[0] * axes[first], signs[1] * axes[first]
+    if first == 0:
+        points[5] = points[4]
+    if first == 3:
+        points[1] = points[0]
+    chain = LineChain(axes, points, random_pose(rng))
+    arm = arm_of(chain)
+    assert arm.plan.name.startswith('three_parallel')
+    for _ in range(3):
+        pose = chain.poses(rng.uniform(-np.pi, np.pi, 6))[0]
+        compared = compare(chain, pose, ask(arm, pose).q, rng)
+        assert (len(compared.missing), len(compared.extra)) == (0, 0)
+
+
+def tool_of(roll, pitch, yaw):
+    """Return a tool (4, 4) in general orientation."""
+    x, y, z = np.eye(3)
+    tool = np.eye(4)
+    tool[:3, :3] = rotations(z, yaw)[0] @ rotations(y, pitch)[0] @ rotations(x, roll)[0]
+    tool[:3, 3] = 0.03, -0.02, 0.11
+    return tool
+
+
+@pytest.mark.parametrize('name', ['jaco2', 'puma560', 'ur5e', 'crx10ial'])
+def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
+    rng = np.random.default_rng(11)
+    chain = catalogue_chain(name).with_tool(tool_of(0.3, -0.4, 0.7))
+    arm, plain = arm_of(chain), catalogue_arm(name)
+    for _ in range(5):
+        q = rng.uniform(-np.pi, np.pi, 6)
+        pose = chain.poses(q)[0]
+        found = ask(arm, pose).q
+        assert chain.residuals(found, pose).max() < RESIDUAL
+        assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
+        # The same tool given with the question, on the arm without it.
+        question = Question(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
+        again = plain.branches(np.ascontiguousarray(pose), question).q
+        assert len(again) == len(found)
+        assert np.abs(wrap(again[:, None] - found)).max(axis=2).min(axis=0).max() < 1e-7
+
+
+def test_a_spherical_wrist_on_parallel_base_axes_answers_every_reachable_pose():
+    rng = np.random.default_rng(12)
+    chain = make_six('spherical_base_parallel', rng)
+    arm = arm_of(chain)
+    for _ in range(40):
+        check_answered(chain, arm, rng.uniform(-np.pi, np.pi, 6))
+
+
+@pytest.mark.parametrize('name', CLASSES)
+def test_folded_and_stretched_postures_of_every_class_are_answered(name):
+    rng = np.random.default_rng(13)
+    chain = make_six(name, rng)
+    arm = arm_of(chain)
+    for _ in range(30):
+        check_answered(chain, arm, special_posture(rng, 6))

@@ -1,0 +1,101 @@
+"""The comparison of round trips: what the empty handler answers, and the figures."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
+rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
+serialization = pytest.importorskip('rclpy.serialization')
+services = pytest.importorskip('moveit_msgs.srv')
+caller = pytest.importorskip('bench.ros.caller')
+processes = pytest.importorskip('bench.ros.processes')
+requests = pytest.importorskip('bench.ros.requests')
+round_trip = pytest.importorskip('bench.round_trip')
+arms = pytest.importorskip('bench.arms')
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 127
+
+
+def prepared_response():
+    response = services.GetPositionIK.Response()
+    response.error_code.val = 1
+    response.error_code.message = 'a sentence of some length'
+    state = response.solution
+    state.joint_state.name = [f'joint{number}' for number in range(7)]
+    state.joint_state.position = [0.1 * number for number in range(7)]
+    state.multi_dof_joint_state.joint_names = ['virtual_joint']
+    return response
+
+
+def test_empty_server_answers_with_the_same_types_and_size(tmp_path, monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    expected = prepared_response()
+    content = serialization.serialize_message(expected)
+    (tmp_path / 'prepared').write_bytes(content)
+    arm = arms.read_arm('panda')
+    request = requests.make_request(arm, np.eye(4), np.zeros(7))
+    with (
+        caller.Caller(['/empty'], DOMAIN) as client,
+        processes.ServerProcesses(None, 60) as servers,
+    ):
+        servers.start(processes.empty_server('/empty', 2, tmp_path / 'prepared'), tmp_path / 'log')
+        client.wait_for('/empty', 30.0)
+        response = client.call('/empty', request, 10.0)
+    assert response == expected
+    assert len(serialization.serialize_message(response)) == len(content)
+
+
+def test_servers_have_ended_on_leaving(tmp_path):
+    with processes.ServerProcesses(None, 60) as servers:
+        process = servers.start(['sleep', '50'], tmp_path / 'log')
+        assert process.poll() is None
+    assert process.poll() is not None
+
+
+def test_a_missing_server_is_an_error_and_no_endless_wait():
+    with caller.Caller(['/nobody'], DOMAIN) as client, pytest.raises(caller.NoAnswer):
+        client.wait_for('/nobody', 0.1)
+
+
+def test_requests_carry_pose_seed_and_timeout():
+    arm = arms.read_arm('panda')
+    q = np.linspace(-0.5, 0.5, 7)
+    target = arm.fk(q[None])[0]
+    question = requests.make_request(arm, target, q, 1.25).ik_request
+    assert list(question.robot_state.joint_state.position) == q.tolist()
+    assert (question.timeout.sec, question.timeout.nanosec) == (1, 250_000_000)
+    assert question.pose_stamped.header.frame_id == arm.base
+    assert question.pose_stamped.pose.position.x == target[0, 3]
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_quaternion_turns_as_its_matrix(axis):
+    angles = np.linspace(-np.pi, np.pi, 9)
+    for angle in angles:
+        unit = np.eye(3)[axis]
+        cross = np.cross(np.eye(3), unit)
+        matrix = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+        x, y, z, w = requests.quaternion_of(matrix)
+        expected = np.append(np.sin(angle / 2) * unit, np.cos(angle / 2))
+        assert abs(np.dot([x, y, z, w], expected)) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_ratio_is_that_of_the_medians():
+    reference = np.array([100.0, 200.0, 900.0])
+    row = round_trip.make_row('panda', '/own', 2.0 * reference, 100.0, reference)
+    assert row.ratio == pytest.approx(2.0)
+    assert row.p50 == 400.0
+
+
+def test_split_leaves_out_the_warm_up():
+    stored = {'solver': np.array([9e6, 1e3, 1e3]), 'handler': np.array([9e6, 3e3, 3e3])}
+    times = {round_trip.WATCHED: np.array([10.0, 10.0]), round_trip.EMPTY: np.array([5.0, 5.0])}
+    split = round_trip.make_split('panda', stored, times)
+    assert (split.solver, split.handler, split.round_trip, split.empty) == (1.0, 3.0, 10.0, 5.0)
+
+
+def test_client_has_a_core_of_its_own_where_there_is_one():
+    assert round_trip.core_of_client(1, {0, 1}) == 0
+    assert round_trip.core_of_client(0, {0}) == 0
