@@ -1,11 +1,21 @@
 """Install rules of the package, for colcon and for pip alike."""
 
+import hashlib
 from pathlib import Path
+import sys
 
 from setuptools import find_packages
 from setuptools import setup
+from setuptools.command.build_py import build_py
+
+try:
+    from generate_parameter_library_py.generate_python_module import run as generate_module
+except ImportError:
+    generate_module = None
 
 package_name = 'ssik_ros'
+# Every file of this name has code generated: one for the node and one for each solver.
+PARAMETER_FILES = '*_parameters.yaml'
 
 
 def installed_tree(folder):
@@ -21,6 +31,44 @@ def installed_tree(folder):
             relative = path.relative_to(root)
             files.setdefault(str(relative.parent), []).append(str(relative))
     return [(f'share/{package_name}/{parent}', names) for parent, names in files.items()]
+
+
+def generate_parameter_modules(folder):
+    """
+    Generate a module from each parameter file, with the checksum of the file it was generated from.
+
+    :param folder: where the modules go; the package is imported from its parent's parent.
+    """
+    for source in sorted((Path(__file__).resolve().parent / package_name).rglob(PARAMETER_FILES)):
+        target = folder / f'{source.stem}.py'
+        try:
+            generate_module(str(target), str(source))
+            compile(target.read_bytes(), str(target), 'exec')
+        except Exception as error:
+            # The package reads the file itself: worth a line, not a failed build.
+            print(f'warning: no code generated from {source.name}: {error}', file=sys.stderr)
+            target.unlink(missing_ok=True)
+            continue
+        checksum = hashlib.sha256(source.read_bytes()).hexdigest()
+        with target.open('a', encoding='utf-8') as module:
+            module.write(f"\nSOURCE_SHA256 = '{checksum}'\n")
+
+
+class BuildWithParameterModules(build_py):
+    """
+    Builds the package, with generated parameter modules where generate_parameter_library is installed.
+
+    They go into the build and never into the sources, so editable installs have none: the package then reads
+    the parameter files themselves, which may change at any time.
+    """
+
+    command_name = 'build_py'  # in messages
+
+    def run(self):
+        """Build as usual, then generate."""
+        super().run()
+        if generate_module and not getattr(self, 'editable_mode', False):
+            generate_parameter_modules(Path(self.build_lib, package_name, 'ros', 'generated'))
 
 
 setup(
@@ -47,6 +95,7 @@ setup(
     ],
     # colcon test runs pytest only in packages that declare it.
     extras_require={'test': ['pytest', 'hypothesis']},
+    cmdclass={'build_py': BuildWithParameterModules},
     zip_safe=False,
     author='ssik_ros contributors',
     maintainer='ssik_ros contributors',
@@ -54,6 +103,10 @@ setup(
     description='Inverse kinematics for any robot a URDF can describe, with and without ROS 2.',
     license='BSD-3-Clause',
     entry_points={
-        'console_scripts': ['ssik = ssik_ros.cli.command:main'],
+        'console_scripts': [
+            'ik_benchmark = ssik_ros.ros.benchmark_node:main',
+            'ik_server = ssik_ros.ros.node:main',
+            'ssik = ssik_ros.cli.command:main',
+        ],
     },
 )

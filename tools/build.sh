@@ -33,7 +33,13 @@ elif ! can_compile; then
 else
   for folder in interfaces/*/; do
     [ -f "$folder/package.xml" ] || continue
-    in_underlay "$(basename "$folder")" || paths+=("${folder%/}")
+    package=$(basename "$folder")
+    if in_underlay "$package"; then
+      # Built here before the real package was installed, it would go on hiding that one.
+      rm -rf "install/$package" "build/$package"
+    else
+      paths+=("${folder%/}")
+    fi
   done
 fi
 
