@@ -20,6 +20,8 @@ SHOWN = {
     '05_validation_callback': r'of 20 poses solved.*VALIDATION: No solution',
     '06_why_no_solution': r'UNREACHABLE.*LIMITS.*DEADLINE.*InvalidParameter.*UnknownSolver',
     '07_third_party_solver': r'acme/FromZero\nacme/FromZero: 1 solution',
+    '09_every_branch': r'tier 0.*shoulder \+.*8 solution.*8 branches, 256 postures.*8 with the elbow',
+    '08_compute_ik_over_ros': r"base_link 1 \{'shoulder_pan_joint.*tool1 -21 \{\}.*'tool0'",
 }
 
 

@@ -119,7 +119,11 @@ def test_every_subpackage_is_installed(setup_arguments):
     assert names == set(setup_arguments['packages'])
 
 
-@pytest.mark.parametrize('command, needs', [('ssik', 'numpy')], ids=['ssik'])
+@pytest.mark.parametrize(
+    'command, needs',
+    [('ssik', 'numpy'), ('ik_server', 'moveit_msgs'), ('ik_benchmark', 'moveit_msgs')],
+    ids=['ssik', 'ik_server', 'ik_benchmark'],
+)
 def test_entry_point_is_callable(setup_arguments, command, needs):
     if find_spec(needs) is None:
         pytest.skip(f'{needs} is not installed')

@@ -61,6 +61,15 @@ class BenchmarkCases:
             self.goals[:count], self.seeds[:count], self.targets[:count], self.random_seed
         )
 
+    def from_one_seed(self, seed: FloatArray) -> 'BenchmarkCases':
+        """
+        Return the same goals, all asked from one seed.
+
+        :param seed: (n,) the seed.
+        """
+        seeds = np.broadcast_to(seed, self.seeds.shape).copy()
+        return BenchmarkCases(self.goals, seeds, self.targets, self.random_seed)
+
 
 def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> BenchmarkCases:
     """

@@ -37,17 +37,20 @@ class Verification:
 class GroupOracle:
     """Forward kinematics and checks for one group of a robot."""
 
-    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+    def __init__(
+        self, robot: RobotModel, group: JointGroup, state: FloatArray | None = None
+    ) -> None:
         """
         Prepare the reference kinematics.
 
         :param robot: the robot.
-        :param group: the group; joints outside it have their default values.
+        :param group: the group.
+        :param state: (nq) where joints outside the group are; None for their default values.
         """
         self.robot = robot
         self.group = group
         self._reference = ReferenceKinematics(robot)
-        self._state = robot.default_positions()
+        self._state = robot.default_positions() if state is None else state.copy()
         self._wrapping = np.array(
             [robot.tree.kinds[joint] == JointKind.CONTINUOUS for joint in group.joint_indices]
         )

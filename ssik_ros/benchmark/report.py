@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 import dataclasses
 from dataclasses import dataclass
+import io
 import json
 from typing import Any
 
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -40,6 +42,8 @@ COLUMNS = (
     'pos [m]',
     'ori [rad]',
 )
+SERVER_COLUMNS = ('solver mean', 'solver median', 'solver p99')
+"""What is known besides when solvers were asked through services; the other times are then round trips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,16 @@ class BenchmarkReport:
         return published_for(self.config.robot_name)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the headings of the table."""
+        return (*COLUMNS, *SERVER_COLUMNS) if self.asks_services else COLUMNS
+
+    @property
+    def asks_services(self) -> bool:
+        """Return whether a solver was asked through a service."""
+        return any(run.service for run in self.runs)
+
+    @property
     def has_run(self) -> bool:
         """Return whether at least one solver ran."""
         return any(run.status is RunStatus.RAN for run in self.runs)
@@ -84,7 +98,7 @@ def make_table(report: BenchmarkReport) -> Table:
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    for column in COLUMNS:
+    for column in report.columns:
         table.add_column(escape(column), justify='left' if column == 'solver' else 'right')
     for cells in _rows(report):
         table.add_row(*(escape(cell) for cell in cells))
@@ -94,6 +108,18 @@ def make_table(report: BenchmarkReport) -> Table:
     for figure, cells in zip(report.published, _published_rows(report)):
         table.add_row(f'  {figure.solver}', *cells[1:], style='dim')
     return table
+
+
+def make_text(report: BenchmarkReport, width: int = 140) -> str:
+    """
+    Return the table and what a reader needs beside it as plain text.
+
+    :param report: the outcome.
+    :param width: characters in a line of the table.
+    """
+    text = io.StringIO()
+    Console(file=text, width=width, no_color=True).print(make_table(report))
+    return f'{text.getvalue().rstrip()}\n{describe(report)}'
 
 
 def make_markdown(reports: Sequence[BenchmarkReport]) -> str:
@@ -110,8 +136,8 @@ def _markdown_section(report: BenchmarkReport) -> str:
     lines = [
         f'## {_title(report)}',
         '',
-        _markdown_row(COLUMNS),
-        _markdown_row(['---', *['---:'] * (len(COLUMNS) - 1)]),
+        _markdown_row(report.columns),
+        _markdown_row(['---', *['---:'] * (len(report.columns) - 1)]),
         *(_markdown_row(cells) for cells in rows),
         '',
         *(f'{line}  ' for line in describe(report).splitlines()),
@@ -154,9 +180,17 @@ def describe(report: BenchmarkReport) -> str:
 def _notes(report: BenchmarkReport) -> list[str]:
     """Return what a reader must know beside the figures, one line per solver."""
     notes = []
+    if report.asks_services:
+        notes.append(
+            'Asked through services: the times of a call are round trips; the solver columns are the '
+            'time within the solver, as the server reports it.'
+        )
     for run, summary in report.summaries:
+        if run.service:
+            silent = '' if summary.server_mean_us is not None else ', which reports no solver time'
+            notes.append(f'{run.name}: {run.service}{silent}.')
         if run.status is not RunStatus.RAN:
-            notes.append(f'{run.name}: {run.status.value}: {run.reason}.')
+            notes.append(f'{run.name}: {run.status.value}: {run.reason.rstrip(".")}.')
         if summary.false_claims:
             notes.append(
                 f'{run.name}: called {summary.false_claims} answers solved that do not hold.'
@@ -167,13 +201,14 @@ def _notes(report: BenchmarkReport) -> list[str]:
 
 
 def _rows(report: BenchmarkReport) -> list[list[str]]:
-    return [_row(run, summary) for run, summary in report.summaries]
+    rows = [_row(run, summary) for run, summary in report.summaries]
+    return [row + [''] * (len(report.columns) - len(row)) for row in rows]
 
 
 def _row(run: SolverRun, summary: Summary) -> list[str]:
     if run.status is not RunStatus.RAN:
-        return [run.name, run.status.value, *[''] * (len(COLUMNS) - 2)]
-    return [
+        return [run.name, run.status.value]
+    cells = [
         run.title,
         f'{100.0 * summary.success_rate:.2f} %',
         _milliseconds(summary.mean_us),
@@ -184,6 +219,10 @@ def _row(run: SolverRun, summary: Summary) -> list[str]:
         _error(summary.worst_position_error),
         _error(summary.worst_orientation_error),
     ]
+    if run.service:
+        times = (summary.server_mean_us, summary.server_median_us, summary.server_p99_us)
+        cells += [_milliseconds(time) for time in times]
+    return cells
 
 
 def _published_rows(report: BenchmarkReport) -> list[list[str]]:
@@ -192,7 +231,7 @@ def _published_rows(report: BenchmarkReport) -> list[list[str]]:
             figure.label,
             f'({100.0 * figure.success_rate:.0f} %)',
             f'{figure.mean_ms:.4g}',
-            *[''] * (len(COLUMNS) - 3),
+            *[''] * (len(report.columns) - 3),
         ]
         for figure in report.published
     ]
@@ -228,6 +267,7 @@ def _as_mapping(report: BenchmarkReport) -> dict[str, Any]:
                 'status': run.status.value,
                 'reason': run.reason,
                 'kinematics_solver': run.requested_solver,
+                'service': run.service,
                 'parameters': dict(run.parameters),
                 'tolerance': run.tolerance,
                 **(dataclasses.asdict(summary) if run.status is RunStatus.RAN else {}),

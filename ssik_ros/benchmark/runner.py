@@ -1,22 +1,23 @@
 """
 Runs the solvers of a benchmark one after another on the same questions.
 
-Only the call of ``solve`` is timed. All calls of a solver come first and their checks after them, so that
-checking does not disturb caches between calls; garbage collection is off in between, as ``timeit`` has it.
+All calls of a solver come first and their checks after them, so that checking does not disturb caches between
+calls; garbage collection is off in between, as ``timeit`` has it.
 """
 
 from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
 from dataclasses import dataclass
-import gc
 import logging
-import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.benchmark.calls import Call
+from ssik_ros.benchmark.calls import RemoteSolver
+from ssik_ros.benchmark.calls import time_calls
 from ssik_ros.benchmark.cases import BenchmarkCases
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.config import SolverEntry
@@ -27,7 +28,6 @@ from ssik_ros.benchmark.trials import Trial
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.errors import SolverError
 from ssik_ros.errors import SsikError
-from ssik_ros.results import IkResult
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
@@ -40,21 +40,11 @@ _LOGGER = logging.getLogger('ssik_ros.benchmark')
 FloatArray = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 """Called with the solver's label, the trials done and the trials to do."""
+SolverMaker = Callable[[GroupKinematics, GroupOracle], Solver]
+"""Returns the solver that answers for an entry, such as one behind a service."""
 
 DEFAULT_TOLERANCE = 0.001
 """Used for a solver whose options have no ``target_tolerance``."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One timed call, not yet checked."""
-
-    wall_ns: int
-    cpu_ns: int
-    result: IkResult | None
-    answer: FloatArray
-    """(n,) the solver's vector in its own joint order."""
-    error: str
 
 
 def run_solver(
@@ -64,6 +54,7 @@ def run_solver(
     cases: BenchmarkCases,
     config: BenchmarkConfig,
     progress: Progress | None = None,
+    maker: SolverMaker | None = None,
 ) -> SolverRun:
     """
     Return what one solver does with all questions.
@@ -74,55 +65,66 @@ def run_solver(
     :param cases: the questions.
     :param config: budget and display step.
     :param progress: told every ``ik_iteration_display_step`` trials.
+    :param maker: makes what answers for this solver; None makes the solver in this process.
     :returns: the run; a solver that is not ours, or that cannot be made, has no trials and a reason.
     """
-    if kinematics.is_foreign:
+    if maker is None and kinematics.is_foreign:
         reason = f"'{kinematics.requested_solver}' is not a solver of this package"
         return SolverRun(
             entry, RunStatus.NOT_INSTALLED, kinematics.requested_solver, reason=reason
         )
     requested = kinematics.requested_solver or kinematics.solver
     try:
-        solver, options = _make_solver(kinematics, oracle)
+        options = _options(kinematics)
+        solver = _make_solver(kinematics, oracle, maker or _make_own_solver)
         order = joint_order(solver, oracle)
     except SsikError as error:
         _LOGGER.warning("Solver '%s' (%s) failed: %s", entry.name, requested, error)
-        _LOGGER.info('It failed here:', exc_info=error)
+        if error.__cause__ is not None:
+            _LOGGER.info('It failed here:', exc_info=error)
         return SolverRun(entry, RunStatus.FAILED, requested, reason=str(error))
     tolerance = float(options.get('target_tolerance', DEFAULT_TOLERANCE))
     judge = _Judge(oracle, cases, order, tolerance, kinematics.position_only)
-    calls = _time_calls(solver, _requests(cases, order, config), config, entry.name, progress)
-    trials = [judge.record(index, call) for index, call in enumerate(calls)]
+    requests = _requests(cases, order, config)
+    calls = time_calls(solver, requests, _progress_of(entry, config, len(requests), progress))
     return SolverRun(
         entry,
         RunStatus.RAN,
         requested,
         parameters=options,
         tolerance=tolerance,
-        trials=trials,
+        trials=[judge.record(index, call) for index, call in enumerate(calls)],
+        service=solver.service if isinstance(solver, RemoteSolver) else '',
     )
 
 
-def _make_solver(
-    kinematics: GroupKinematics, oracle: GroupOracle
-) -> tuple[Solver, Mapping[str, Any]]:
-    """Return the warm solver and its options."""
-    spec = solver_spec(kinematics.solver)
-    options = dataclasses.asdict(make_options(spec, kinematics.parameters))
-    solver = create_solver(
+def _options(kinematics: GroupKinematics) -> Mapping[str, Any]:
+    """Return the options of a solver of ours, defaults included; nothing is known of others."""
+    if kinematics.is_foreign:
+        return {}
+    return dataclasses.asdict(make_options(solver_spec(kinematics.solver), kinematics.parameters))
+
+
+def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> Solver:
+    return create_solver(
         kinematics.solver,
         oracle.robot,
         oracle.group,
         kinematics.parameters,
         position_only=kinematics.position_only,
     )
+
+
+def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: SolverMaker) -> Solver:
+    """Return the warm solver."""
+    solver = maker(kinematics, oracle)
     try:
         solver.warm_up()
     except SsikError:
         raise
     except Exception as error:
         raise SolverError(f'warm_up failed: {type(error).__name__}: {error}') from error
-    return solver, options
+    return solver
 
 
 def joint_order(solver: Solver, oracle: GroupOracle) -> NDArray[np.int64]:
@@ -157,57 +159,17 @@ def _requests(
     ]
 
 
-def _time_calls(
-    solver: Solver,
-    requests: list[SolveRequest],
-    config: BenchmarkConfig,
-    label: str,
-    progress: Progress | None,
-) -> list[_Call]:
-    """Return all calls, made with garbage collection off."""
+def _progress_of(
+    entry: SolverEntry, config: BenchmarkConfig, total: int, progress: Progress | None
+) -> Callable[[int], None]:
+    """Return what is told the number of calls, and passes on every display step and the end."""
     step = config.ik_iteration_display_step
-    calls: list[_Call] = []
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        for request in requests:
-            calls.append(_time_call(solver, request))
-            if progress is not None and (len(calls) % step == 0 or len(calls) == len(requests)):
-                progress(label, len(calls), len(requests))
-    finally:
-        if collecting:
-            gc.enable()
-    return calls
 
+    def tell(done: int) -> None:
+        if progress is not None and (done % step == 0 or done == total):
+            progress(entry.name, done, total)
 
-def _time_call(solver: Solver, request: SolveRequest) -> _Call:
-    """Return one call with its times; an exception is an answer too."""
-    solve = solver.solve
-    result: IkResult | None = None
-    error = ''
-    cpu_start = time.process_time_ns()
-    start = time.perf_counter_ns()
-    try:
-        result = solve(request)
-        stop = time.perf_counter_ns()
-    except Exception as exception:
-        stop = time.perf_counter_ns()
-        error = f'{type(exception).__name__}: {exception}'
-    cpu_stop = time.process_time_ns()
-    if not error and not isinstance(result, IkResult):
-        result, error = None, f'returned a {type(result).__name__} instead of an IkResult'
-    return _Call(stop - start, cpu_stop - cpu_start, result, _read_answer(result), error)
-
-
-def _read_answer(result: IkResult | None) -> FloatArray:
-    """Return a copy of the vector that a result offers; an empty one when it offers none."""
-    if result is None:
-        return np.empty(0)
-    try:
-        return np.array(result.solutions[0] if result.solved else result.q, dtype=np.float64)
-    except (IndexError, TypeError, ValueError):
-        return np.empty(0)
+    return tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +182,7 @@ class _Judge:
     tolerance: float
     position_only: bool
 
-    def record(self, index: int, call: _Call) -> Trial:
+    def record(self, index: int, call: Call) -> Trial:
         """Return the record of one call."""
         oracle, result = self.oracle, call.result
         answer = in_group_order(call.answer, self.order)
@@ -231,7 +193,7 @@ class _Judge:
         verdict = check.verdict if claim else Verdict.NO_ANSWER
         return Trial(
             trial=index + 1,
-            verdict=Verdict.EXCEPTION if call.error else verdict,
+            verdict=Verdict.EXCEPTION if call.raised else verdict,
             solve_time_ns=call.wall_ns,
             cpu_time_ns=call.cpu_ns,
             position_error=check.position_error,
@@ -243,7 +205,8 @@ class _Judge:
             searches=int(result.searches) if result is not None else 0,
             clock_ended=result is not None and bool(result.clock_ended),
             seed_distance=oracle.joint_distance(answer, self.cases.seeds[index]),
-            note=' '.join(call.error.split()),
+            note=' '.join(call.note.split()),
+            server_time_ns=call.server_time_ns,
         )
 
 

@@ -1,8 +1,13 @@
 """One benchmark from configuration to files: robot, questions, solvers, report."""
 
+from collections.abc import Mapping
+import dataclasses
 from dataclasses import dataclass
 import json
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.benchmark.cases import BenchmarkCases
 from ssik_ros.benchmark.cases import make_cases
@@ -10,6 +15,9 @@ from ssik_ros.benchmark.cases import read_goals
 from ssik_ros.benchmark.cases import write_goals
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.entries import find_kinematics_folder
+from ssik_ros.benchmark.entries import find_robot_files
+from ssik_ros.benchmark.entries import read_entries
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.report import BenchmarkReport
@@ -19,20 +27,33 @@ from ssik_ros.benchmark.report import make_markdown
 from ssik_ros.benchmark.report import PLOT_FILES
 from ssik_ros.benchmark.runner import Progress
 from ssik_ros.benchmark.runner import run_solver
+from ssik_ros.benchmark.runner import SolverMaker
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.benchmark.trials import write_csv
 from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import UnknownGroup
 from ssik_ros.model.description_files import config_directory
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import MoveItConfig
+from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+
+FloatArray = NDArray[np.float64]
 
 GOALS_FILE = 'goals.jsonl'
 SUMMARY_FILE = 'summary.json'
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRobot:
+    """What a benchmark is about, and where it came from."""
+
+    robot: RobotModel
+    group: JointGroup
+    origin: str
+    """Path of the description, or the topic that brought it."""
+    state: FloatArray | None = None
+    """(nq) where joints outside the group are; None for their default values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,53 +61,76 @@ class BenchmarkSession:
     """A benchmark that is ready to run: every name in its configuration has been found."""
 
     config: BenchmarkConfig
-    files: MoveItConfig
+    description: str
+    """Path of the robot description, or the topic that brought it."""
     oracle: GroupOracle
     kinematics: tuple[tuple[SolverEntry, GroupKinematics], ...]
     cases: BenchmarkCases
     goals_source: str
 
-    def run(self, progress: Progress | None = None) -> BenchmarkReport:
+    def run(
+        self,
+        progress: Progress | None = None,
+        makers: Mapping[str, SolverMaker] | None = None,
+    ) -> BenchmarkReport:
         """
         Return the outcome of running every solver.
 
         :param progress: told the solver's label, the trials done and the trials to do.
+        :param makers: by label, what makes the solver that answers; others are made in this process.
         """
+        made = makers or {}
         runs = tuple(
-            run_solver(entry, kinematics, self.oracle, self.cases, self.config, progress)
+            run_solver(
+                entry,
+                kinematics,
+                self.oracle,
+                self.cases,
+                self.config,
+                progress,
+                made.get(entry.name),
+            )
             for entry, kinematics in self.kinematics
         )
         return BenchmarkReport(
             config=self.config,
             robot=self.oracle.robot.name,
-            description=str(self.files.urdf_path),
+            description=self.description,
             goals_source=self.goals_source,
             machine=describe_machine(),
             runs=runs,
         )
 
+    def from_live_state(self, state: FloatArray) -> 'BenchmarkSession':
+        """
+        Return the same benchmark with every search started where the robot is.
 
-def prepare_benchmark(config: BenchmarkConfig, goals: Path | None = None) -> BenchmarkSession:
+        :param state: (nq) where it is.
+        """
+        return dataclasses.replace(
+            self,
+            cases=self.cases.from_one_seed(state[self.oracle.group.idx_q]),
+            goals_source=f'{self.goals_source}; each search starts at the live state instead',
+        )
+
+
+def prepare_benchmark(
+    config: BenchmarkConfig, goals: Path | None = None, about: BenchmarkRobot | None = None
+) -> BenchmarkSession:
     """
     Return a benchmark that is ready to run.
 
     :param config: its configuration.
     :param goals: a goals file to ask instead of random questions.
+    :param about: the robot; None for the one that the configuration names.
     :raises DescriptionNotFound: when the robot, a kinematics file or the goals file does not exist.
     :raises GroupNotFound: when the robot does not have the group.
     :raises UnknownGroup: when a kinematics file does not have the group.
     :raises ConfigError: when a file is malformed.
     """
-    files = _find_robot(config)
-    robot = load_robot(
-        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
-    )
-    oracle = GroupOracle(robot, robot.group(config.planning_group))
-    folder = _kinematics_folder(config, files)
-    kinematics = tuple(
-        (entry, _read_kinematics(folder / entry.kinematics_file, config.planning_group))
-        for entry in config.ik_solvers
-    )
+    about = about or load_configured_robot(config)
+    oracle = GroupOracle(about.robot, about.group, about.state)
+    kinematics = read_entries(config, find_kinematics_folder(config))
     if goals is None:
         cases = make_cases(oracle, config.sample_size, config.random_seed)
         source = f'goals and seeds uniform in joint space from seed {config.random_seed}'
@@ -94,42 +138,22 @@ def prepare_benchmark(config: BenchmarkConfig, goals: Path | None = None) -> Ben
         cases = read_goals(goals, oracle).first(config.sample_size)
         config = config.with_samples(len(cases))
         source = f"goals and seeds of '{goals.name}' (seed {cases.random_seed})"
-    return BenchmarkSession(config, files, oracle, kinematics, cases, source)
+    return BenchmarkSession(config, about.origin, oracle, kinematics, cases, source)
 
 
-def _find_robot(config: BenchmarkConfig) -> MoveItConfig:
-    """Return the robot's files, by its name as MoveItConfigsBuilder, else by the package."""
-    try:
-        return find_moveit_config(config.robot_name)
-    except DescriptionNotFound:
-        return find_moveit_config(config.moveit_config_pkg, config.robot_name)
+def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
+    """
+    Return the robot that a configuration names.
 
-
-def _kinematics_folder(config: BenchmarkConfig, files: MoveItConfig) -> Path:
-    """Return the folder of the kinematics files."""
-    try:
-        return find_moveit_config(config.moveit_config_pkg).directory / 'config'
-    except DescriptionNotFound:
-        return find_moveit_config(config.moveit_config_pkg, files.robot_name).directory / 'config'
-
-
-def _read_kinematics(path: Path, group: str) -> GroupKinematics:
-    """Return what a kinematics file says about a group."""
-    if not path.is_file():
-        others = sorted(other.name for other in path.parent.glob('*kinematics*.yaml'))
-        raise DescriptionNotFound(
-            f"There is no kinematics file '{path}'; the folder has {', '.join(others) or 'none'}.",
-            path=path,
-        )
-    groups = read_kinematics_yaml(path, substitute=False)
-    if group not in groups:
-        raise UnknownGroup(
-            f"The kinematics file '{path}' has no group '{group}', only "
-            f'{", ".join(sorted(groups)) or "none"}.',
-            name=group,
-            available=tuple(groups),
-        )
-    return groups[group]
+    :param config: the configuration.
+    :raises DescriptionNotFound: when there are no files of it.
+    :raises GroupNotFound: when it does not have the group.
+    """
+    files = find_robot_files(config)
+    robot = load_robot(
+        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
+    )
+    return BenchmarkRobot(robot, robot.group(config.planning_group), str(files.urdf_path))
 
 
 def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Path) -> None:

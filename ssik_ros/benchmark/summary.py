@@ -48,6 +48,10 @@ class Summary:
     """Over verified answers."""
     clock_ended: int
     """Trials that the wall clock ended; 0 means that a rerun gives the same answers."""
+    server_mean_us: float | None
+    """Within the solver, as the server reports it; the other times are then round trips. None in process."""
+    server_median_us: float | None
+    server_p99_us: float | None
 
 
 def summarise(run: SolverRun) -> Summary:
@@ -59,6 +63,7 @@ def summarise(run: SolverRun) -> Summary:
     trials = run.trials
     found = [trial for trial in trials if trial.found_ik]
     times = np.array([trial.solve_time_ns for trial in trials]) / 1e3
+    server_times = _server_times(trials)
     claimed = sum(trial.solver_claim for trial in trials)
     return Summary(
         samples=len(trials),
@@ -82,7 +87,16 @@ def summarise(run: SolverRun) -> Summary:
         mean_searches=_mean(_column(trials, 'searches')),
         mean_seed_distance=_mean(_column(found, 'seed_distance')),
         clock_ended=sum(trial.clock_ended for trial in trials),
+        server_mean_us=_mean(server_times),
+        server_median_us=_percentile(server_times, 50),
+        server_p99_us=_percentile(server_times, 99),
     )
+
+
+def _server_times(trials: Sequence[Trial]) -> FloatArray:
+    """Return the times [us] that a server reported, which it may do for some answers only."""
+    reported = [trial.server_time_ns for trial in trials if trial.server_time_ns is not None]
+    return np.array(reported, dtype=np.float64) / 1e3
 
 
 def _column(trials: Sequence[Trial], name: str) -> FloatArray:

@@ -60,7 +60,9 @@ class Trial(NamedTuple):
     seed_distance: float
     """Norm of the joint distance to the seed; joints without limits modulo one turn."""
     note: str = ''
-    """Text of an exception."""
+    """Text of an exception, or what a server says about a failure."""
+    server_time_ns: int | None = None
+    """Time within the solver, where it answered through a service that reports it."""
 
     @property
     def found_ik(self) -> bool:
@@ -83,6 +85,8 @@ class SolverRun:
     tolerance: float = 0.0
     """Norm of position and orientation error that counts as reached."""
     trials: Sequence[Trial] = ()
+    service: str = ''
+    """The service that was asked; empty for a solver in this process."""
 
     @property
     def name(self) -> str:
@@ -118,6 +122,7 @@ CSV_COLUMNS = (
     'clock_ended',
     'seed_distance',
     'note',
+    'server_time_ns',
 )
 """The five columns of ik_benchmarking, then ours."""
 
@@ -154,6 +159,7 @@ def _row(trial: Trial) -> tuple[Any, ...]:
         _truth(trial.clock_ended),
         f'{trial.seed_distance:.9g}',
         trial.note,
+        '' if trial.server_time_ns is None else trial.server_time_ns,
     )
 
 

@@ -1,0 +1,84 @@
+"""Where the files that a configuration names are: the robot's, and the kinematics of each solver."""
+
+from pathlib import Path
+
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import UnknownGroup
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.description_files import find_package
+from ssik_ros.model.description_files import MoveItConfig
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+
+
+def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
+    """
+    Return the robot's files, found by its name as MoveItConfigsBuilder does, else in the package.
+
+    :param config: the configuration.
+    :raises DescriptionNotFound: when there are none.
+    """
+    try:
+        return find_moveit_config(config.robot_name)
+    except DescriptionNotFound:
+        return find_moveit_config(config.moveit_config_pkg, config.robot_name)
+
+
+def find_kinematics_folder(config: BenchmarkConfig) -> Path:
+    """
+    Return the folder of the kinematics files; their package needs no robot.
+
+    :param config: the configuration.
+    :raises DescriptionNotFound: when there is no such package.
+    """
+    package = config.moveit_config_pkg
+    try:
+        return find_moveit_config(package).directory / 'config'
+    except DescriptionNotFound:
+        pass
+    try:
+        robot_name = find_robot_files(config).robot_name
+        return find_moveit_config(package, robot_name).directory / 'config'
+    except DescriptionNotFound:
+        folder = Path(package) if Path(package).is_dir() else find_package(package)
+        if folder is None or not (folder / 'config').is_dir():
+            raise
+        return folder / 'config'
+
+
+def read_entries(
+    config: BenchmarkConfig, folder: Path
+) -> tuple[tuple[SolverEntry, GroupKinematics], ...]:
+    """
+    Return each solver with what its kinematics file says about the group.
+
+    :param config: the configuration.
+    :param folder: the folder of the kinematics files.
+    :raises DescriptionNotFound: when one of the files does not exist.
+    :raises UnknownGroup: when one of them does not have the group.
+    """
+    return tuple(
+        (entry, _read_kinematics(folder / entry.kinematics_file, config.planning_group))
+        for entry in config.ik_solvers
+    )
+
+
+def _read_kinematics(path: Path, group: str) -> GroupKinematics:
+    """Return what a kinematics file says about a group."""
+    if not path.is_file():
+        others = sorted(other.name for other in path.parent.glob('*kinematics*.yaml'))
+        raise DescriptionNotFound(
+            f"There is no kinematics file '{path}'; the folder has {', '.join(others) or 'none'}.",
+            path=path,
+        )
+    groups = read_kinematics_yaml(path, substitute=False)
+    if group not in groups:
+        raise UnknownGroup(
+            f"The kinematics file '{path}' has no group '{group}', only "
+            f'{", ".join(sorted(groups)) or "none"}.',
+            name=group,
+            available=tuple(groups),
+        )
+    return groups[group]

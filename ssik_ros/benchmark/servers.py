@@ -1,0 +1,80 @@
+"""The servers that answer for a configuration when it is asked through services: one for each solver of ours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+import re
+
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.entries import find_kinematics_folder
+from ssik_ros.benchmark.entries import find_robot_files
+from ssik_ros.benchmark.entries import read_entries
+from ssik_ros.errors import InvalidOption
+
+SERVICE = 'compute_ik'
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """One server to start."""
+
+    label: str
+    """The solver's label in the configuration."""
+    namespace: str
+    """A namespace of its own below that of the benchmark: a valid name, without slashes."""
+    parameters: Mapping[str, str]
+    """Values of parameters of ``ik_server``."""
+
+
+def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[ServerPlan, ...]:
+    """
+    Return a server for each solver of a configuration that is ours.
+
+    :param config: the configuration.
+    :param live_robot: whether servers take the robot from topics instead of the configuration's files.
+    :raises DescriptionNotFound: when a file does not exist.
+    :raises InvalidOption: when none of the solvers is ours.
+    """
+    folder = find_kinematics_folder(config)
+    robot = {} if live_robot else _robot_parameters(config)
+    plans = tuple(
+        ServerPlan(
+            entry.name,
+            namespace_of(entry.name),
+            {
+                **robot,
+                'kinematics_file': str((folder / entry.kinematics_file).absolute()),
+                'groups': config.planning_group,
+            },
+        )
+        for entry, kinematics in read_entries(config, folder)
+        if not kinematics.is_foreign
+    )
+    if not plans:
+        raise InvalidOption(f"Benchmark '{config.name}' lists no solver of this package.")
+    return plans
+
+
+def _robot_parameters(config: BenchmarkConfig) -> dict[str, str]:
+    """Return the files of the robot that the benchmark itself judges by."""
+    files = find_robot_files(config)
+    return {
+        'robot_description_file': _text(files.urdf_path),
+        'semantic_file': _text(files.srdf_path),
+        'joint_limits_file': _text(files.joint_limits_path),
+        'xacro_args': ' '.join(f'{name}:={value}' for name, value in files.xacro_args.items()),
+    }
+
+
+def _text(path: Path | None) -> str:
+    return '' if path is None else str(path.absolute())
+
+
+def namespace_of(label: str) -> str:
+    """
+    Return a label as a part of a ROS name.
+
+    :param label: the label.
+    """
+    name = re.sub(r'[^A-Za-z0-9]+', '_', label).strip('_')
+    return f'solver_{name}' if not name or name[0].isdigit() else name

@@ -1,0 +1,244 @@
+"""
+The node ``ik_benchmark``: the questions of ``ssik bench``, asked through services, and the same files written.
+
+It is a program that ends: it answers nobody, and spins only while it waits. Exit code 0: at least one solver ran;
+1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+from pathlib import Path
+import sys
+from typing import Any
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.config import read_benchmark_config
+from ssik_ros.benchmark.entries import find_kinematics_folder
+from ssik_ros.benchmark.entries import read_entries
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.plots import plot_report
+from ssik_ros.benchmark.report import BenchmarkReport
+from ssik_ros.benchmark.report import make_text
+from ssik_ros.benchmark.session import BenchmarkRobot
+from ssik_ros.benchmark.session import BenchmarkSession
+from ssik_ros.benchmark.session import find_benchmark_config
+from ssik_ros.benchmark.session import prepare_benchmark
+from ssik_ros.benchmark.session import write_results
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import SsikError
+from ssik_ros.ros.log_bridge import bridge_logging
+from ssik_ros.ros.log_bridge import unbridge_logging
+from ssik_ros.ros.override_check import check_overrides
+from ssik_ros.ros.parameter_library import load_parameters
+from ssik_ros.ros.running_robot import RobotNotRunning
+from ssik_ros.ros.running_robot import RunningRobot
+from ssik_ros.ros.service_solver import ServiceSolver
+from ssik_ros.solvers.base import Solver
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+NAME = 'ik_benchmark'
+PARAMETERS_FILE = 'ssik_ros.ros:ik_benchmark_parameters.yaml'
+RAN, NOTHING_RAN, WRONG_QUESTION = 0, 1, 2
+
+
+class BenchmarkNode(Node):
+    """Asks services the questions of a benchmark."""
+
+    def __init__(self, **options: Any) -> None:
+        """
+        Declare the parameters.
+
+        :param options: arguments of ``rclpy.node.Node``.
+        :raises SsikError: when a parameter is wrong.
+        """
+        # Services of its own would make every round trip longer, and nobody would answer them.
+        super().__init__(NAME, start_parameter_services=False, **options)
+        # First, for a node that a wrong parameter ends is destroyed as well.
+        self._bridge = bridge_logging(self.get_logger())
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self)
+        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        check_overrides(self, ())
+
+    def destroy_node(self) -> None:
+        """Give the log back, and destroy everything that the node made."""
+        unbridge_logging(self._bridge)
+        self._executor.shutdown()
+        super().destroy_node()
+
+    def run(self) -> int:
+        """
+        Run the benchmark and write its files; return the exit code.
+
+        :raises SsikError: when the configuration, the robot, the group or a file is wrong.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile; nothing is written then.
+        """
+        config = self._configure()
+        services = self._choose_services(config)
+        config = config.with_solvers(services)
+        session = self._prepare(config)
+        makers = {
+            label: functools.partial(self._make_solver, service)
+            for label, service in services.items()
+        }
+        report = session.run(self._show_progress, makers)
+        self._write(session, report)
+        return RAN if report.has_run else NOTHING_RAN
+
+    def _configure(self) -> BenchmarkConfig:
+        config = read_benchmark_config(find_benchmark_config(self._settings.config))
+        samples = int(self._settings.samples)
+        return config.with_samples(samples) if samples else config
+
+    def _choose_services(self, config: BenchmarkConfig) -> Mapping[str, str]:
+        """Return the service for each label."""
+        if self._settings.services:
+            return parse_services(self._settings.services)
+        return {self._settings.solver or first_own_solver(config): self._settings.service}
+
+    def _prepare(self, config: BenchmarkConfig) -> BenchmarkSession:
+        """Return the benchmark, with the robot of the configuration or the running one."""
+        settings = self._settings
+        if settings.seeds == 'live' and settings.robot != 'topics':
+            raise InvalidOption(
+                'seeds live needs robot topics: a configuration has no live state.'
+            )
+        about = self._read_robot(config) if settings.robot == 'topics' else None
+        goals = Path(settings.goals) if settings.goals else None
+        session = prepare_benchmark(config, goals, about)
+        if about is not None and about.state is not None and settings.seeds == 'live':
+            return session.from_live_state(about.state)
+        return session
+
+    def _read_robot(self, config: BenchmarkConfig) -> BenchmarkRobot:
+        settings = self._settings
+        running = RunningRobot(
+            self,
+            self._executor,
+            timeout=settings.service_timeout,
+            semantic_timeout=settings.semantic_timeout,
+            joint_limits_file=settings.joint_limits_file,
+            base_link=settings.base_link,
+            tip_link=settings.tip_link,
+        )
+        return running.read(config.planning_group, needs_state=settings.seeds == 'live')
+
+    def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> Solver:
+        """Return what asks a service about the group of the benchmark."""
+        settings = self._settings
+        return ServiceSolver(
+            self,
+            self._executor,
+            service,
+            oracle.group,
+            service_timeout=settings.service_timeout,
+            answer_timeout=settings.answer_timeout,
+            sends_seed=settings.seeds == 'random',
+        )
+
+    def _show_progress(self, label: str, done: int, total: int) -> None:
+        self.get_logger().info(f'{label}: {done} of {total}')
+
+    def _write(self, session: BenchmarkSession, report: BenchmarkReport) -> None:
+        """Write the files and log the table."""
+        folder = Path(self._settings.output_dir)
+        write_results(session, report, folder)
+        if self._settings.plots:
+            plot_report(report, folder)
+        for run, summary in report.summaries:
+            if summary.false_claims:
+                self.get_logger().error(
+                    f"'{run.name}' called {summary.false_claims} answers solved that do not hold."
+                )
+        self.get_logger().info(f'{make_text(report)}\nResults are in {folder.absolute()}.')
+
+
+def parse_services(text: str) -> dict[str, str]:
+    """
+    Return the service for each label.
+
+    :param text: ``LABEL=SERVICE, LABEL=SERVICE``.
+    :raises InvalidOption: for anything else, and for a label that comes twice.
+    """
+    services: dict[str, str] = {}
+    for part in text.split(','):
+        label, equals, service = (piece.strip() for piece in part.partition('='))
+        if not (label and equals and service) or label in services:
+            raise InvalidOption(
+                f"services holds '{part.strip()}'; its entries are LABEL=SERVICE, each label once."
+            )
+        services[label] = service
+    return services
+
+
+def first_own_solver(config: BenchmarkConfig) -> str:
+    """
+    Return the label of the first solver of a configuration that is ours.
+
+    :param config: the configuration.
+    :raises InvalidOption: when there is none.
+    """
+    for entry, kinematics in read_entries(config, find_kinematics_folder(config)):
+        if not kinematics.is_foreign:
+            return entry.name
+    raise InvalidOption(
+        f"Benchmark '{config.name}' lists no solver of this package: name the entry that the server "
+        'stands for by the parameter solver.'
+    )
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the benchmark in a ROS context of its own; return the exit code."""
+    rclpy.init(args=None if arguments is None else list(arguments))
+    try:
+        node = BenchmarkNode()
+    except (SsikError, ParameterException) as error:
+        get_logger(NAME).fatal(str(error))
+        return WRONG_QUESTION
+    try:
+        return node.run()
+    except RobotNotRunning as error:
+        node.get_logger().fatal(str(error))
+        return NOTHING_RAN
+    except SsikError as error:
+        node.get_logger().fatal(str(error))
+        return WRONG_QUESTION
+    finally:
+        node.destroy_node()
+
+
+def _say_interrupted() -> int:
+    """Say that a signal ended the benchmark, and return the exit code."""
+    print(f'{NAME}: interrupted; nothing was written.', file=sys.stderr)
+    return NOTHING_RAN
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the benchmark to its end or to a signal; return the exit code.
+
+    :param arguments: arguments of ROS; None means those of the process.
+    """
+    try:
+        return _run(arguments)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return _say_interrupted()
+    except Exception:
+        # rclpy raises errors of its own where a signal ends the context in the middle of a call.
+        if rclpy.ok():
+            raise
+        return _say_interrupted()
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""Messages to questions and answers to messages, field by field and without reflection."""
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from geometry_msgs.msg import Pose
+from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Transform
+from moveit_msgs.msg import Constraints
+from moveit_msgs.msg import PositionIKRequest
+from moveit_msgs.msg import RobotState
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.forward_kinematics import joint_motion
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.poses import numbers_of_pose
+from ssik_ros.serving.poses import pose_of_numbers
+from ssik_ros.serving.questions import FramedPose
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.questions import IkQuestion
+from ssik_ros.serving.questions import StateGiven
+
+FloatArray = NDArray[np.float64]
+
+_CONSTRAINT_KINDS = (
+    'joint_constraints',
+    'position_constraints',
+    'orientation_constraints',
+    'visibility_constraints',
+)
+
+
+def read_pose(message: Pose) -> FloatArray:
+    """
+    Return the pose (4, 4) of a message.
+
+    :param message: position [m] and quaternion of any length but zero.
+    """
+    p, q = message.position, message.orientation
+    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+
+
+def write_pose(message: Pose, pose: FloatArray) -> None:
+    """
+    Fill a pose message.
+
+    :param message: the message to fill.
+    :param pose: (4, 4).
+    """
+    p, q = message.position, message.orientation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
+
+
+def _read_transform(message: Transform) -> FloatArray:
+    """Return the pose (4, 4) of a transform."""
+    p, q = message.translation, message.rotation
+    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+
+
+def _write_transform(pose: FloatArray) -> Transform:
+    """Return the transform message of a pose (4, 4)."""
+    message = Transform()
+    p, q = message.translation, message.rotation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
+    return message
+
+
+def read_state(message: RobotState) -> StateGiven:
+    """
+    Return what a robot state names; sizes and names are not checked here.
+
+    :param message: the state.
+    """
+    joints, multi = message.joint_state, message.multi_dof_joint_state
+    return StateGiven(
+        joints.name,
+        joints.position,
+        multi.joint_names,
+        [_read_transform(transform) for transform in multi.transforms],
+        multi.header.frame_id,
+    )
+
+
+def read_ik_question(message: PositionIKRequest) -> IkQuestion:
+    """
+    Return the question of a request for ``compute_ik``.
+
+    With one entry in the vector, its link is the first of ``ik_link_names``; without entries, pose and link are
+    the single fields. Both are MoveIt's rules.
+
+    :param message: the request.
+    """
+    stamped: Sequence[PoseStamped] = message.pose_stamped_vector
+    links: Sequence[str] = message.ik_link_names
+    if not stamped:
+        stamped, links = (message.pose_stamped,), (message.ik_link_name,)
+    elif len(stamped) == 1:
+        links = (links[0],) if links else ('',)
+    return IkQuestion(
+        group=message.group_name,
+        links=links,
+        poses=[FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped],
+        state=read_state(message.robot_state),
+        timeout=message.timeout.sec + 1e-9 * message.timeout.nanosec,
+        avoid_collisions=message.avoid_collisions,
+        has_attached_objects=bool(message.robot_state.attached_collision_objects),
+        constraints=_constraint_kinds(message.constraints),
+    )
+
+
+def _constraint_kinds(message: Constraints) -> tuple[str, ...]:
+    """Return the kinds of constraints that a message holds."""
+    return tuple(kind for kind in _CONSTRAINT_KINDS if getattr(message, kind))
+
+
+class StateWriter:
+    """Writes full states of one robot into messages, as MoveIt does."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """
+        Lay out the message.
+
+        :param robot: the robot.
+        """
+        tree = robot.tree
+        kinds = [JointKind(kind) for kind in tree.kinds]
+        single = [j for j, kind in enumerate(kinds) if POSITION_SIZE[kind] == 1]
+        self._tree = tree
+        self._frame = robot.model_frame
+        self._names = [tree.joint_names[joint] for joint in single]
+        self._variables = tree.idx_q[single]
+        self._multi = [(j, kind) for j, kind in enumerate(kinds) if POSITION_SIZE[kind] > 1]
+        # A virtual joint that is a joint of the tree stands among the others already.
+        self._virtual = [
+            joint.name
+            for joint in robot.virtual_joints
+            if joint.type != 'fixed' and joint.name not in tree.joint_index
+        ]
+
+    def write(self, message: RobotState, state: FullState) -> None:
+        """
+        Fill a robot state: every joint with one variable in model order, then those with several.
+
+        :param message: the message to fill.
+        :param state: the state.
+        """
+        joints = message.joint_state
+        joints.header.frame_id = self._frame
+        # A copy: the message belongs to whoever gets it.
+        joints.name = self._names.copy()
+        joints.position = array('d', state.positions[self._variables].tobytes())
+        multi = message.multi_dof_joint_state
+        multi.header.frame_id = self._frame
+        multi.joint_names = [*self._virtual, *(self._tree.joint_names[j] for j, _ in self._multi)]
+        multi.transforms = [
+            *(_write_transform(state.root_pose) for _ in self._virtual),
+            *(self._transform(joint, kind, state) for joint, kind in self._multi),
+        ]
+
+    def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
+        """Return the transform of a joint with several variables."""
+        start = int(self._tree.idx_q[joint])
+        values = state.positions[start : start + POSITION_SIZE[kind]]
+        return _write_transform(joint_motion(kind, self._tree.axes[joint], values))

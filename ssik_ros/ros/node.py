@@ -1,0 +1,384 @@
+"""
+The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
+
+A thread of its own loads the robot and compiles its kernels, so that the node answers parameter services and
+signals meanwhile; ``compute_ik``, ``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when
+the closed forms are too. What is served is exchanged as a whole: a request in progress keeps the robot that it began
+with.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from moveit_msgs.srv import GetPositionFK
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+from rcl_interfaces.msg import SetParametersResult
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import ParameterException
+from rclpy.executors import Executor
+from rclpy.executors import ExternalShutdownException
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import SsikError
+from ssik_ros.ros.executors import InlineExecutor
+from ssik_ros.ros.group_parameters import GroupParameters
+from ssik_ros.ros.group_parameters import PREFIX
+from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.log_bridge import bridge_logging
+from ssik_ros.ros.log_bridge import unbridge_logging
+from ssik_ros.ros.override_check import check_overrides
+from ssik_ros.ros.parameter_library import load_parameters
+from ssik_ros.ros.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.robot_source import RobotDescription
+from ssik_ros.ros.robot_source import RobotSource
+from ssik_ros.ros.services import KinematicsServices
+from ssik_ros.ros.services import Served
+from ssik_ros.serving.group_choice import choose_groups
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.serving.start_table import make_start_table
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+try:
+    from ssik_msgs.srv import Describe
+    from ssik_msgs.srv import SolveAll
+
+    from ssik_ros.ros.describe_service import Described
+    from ssik_ros.ros.describe_service import DescribeService
+    from ssik_ros.ros.solve_all_service import SolveAllService
+except ImportError:
+    Describe = SolveAll = None
+
+NAME = 'ssik_ros'
+PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
+MOST_SEARCHES = 16
+"""Threads where the parameter does not say how many: they are made only when long searches need them."""
+LAST_RESORT = 5.0
+"""Time after the end of ROS at which the process ends, whatever still runs [s]."""
+SHUTDOWN_WAIT = 0.5
+"""Time that requests in progress have to end after a signal [s]; they are told to."""
+
+
+class IkServer(Node):
+    """Answers MoveIt's kinematics services."""
+
+    def __init__(self, **options: Any) -> None:
+        """
+        Declare parameters and look for the robot; :meth:`start` begins to load it.
+
+        :param options: arguments of ``rclpy.node.Node``.
+        :raises SsikError: when a parameter is wrong or a named file does not exist.
+        """
+        super().__init__(NAME, **options)
+        self.exit_code = 0
+        self._bridge = bridge_logging(self.get_logger())
+        self._cancel = np.zeros(1, dtype=np.int64)
+        self._exchange = threading.Lock()
+        self._description: RobotDescription | None = None
+        self._callbacks = ReentrantCallbackGroup()
+        self._listener = load_parameters(PARAMETERS_FILE).ParamListener(self)
+        self._settings = self._listener.get_params()
+        check_overrides(self, (PREFIX, LIMITS_PREFIX))
+        self._live = LiveState(self)
+        self._answers = KinematicsServices(self, self._live)
+        self._loader = _Loader(self._load)
+        self._source = RobotSource(self, self._settings, self._loader.put)
+        self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
+        self._listener.set_user_callback(self._take_parameters)
+        self._advertise_describe()
+
+    @property
+    def threads(self) -> int:
+        """Return how many threads are to answer requests."""
+        return int(self._settings.executor_threads) or max(MOST_SEARCHES, _processors() + 2)
+
+    def start(self) -> None:
+        """Begin to load the robot, or to wait for it."""
+        self._loader.start()
+        self._source.start()
+
+    def stop(self) -> bool:
+        """End every search; return whether the loading thread is idle too."""
+        self._cancel[0] = 1
+        return self._loader.stop()
+
+    def destroy_node(self) -> None:
+        """Give the log back, and destroy everything that the node made."""
+        unbridge_logging(self._bridge)
+        super().destroy_node()
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """
+        Set parameters, all or none; the parameter services come here. Names that do not exist are refused.
+
+        rclpy refuses them too, but does not say which.
+
+        :param parameter_list: the parameters.
+        """
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                choices = describe_choices(parameter.name, self.get_parameters_by_prefix(''))
+                reason = f"There is no parameter '{parameter.name}'. {choices}"
+                return SetParametersResult(successful=False, reason=reason)
+        return super().set_parameters_atomically(parameter_list)
+
+    def _load(self, description: RobotDescription) -> None:
+        """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
+        try:
+            self._serve(description)
+        except (ConfigError, ParameterException) as error:
+            self._report(str(error), can_mend=False)
+        except SsikError as error:
+            self._report(str(error), can_mend=self._source.may_mend(description))
+        except Exception as error:
+            if not self.context.ok():
+                return  # Ended by a signal: nothing can be declared or offered any more.
+            self.get_logger().error(f'Internal fault while loading the robot: {error!r}')
+            can_mend = self._source.may_mend(description)
+            self._report(f'{type(error).__name__}: {error}', can_mend)
+
+    def _report(self, text: str, can_mend: bool) -> None:
+        """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
+        if self._answers.served is not None:
+            self.get_logger().error(f'The robot stays as it was. {text}')
+        elif can_mend:
+            self.get_logger().error(f'No robot yet: {text}')
+        else:
+            self.get_logger().fatal(text)
+            self.exit_code = 1
+            self.context.try_shutdown()
+
+    def _serve(self, description: RobotDescription) -> None:
+        """Load a robot, warm its solvers up and serve it from now on."""
+        robot = description.load()
+        for warning in robot.warnings:
+            self.get_logger().warning(warning)
+        settings = self._settings
+        groups = choose_groups(
+            robot,
+            settings.groups.replace(',', ' ').split(),
+            base=settings.base_link,
+            tip=settings.tip_link,
+            name=settings.group,
+        )
+        names = [group.name for group in groups]
+        self._kinematics.declare(names, robot.groups)
+        kinematics = {name: self._kinematics.kinematics(name) for name in names}
+        server = RobotServer(robot, groups, kinematics, self._cancel)
+        server.warm_up()
+        with self._exchange:
+            is_first = self._answers.served is None
+            # Parameters may have changed while the robot was being loaded.
+            for name in names:
+                if self._kinematics.kinematics(name) is not kinematics[name]:
+                    server = server.with_kinematics(self._kinematics.kinematics(name))
+            self._description = description
+            self._answers.serve(server, self._listener.get_params().report_times)
+        if is_first:
+            self._advertise()
+        self._announce(server, description)
+        if SolveAll is not None:
+            # What only this service needs does not keep the others waiting.
+            server.warm_up_branches()
+            if is_first:
+                self._advertise_solve_all()
+
+    def _announce(self, server: RobotServer, description: RobotDescription) -> None:
+        """Log what is served."""
+        srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
+        self.get_logger().info(
+            f"Ready: robot '{server.robot.name}' (URDF: {description.urdf.origin}; {srdf}), "
+            f"model frame '{server.robot.model_frame}'\n{make_start_table(server)}"
+        )
+
+    def _advertise(self) -> None:
+        """Offer the services."""
+        answers = self._answers
+        self._offer(GetPositionIK, 'compute_ik', answers.compute_ik)
+        self._offer(GetPositionIK, 'solve_ik', answers.solve_ik)
+        self._offer(GetPositionFK, 'compute_fk', answers.compute_fk)
+
+    def _advertise_describe(self) -> None:
+        """Offer the service of this package's own messages, if they are installed."""
+        if Describe is None:
+            self.get_logger().warning(
+                "The package ssik_msgs is not installed: MoveIt's services only, no ~/describe and no "
+                '~/solve_all.'
+            )
+        else:
+            self._offer(Describe, '~/describe', DescribeService(self._describe).describe)
+
+    def _advertise_solve_all(self) -> None:
+        """Offer every branch; the messages are installed."""
+        service = SolveAllService(self._answers.require_served, self._live)
+        self._offer(SolveAll, '~/solve_all', service.solve_all)
+
+    def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
+        depth = QoSProfile(depth=self._settings.service_depth)
+        self.create_service(kind, name, handler, qos_profile=depth, callback_group=self._callbacks)
+
+    def _describe(self) -> 'Described | None':
+        """Return what is served and where it came from."""
+        with self._exchange:
+            served, description = self._answers.served, self._description
+        if served is None or description is None:
+            return None
+        srdf = '' if description.srdf is None else description.srdf.origin
+        return Described(served.server, description.urdf.origin, srdf)
+
+    def _take_parameters(self, parameters: Any) -> None:
+        """Follow the parameters that may change at run time."""
+        with self._exchange:
+            if self._answers.served is not None:
+                self._answers.serve(self._answers.served.server, parameters.report_times)
+
+    def _change_group(self, kinematics: GroupKinematics) -> None:
+        """Serve a group with other parameters from the next request on."""
+        with self._exchange:
+            served: Served | None = self._answers.served
+            if served is None or kinematics.group not in served.server.groups:
+                return
+            server = served.server.with_kinematics(kinematics)
+            self._answers.serve(server, served.report_times)
+
+
+class _Loader:
+    """The thread that loads robots; of several that wait, the last one."""
+
+    def __init__(self, load: Callable[[RobotDescription], None]) -> None:
+        self._load = load
+        self._waiting: queue.SimpleQueue[RobotDescription | None] = queue.SimpleQueue()
+        self._stopped = False
+        # A compilation in progress cannot be interrupted; a signal is not to wait for it.
+        self._thread = threading.Thread(target=self._run, name='robot loader', daemon=True)
+
+    def start(self) -> None:
+        """Begin to load what is put."""
+        self._thread.start()
+
+    def put(self, description: RobotDescription) -> None:
+        """Load a robot as soon as the one in progress is done."""
+        self._waiting.put(description)
+
+    def stop(self) -> bool:
+        """Load nothing more; return whether the thread has ended."""
+        self._stopped = True
+        self._waiting.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(0.1)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            description = self._waiting.get()
+            while not self._waiting.empty():
+                description = self._waiting.get()
+            if description is not None and not self._stopped:
+                self._load(description)
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def make_executor(threads: int) -> Executor:
+    """
+    Return an executor that goes on after messages that cannot be read; they are logged.
+
+    :param threads: how many callbacks may run at once.
+    """
+    return InlineExecutor(threads, _report_dropped)
+
+
+def _report_dropped(error: Exception) -> None:
+    """Log what was raised outside of our handlers: text that is not UTF-8, for instance."""
+    get_logger(NAME).error(f'A message was dropped: {type(error).__name__}: {error}')
+
+
+def spin(executor: Executor) -> None:
+    """
+    Run callbacks until a signal or the context ends it.
+
+    :param executor: the executor.
+    """
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
+
+    :param arguments: arguments of ROS; None means those of the process.
+    """
+    try:
+        rclpy.init(args=None if arguments is None else list(arguments))
+    except RuntimeError as error:
+        # Arguments that ROS cannot read, a parameter file that does not exist.
+        get_logger(NAME).fatal(str(error))
+        return 1
+    try:
+        node = IkServer()
+    except (SsikError, ParameterException) as error:
+        get_logger(NAME).fatal(str(error))
+        rclpy.try_shutdown()
+        return 1
+    except Exception:
+        if rclpy.ok():
+            raise
+        # A signal ended the context while the node was being made.
+        return 0
+    has_ended = threading.Event()
+    threading.Thread(target=_end_in_any_case, args=(node, has_ended), daemon=True).start()
+    executor = make_executor(node.threads)
+    executor.add_node(node)
+    try:
+        # A signal may come before there is anything to spin.
+        with contextlib.suppress(KeyboardInterrupt):
+            node.start()
+            spin(executor)
+    except Exception:
+        if rclpy.ok():
+            raise
+    finally:
+        # Ctrl-C below a launch file arrives twice: from the terminal, and from launch.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        is_idle = node.stop()
+        executor.shutdown(SHUTDOWN_WAIT)
+        node.destroy_node()
+        rclpy.try_shutdown()
+    if not is_idle:
+        # The loading thread is inside the compiler, which would hold up the interpreter's end.
+        sys.stdout.flush()
+        os._exit(node.exit_code)
+    has_ended.set()
+    return node.exit_code
+
+
+def _end_in_any_case(node: IkServer, has_ended: threading.Event) -> None:
+    """End the process a while after ROS has ended, whatever still holds it up."""
+    while node.context.ok():
+        time.sleep(0.1)
+    if not has_ended.wait(LAST_RESORT):
+        os._exit(node.exit_code)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The robot of a running system, read once from its topics by a node that asks nothing else meanwhile."""
+
+from collections.abc import Callable
+import logging
+import time
+from types import SimpleNamespace
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.executors import Executor
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+
+from ssik_ros.benchmark.session import BenchmarkRobot
+from ssik_ros.errors import SolverError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.robot_source import RobotDescription
+from ssik_ros.ros.robot_source import RobotSource
+from ssik_ros.ros.robot_source import URDF_TOPIC
+from ssik_ros.serving.group_choice import choose_groups
+from ssik_ros.serving.states import StateReader
+
+_LOGGER = logging.getLogger('ssik_ros.running_robot')
+
+FloatArray = NDArray[np.float64]
+
+
+class RobotNotRunning(SolverError):
+    """The topics of a running robot did not bring what was waited for."""
+
+
+class RunningRobot:
+    """Reads descriptions and joint states; leaves no subscription behind."""
+
+    def __init__(
+        self,
+        node: Node,
+        executor: Executor,
+        *,
+        timeout: float,
+        semantic_timeout: float,
+        joint_limits_file: str,
+        base_link: str,
+        tip_link: str,
+    ) -> None:
+        """
+        Keep what to look for.
+
+        :param node: the node that subscribes for a while.
+        :param executor: an executor that the node belongs to and that nobody else spins.
+        :param timeout: time to wait for the description [s].
+        :param semantic_timeout: time to wait for the SRDF after that, and for joint states [s].
+        :param joint_limits_file: path of a joint_limits.yaml; empty for none.
+        :param base_link: base of the group where there is no SRDF; empty for the root link.
+        :param tip_link: its tip; empty for the last link.
+        """
+        self._node = node
+        self._executor = executor
+        self._timeout = timeout
+        self._base_link = base_link
+        self._tip_link = tip_link
+        self._reported: set[str] = set()
+        self._parameters = SimpleNamespace(
+            robot_description='',
+            robot_description_semantic='',
+            robot_description_file='',
+            semantic_file='',
+            moveit_config_package='',
+            kinematics_file='',
+            xacro_args='',
+            joint_limits_file=joint_limits_file,
+            semantic_timeout=semantic_timeout,
+            tip_link=tip_link,
+        )
+
+    def read(self, group: str, needs_state: bool) -> BenchmarkRobot:
+        """
+        Return the robot and where its joints are.
+
+        :param group: the group that is asked about.
+        :param needs_state: whether all joints of the group have to be reported.
+        :raises RobotNotRunning: when nothing comes in time.
+        :raises SsikError: when a description is wrong or does not have the group.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile.
+        """
+        before = {*self._node.subscriptions}
+        timers = {*self._node.timers}
+        try:
+            # First, for its messages come while the description is waited for.
+            live = LiveState(self._node)
+            self._node.create_subscription(
+                JointState, 'joint_states', self._take_names, qos_profile_sensor_data
+            )
+            description = self._wait_for_description()
+            robot = description.load()
+            (chosen,) = choose_groups(
+                robot, [group], base=self._base_link, tip=self._tip_link, name=group
+            )
+            state = self._wait_for_state(live, robot, chosen, needs_state)
+            return BenchmarkRobot(robot, chosen, description.urdf.origin, state)
+        finally:
+            for subscription in {*self._node.subscriptions} - before:
+                self._node.destroy_subscription(subscription)
+            for timer in {*self._node.timers} - timers:
+                self._node.destroy_timer(timer)
+
+    def _wait_for_description(self) -> RobotDescription:
+        delivered: list[RobotDescription] = []
+        source = RobotSource(self._node, self._parameters, delivered.append)
+        source.start()
+        limit = self._timeout + self._parameters.semantic_timeout
+        if not self._spin_until(lambda: bool(delivered), limit):
+            topic = self._node.resolve_topic_name(URDF_TOPIC)
+            raise RobotNotRunning(f'No robot came on the topic {topic} in {self._timeout:g} s.')
+        return delivered[-1]
+
+    def _wait_for_state(
+        self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
+    ) -> FloatArray:
+        """Return where all joints are (nq): those that nobody reports at their default values."""
+        wait = self._timeout if is_needed else self._parameters.semantic_timeout
+        if not self._spin_until(lambda: self._reported.issuperset(group.joint_names), wait):
+            topic = self._node.resolve_topic_name('joint_states')
+            text = f"Not all joints of group '{group.name}' were reported on {topic} in {wait:g} s"
+            if is_needed:
+                raise RobotNotRunning(f'{text}, where searches are to start.')
+            _LOGGER.warning('%s; joints outside it may be elsewhere than assumed.', text)
+        return live.current(StateReader(robot)).positions
+
+    def _take_names(self, message: JointState) -> None:
+        self._reported.update(message.name)
+
+    def _spin_until(self, is_done: Callable[[], bool], wait: float) -> bool:
+        """Run callbacks until something holds; return whether it does."""
+        deadline = time.monotonic() + wait
+        while not is_done() and time.monotonic() < deadline:
+            try:
+                self._executor.spin_once(0.05)
+            except ExternalShutdownException:
+                raise KeyboardInterrupt from None
+            if not self._node.context.ok():
+                raise KeyboardInterrupt
+        return is_done()

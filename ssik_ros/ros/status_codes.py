@@ -1,0 +1,69 @@
+"""MoveIt's error codes for answers: the one place that knows them."""
+
+from moveit_msgs.msg import MoveItErrorCodes
+
+from ssik_ros.results import Cause
+from ssik_ros.serving.questions import BranchesAnswer
+from ssik_ros.serving.questions import IkAnswer
+from ssik_ros.serving.refusals import Refusal
+
+SOURCE = 'ssik_ros'
+"""What ``error_code.source`` says."""
+
+_OF_REFUSAL = {
+    Refusal.NONE: MoveItErrorCodes.SUCCESS,
+    Refusal.UNKNOWN_GROUP: MoveItErrorCodes.INVALID_GROUP_NAME,
+    Refusal.BAD_STATE: MoveItErrorCodes.INVALID_ROBOT_STATE,
+    Refusal.GOAL_COUNT: MoveItErrorCodes.INVALID_LINK_NAME,
+    Refusal.UNKNOWN_FRAME: MoveItErrorCodes.FRAME_TRANSFORM_FAILURE,
+    Refusal.UNKNOWN_LINK: MoveItErrorCodes.INVALID_LINK_NAME,
+    Refusal.BAD_TARGET: MoveItErrorCodes.NO_IK_SOLUTION,
+    Refusal.NO_SOLVER: MoveItErrorCodes.NO_IK_SOLUTION,
+    Refusal.NO_COLLISION_CHECK: MoveItErrorCodes.COLLISION_CHECKING_UNAVAILABLE,
+    Refusal.CONSTRAINTS: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
+    Refusal.NOT_SEARCHABLE: MoveItErrorCodes.NO_IK_SOLUTION,
+    Refusal.BAD_TOLERANCE: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
+    Refusal.FAULT: MoveItErrorCodes.FAILURE,
+}
+
+
+def code_of_refusal(refusal: Refusal) -> int:
+    """
+    Return the code of a question about poses of links, as ``compute_fk`` has it.
+
+    :param refusal: what was wrong; NONE is success.
+    """
+    return int(_OF_REFUSAL[refusal])
+
+
+def code_of_ik(answer: IkAnswer | BranchesAnswer) -> int:
+    """
+    Return the code of an answer of ``compute_ik`` or ``~/solve_all``.
+
+    MoveIt answers a link that it cannot find a pose for with "no solution".
+
+    :param answer: the answer.
+    """
+    if answer.solved:
+        return int(MoveItErrorCodes.SUCCESS)
+    if answer.cause == Cause.BAD_STATE:
+        # The solver may find so too, of numbers that no name tells.
+        return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
+    if answer.refusal in (Refusal.NONE, Refusal.UNKNOWN_LINK):
+        return int(MoveItErrorCodes.NO_IK_SOLUTION)
+    return code_of_refusal(answer.refusal)
+
+
+def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
+    """
+    Fill an error code with its number and, where the message has the fields, its reason.
+
+    :param message: the message to fill.
+    :param code: the number.
+    :param text: the reason.
+    """
+    message.val = code
+    # moveit_msgs before 2.5 has the number alone.
+    if hasattr(message, 'message'):
+        message.message = text
+        message.source = SOURCE

@@ -1,0 +1,91 @@
+"""Poses of named frames: every link of the robot and the model frame, without any transform tree."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_link_pose
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.questions import AT_MODEL_FRAME
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.refusals import QuestionRefused
+from ssik_ros.serving.refusals import Refusal
+
+FloatArray = NDArray[np.float64]
+
+
+class FrameReader:
+    """Frames of one robot; may be asked from several threads at once."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """
+        Keep the poses of links that no joint moves.
+
+        :param robot: the robot.
+        """
+        self.robot = robot
+        tree = robot.tree
+        self._fixed: dict[str, FloatArray] = {
+            name: tree.link_placements[index]
+            for index, name in enumerate(tree.link_names)
+            if tree.link_joints[index] < 0
+        }
+        self._model_in_fixed = {name: invert_pose(pose) for name, pose in self._fixed.items()}
+
+    def link_in_root(self, link: str, state: FullState) -> FloatArray:
+        """
+        Return the pose (4, 4) of a link in the root link.
+
+        :param link: the link's name.
+        :param state: the posture.
+        :raises FrameNotFound: with the nearest name.
+        """
+        if link in self._fixed:
+            return self._fixed[link]
+        return self.links_in_root([link], state)[0]
+
+    def links_in_root(self, links: list[str], state: FullState) -> list[FloatArray]:
+        """
+        Return the poses (4, 4) of links in the root link.
+
+        :param links: names of links.
+        :param state: the posture.
+        :raises FrameNotFound: with the nearest name.
+        """
+        tree = self.robot.tree
+        indices = [tree.link(link) for link in links]
+        joint_poses = compute_joint_poses(tree, state.positions)
+        return [compute_link_pose(tree, joint_poses, index) for index in indices]
+
+    def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
+        """
+        Return the pose (4, 4) of a frame in the model frame; None for the model frame itself.
+
+        :param frame: empty, the model frame, or a link; a leading slash is not removed.
+        :param state: the posture of the robot that is there.
+        :raises QuestionRefused: for an unknown frame, with the nearest name.
+        """
+        if not frame or frame == self.robot.model_frame:
+            return None
+        if frame not in self.robot.tree.link_index:
+            known = {self.robot.model_frame, *self.robot.tree.link_names}
+            raise QuestionRefused(
+                Refusal.UNKNOWN_FRAME,
+                f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model "
+                f'frame. {describe_choices(frame, known)}',
+            )
+        pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
+        return pose
+
+    def model_in_link(self, link: str, state: FullState) -> FloatArray:
+        """
+        Return the pose (4, 4) of the model frame in a link.
+
+        :param link: the link's name.
+        :param state: the posture.
+        """
+        if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
+            return self._model_in_fixed[link]
+        return invert_pose(state.root_pose @ self.link_in_root(link, state))

@@ -1,0 +1,47 @@
+"""Why a question is not answered at all: it names what does not exist, or asks for what is not there."""
+
+from enum import IntEnum
+
+from ssik_ros.errors import RequestError
+
+
+class Refusal(IntEnum):
+    """What is wrong with a question; surfaces translate it into their own codes."""
+
+    NONE = 0
+    UNKNOWN_GROUP = 1
+    BAD_STATE = 2
+    """The state names unknown joints, or has values that are missing or not finite."""
+    GOAL_COUNT = 3
+    """Several poses came with another number of link names, or no link was named."""
+    UNKNOWN_FRAME = 4
+    UNKNOWN_LINK = 5
+    """No such link, not rigid with a tip of the group, or two poses for one tip."""
+    BAD_TARGET = 6
+    NO_SOLVER = 7
+    """The group exists, but no solver could be made for it."""
+    NO_COLLISION_CHECK = 8
+    """Collisions are to be avoided, but there is nothing to check them with."""
+    CONSTRAINTS = 9
+    """Constraints of a kind that is not honoured."""
+    NOT_SEARCHABLE = 10
+    """The seed does not lead to a solution, and the model does not say where else to start."""
+    FAULT = 11
+    """The question was in order, but answering it failed."""
+
+    BAD_TOLERANCE = 12
+    """A tolerance that is no finite number, or negative."""
+
+
+class QuestionRefused(RequestError):
+    """A question that cannot be asked; ``refusal`` says in which respect."""
+
+    def __init__(self, refusal: Refusal, message: str) -> None:
+        """
+        Keep the kind and the sentence.
+
+        :param refusal: what is wrong.
+        :param message: the sentence, with the name that is wrong and those that are right.
+        """
+        super().__init__(message, refusal=refusal)
+        self.refusal = refusal

@@ -1,0 +1,211 @@
+"""Many requests at once, slow ones among them, and requests that no client should send."""
+
+import ctypes
+import os
+from pathlib import Path
+import platform
+import subprocess
+import sys
+
+from raising_server import RAISE_GROUP
+from raising_server import TEXT
+from server_process import python_path
+from server_process import running_server
+from server_process import WAIT
+
+# isort: split
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
+import pytest
+from rclpy.qos import QoSProfile
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from server_client import client_of
+from server_client import LATCHED
+from server_client import ready_server
+from server_questions import assert_solves
+from server_questions import FANUC
+from server_questions import fk_request
+from server_questions import ik_request
+from server_questions import move_to
+from server_questions import PANDA
+from server_questions import SLOW
+from server_questions import SUCCESS
+from std_msgs.msg import String
+
+pytestmark = pytest.mark.ros
+
+RELIABLE = QoSProfile(depth=10)
+HERE = Path(__file__).resolve().parent
+SLOW_GROUP = 'panda_arm_hand'
+
+
+@pytest.fixture(scope='module')
+def panda(tmp_path_factory):
+    """Give (server, client) of a node with a group that answers at once, and one that takes seconds."""
+    parameters = {
+        'moveit_config_package': 'panda',
+        'robot_description_kinematics': {SLOW_GROUP: SLOW},
+    }
+    with ready_server(tmp_path_factory.mktemp('panda'), parameters) as pair:
+        yield pair
+
+
+def check_all(client, count, seed):
+    """Send so many requests before the first answer is read; each answer is that to its own request."""
+    poses = [PANDA.pose(posture) for posture in PANDA.postures(count, seed)]
+    answers = client.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
+    for pose, answer in zip(poses, answers, strict=True):
+        assert_solves(PANDA, answer, pose)
+
+
+@pytest.mark.parametrize('count', [60, 500])
+def test_requests_in_flight_are_all_answered(panda, count):
+    _, client = panda
+    check_all(client, count, seed=count)
+
+
+def test_clients_in_processes_of_their_own(panda):
+    server, client = panda
+    command = [sys.executable, str(HERE / 'client_process.py'), str(server.domain)]
+    folders = [HERE, HERE.parent / 'promises']
+    processes = [
+        subprocess.Popen(
+            [*command, str(40 + number), '100'],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, 'PYTHONPATH': python_path(*folders)},
+        )
+        for number in range(4)
+    ]
+    try:
+        outputs = [process.communicate(timeout=WAIT)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert outputs == ['100 hold\n'] * 4
+    check_all(client, 10, seed=44)
+
+
+def test_slow_requests_do_not_stop_others(panda):
+    _, client = panda
+    slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=4.0)
+    slow.ik_request.group_name = SLOW_GROUP
+    searches = [client.send('compute_ik', slow) for _ in range(3)]
+    check_all(client, 20, seed=50)
+    assert client.describe().success
+    assert client.call('compute_fk', fk_request([PANDA.tip])).error_code.val == SUCCESS
+    assert not any(future.done() for future in searches)
+    client.spin_until(lambda: all(future.done() for future in searches), 'slow requests')
+    for future in searches:
+        assert future.result().error_code.val == MoveItErrorCodes.NO_IK_SOLUTION
+
+
+def test_more_slow_requests_than_threads_are_all_answered(panda):
+    _, client = panda
+    slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
+    slow.ik_request.group_name = SLOW_GROUP
+    searches = [client.send('compute_ik', slow) for _ in range(24)]
+    check_all(client, 50, seed=51)
+    client.spin_until(lambda: all(future.done() for future in searches), 'slow requests')
+    assert {future.result().error_code.val for future in searches} == {-31}
+
+
+# Faults.
+
+
+def test_handler_that_raises_is_answered_and_the_node_lives(tmp_path):
+    program = (str(HERE / 'raising_server.py'),)
+    parameters = {'moveit_config_package': 'fanuc'}
+    with ready_server(tmp_path, parameters, program=program) as (server, client):
+        pose = FANUC.pose(FANUC.postures(1, seed=52)[0])
+        good, bad = ik_request(FANUC, pose), ik_request(FANUC, pose)
+        bad.ik_request.group_name = RAISE_GROUP
+        for service in ('compute_ik', 'solve_ik'):
+            answers = client.call_all(service, [bad, good] * 10)
+            for answer in answers[0::2]:
+                assert answer.error_code.val == MoveItErrorCodes.FAILURE
+                assert answer.error_code.message == f'ZeroDivisionError: {TEXT}'
+                assert answer.error_code.source == 'ssik_ros'
+                assert answer.solution == GetPositionIK.Response().solution
+            for answer in answers[1::2]:
+                assert_solves(FANUC, answer, pose)
+        answers = client.call_all(
+            'compute_fk', [fk_request([FANUC.tip, RAISE_GROUP]), fk_request([FANUC.tip])]
+        )
+        assert answers[0].error_code.val == MoveItErrorCodes.FAILURE
+        assert answers[0].error_code.message == f'MemoryError: {TEXT}'
+        assert list(answers[0].pose_stamped) == []
+        assert answers[1].error_code.val == SUCCESS
+        assert 'Internal fault while answering a request' in server.log
+        assert TEXT in server.log
+        assert server.stop()[0] == 0
+
+
+def no_text():
+    """
+    Return a string that is sent as bytes which are not UTF-8.
+
+    rclpy encodes text itself, so the bytes within an ASCII string, which it sends as they are, get replaced.
+    """
+    text = ''.join(('BRO', 'KEN'))
+    wrong = b'\xff\xfe\x80\xc3(\xff'
+    ctypes.memmove(id(text) + sys.getsizeof('') - 1, wrong, len(wrong))
+    return text
+
+
+@pytest.mark.skipif(
+    platform.python_implementation() != 'CPython', reason='reaches into strings of CPython'
+)
+def test_request_whose_text_is_no_text(panda):
+    """It is read with signs in place of what is no text, and refused like any wrong name."""
+    _, client = panda
+    group, link = ik_request(PANDA, PANDA.pose({})), ik_request(PANDA, PANDA.pose({}))
+    frame, joint = ik_request(PANDA, PANDA.pose({})), ik_request(PANDA, PANDA.pose({}))
+    group.ik_request.group_name = no_text()
+    link.ik_request.ik_link_name = no_text()
+    frame.ik_request.pose_stamped.header.frame_id = no_text()
+    joint.ik_request.robot_state.joint_state.name = [no_text()]
+    joint.ik_request.robot_state.joint_state.position = [0.0]
+    codes = {-15: group, -31: link, -21: frame, -17: joint}
+    for service in ('compute_ik', 'solve_ik'):
+        answers = client.call_all(service, codes.values())
+        assert [answer.error_code.val for answer in answers] == list(codes)
+        assert all('\ufffd' in answer.error_code.message for answer in answers)
+    answer = client.call('compute_fk', fk_request([no_text(), PANDA.tip]))
+    assert answer.error_code.val == -18
+    assert list(answer.fk_link_names) == [PANDA.tip]
+    assert not client.describe(no_text()).success
+    check_all(client, 60, seed=54)
+
+
+@pytest.mark.parametrize('cut', [False, True], ids=['no text', 'cut in half'])
+def test_topics_with_bytes_that_are_no_message(tmp_path, cut):
+    with running_server(tmp_path) as server:
+        server.wait_for_log('Waiting for the robot')
+        with client_of(server) as client:
+            texts = [('robot_description', PANDA.urdf), ('robot_description_semantic', PANDA.srdf)]
+            for topic, _ in texts:
+                message = String(data='<robot name="BROKEN"/>')
+                client.publisher(String, topic, LATCHED).publish(broken(message, cut))
+            for topic, text in texts:
+                client.publish_latched(topic, text)
+            server.wait_until_ready()
+            joints = JointState(name=['panda_joint1', 'BROKEN'], position=[1.0, 2.0])
+            publisher = client.publisher(JointState, 'joint_states', RELIABLE)
+            for _ in range(5):
+                publisher.publish(broken(joints, cut))
+                check_all(client, 3, seed=55)
+            move_to(client, PANDA, {'panda_joint1': 0.5}, RELIABLE)
+            assert server.stop()[0] == 0
+
+
+def broken(message, cut):
+    """Return a message's bytes with the text BROKEN replaced by what is no UTF-8, or cut in half."""
+    content = serialize_message(message)
+    assert content.count(b'BROKEN') == 1
+    if cut:
+        return content[: len(content) // 2]
+    return content.replace(b'BROKEN', b'\xff\xfe\x80\xc3(\xff')

@@ -1,0 +1,242 @@
+"""The solver that asks a service: what it sends, and what it makes of any answer."""
+
+import service_double
+
+# isort: split
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+import pytest
+
+from ssik_ros.benchmark.cases import make_cases
+from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.runner import run_solver
+from ssik_ros.benchmark.summary import summarise
+from ssik_ros.benchmark.trials import RunStatus
+from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import SolverError
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import IkStatus
+from ssik_ros.ros import service_solver
+from ssik_ros.ros.service_answers import read_answer
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+pytestmark = pytest.mark.ros
+
+SEED = np.linspace(-0.3, -0.2, 7)
+
+
+@pytest.fixture(scope='module')
+def client():
+    with service_double.served_client() as made:
+        yield made
+
+
+@pytest.fixture
+def double(client):
+    """Return the server's stand-in as new."""
+    client[2].answer, client[2].requests = service_double.find_nothing, []
+    return client[2]
+
+
+@pytest.fixture
+def panda(robots):
+    return robots['panda']
+
+
+@pytest.fixture
+def arm(panda):
+    return panda.group('panda_arm')
+
+
+def reachable(oracle, seed=SEED):
+    """Return a request that the seed answers."""
+    return SolveRequest(targets=oracle.tip_poses(seed), seed=seed, timeout=0.25)
+
+
+def failure(code, message='', source=''):
+    response = GetPositionIK.Response()
+    response.error_code.val = code
+    response.error_code.message = message
+    response.error_code.source = source
+    return response
+
+
+def test_request_says_group_link_frame_pose_seed_and_time(client, double, panda, arm):
+    target = GroupOracle(panda, arm).tip_poses(SEED)
+    service_double.make_solver(client, arm).solve(
+        SolveRequest(targets=target, seed=SEED, timeout=1.25)
+    )
+    (question,) = (request.ik_request for request in double.requests)
+    assert (question.group_name, question.ik_link_name) == ('panda_arm', 'panda_link8')
+    assert question.pose_stamped.header.frame_id == 'panda_link0'
+    position = question.pose_stamped.pose.position
+    assert [position.x, position.y, position.z] == target[0, :3, 3].tolist()
+    assert question.robot_state.is_diff
+    assert question.robot_state.joint_state.name == list(arm.joint_names)
+    assert list(question.robot_state.joint_state.position) == SEED.tolist()
+    assert (question.timeout.sec, question.timeout.nanosec) == (1, 250_000_000)
+    assert not question.avoid_collisions
+
+
+def test_without_seed_the_server_starts_where_the_robot_is(client, double, panda, arm):
+    solver = service_double.make_solver(client, arm, sends_seed=False)
+    solver.solve(reachable(GroupOracle(panda, arm)))
+    state = double.requests[0].ik_request.robot_state
+    assert (list(state.joint_state.name), state.is_diff) == ([], True)
+
+
+def test_several_tips_are_asked_for_by_name(client, double, panda):
+    hand = panda.group('hand')
+    targets = GroupOracle(panda, hand).tip_poses(np.array([0.02]))
+    service_double.make_solver(client, hand).solve(SolveRequest(targets=targets))
+    question = double.requests[0].ik_request
+    assert question.ik_link_names == ['panda_leftfinger', 'panda_rightfinger']
+    assert [p.pose.position.y for p in question.pose_stamped_vector] == targets[:, 1, 3].tolist()
+
+
+def test_answer_is_picked_by_name_whatever_its_order(client, double, panda, arm):
+    named = dict(zip(arm.joint_names, SEED.tolist(), strict=True))
+    mixed = {'panda_finger_joint1': 0.03, **dict(reversed(named.items()))}
+    double.answer = service_double.solve_by(mixed)
+    result = service_double.make_solver(client, arm).solve(reachable(GroupOracle(panda, arm)))
+    assert result.status == IkStatus.SOLVED
+    assert result.q.tolist() == SEED.tolist()
+
+
+def test_joint_that_an_answer_leaves_out_is_not_made_up(client, double, panda, arm):
+    double.answer = service_double.solve_by({'panda_joint1': 0.1})
+    result = service_double.make_solver(client, arm).solve(reachable(GroupOracle(panda, arm)))
+    assert np.isnan(result.q).tolist() == [False] + [True] * 6
+
+
+@pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
+def test_cause_is_read_from_the_text_of_our_server(cause, arm):
+    text = f'No solution: {CAUSE_TEXT[cause]} (12 searches, 345 iterations). The clock ended the search.'
+    answer = read_answer(
+        failure(MoveItErrorCodes.NO_IK_SOLUTION, text, 'ssik_ros'), arm.joint_names, 1
+    )
+    assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, cause)
+    assert (answer.result.searches, answer.result.iterations) == (12, 345)
+    assert answer.result.clock_ended
+    assert answer.note == f'error code -31: {text}'
+
+
+def test_text_of_another_server_is_not_interpreted(arm):
+    text = f'No solution: {CAUSE_TEXT[Cause.LIMITS]} (12 searches)'
+    answer = read_answer(failure(MoveItErrorCodes.NO_IK_SOLUTION, text), arm.joint_names, 1)
+    assert (answer.result.cause, answer.result.searches) == (Cause.BUDGET, 0)
+
+
+@pytest.mark.parametrize(
+    ('code', 'cause'),
+    [
+        (MoveItErrorCodes.INVALID_GROUP_NAME, Cause.UNKNOWN_GROUP),
+        (MoveItErrorCodes.FRAME_TRANSFORM_FAILURE, Cause.FRAME),
+        (MoveItErrorCodes.TIMED_OUT, Cause.DEADLINE),
+        (MoveItErrorCodes.FAILURE, Cause.BUDGET),
+    ],
+)
+def test_code_says_what_it_can(code, cause, arm):
+    answer = read_answer(failure(code), arm.joint_names, 1)
+    assert (answer.result.cause, answer.note) == (cause, f'error code {code}')
+
+
+@pytest.mark.parametrize(
+    ('message', 'nanoseconds'),
+    [
+        ('1 solution(s). [solver 12.3 us]', 12_300),
+        ('[solver 1000 us]', 1_000_000),
+        ('[solver 12.3 us] and more', None),
+        ('', None),
+    ],
+)
+def test_solver_time_is_read_where_the_message_ends_in_it(message, nanoseconds, arm):
+    response = service_double.solve_by({}, message)(None, GetPositionIK.Response())
+    assert read_answer(response, arm.joint_names, 1).server_time_ns == nanoseconds
+
+
+def test_answer_that_does_not_come_is_a_failure_with_a_text(client, double, panda, arm):
+    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    double.answer = service_double.answer_late
+    request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
+    answer = solver.read(solver.call(request))
+    assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
+    assert 'no answer from /compute_ik' in answer.note
+
+
+def test_server_that_keeps_silent_is_not_asked_for_ever(client, double, arm, monkeypatch):
+    monkeypatch.setattr(service_solver, 'MISSING_LIMIT', 2)
+    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    double.answer = service_double.answer_late
+    request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
+    notes = [solver.read(solver.call(request)).note for _ in range(20)]
+    assert [note.startswith('not asked') for note in notes] == [False] * 2 + [True] * 18
+
+
+def test_late_answer_is_not_taken_for_that_of_the_next_request(client, double, panda, arm):
+    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    double.answer = service_double.answer_late
+    solver.solve(SolveRequest(targets=np.eye(4), timeout=0.0))
+    double.answer = service_double.return_the_seed
+    patient = solver.prepare(reachable(GroupOracle(panda, arm)))
+    patient.ik_request.timeout.sec = 10
+    assert solver.read(solver.call(patient)).result.q.tolist() == SEED.tolist()
+
+
+def test_service_that_does_not_come_is_an_error(client, double, arm):
+    solver = service_double.make_solver(client, arm, service='nowhere', service_timeout=0.3)
+    with pytest.raises(SolverError, match='no service /nowhere'):
+        solver.warm_up()
+
+
+def test_server_without_the_group_is_an_error(client, double, arm, monkeypatch):
+    monkeypatch.setattr(service_double, 'find_nothing', service_double.know_no_group)
+    with pytest.raises(SolverError, match="no group 'panda_arm'"):
+        service_double.make_solver(client, arm).warm_up()
+
+
+@pytest.mark.parametrize(
+    'field', [{'locked': {'panda_joint1': None}}, {'max_solutions': 2}, {'state': np.zeros(9)}]
+)
+def test_request_that_the_message_cannot_carry_is_refused(client, arm, field):
+    solver = service_double.make_solver(client, arm)
+    with pytest.raises(InvalidOption, match=next(iter(field))):
+        solver.prepare(SolveRequest(targets=np.eye(4), **field))
+
+
+def run(client, robot, group, count=10):
+    """Return the run of the double as the one solver of a benchmark."""
+    oracle = GroupOracle(robot, group)
+    config = BenchmarkConfig('b', 'p', 'panda', group.name, count, 1, 0.1, 5, ())
+    return run_solver(
+        SolverEntry('remote', 'remote.yaml'),
+        GroupKinematics(group.name, 'kdl/KDL', '', is_foreign=True),
+        oracle,
+        make_cases(oracle, count, 1),
+        config,
+        maker=lambda kinematics, oracle: service_double.make_solver(client, group),
+    )
+
+
+def test_server_that_lies_is_verified_in_no_trial(client, double, panda, arm):
+    double.answer = service_double.return_the_seed
+    lies = run(client, panda, arm)
+    summary = summarise(lies)
+    assert (summary.found, summary.claimed, summary.false_claims) == (0, 10, 10)
+    assert {trial.verdict for trial in lies.trials} == {Verdict.OUTSIDE_TOLERANCE}
+
+
+def test_solver_of_another_package_is_asked_when_a_service_stands_for_it(
+    client, double, panda, arm
+):
+    asked = run(client, panda, arm)
+    assert (asked.status, asked.service, asked.tolerance) == (RunStatus.RAN, '/compute_ik', 0.001)
+    assert asked.trials[0].note == 'error code -31'
+    assert len(double.requests) == 10

@@ -1,0 +1,217 @@
+"""The executor of the node: short callbacks in the waiting thread, long ones beside it."""
+
+import threading
+import time
+
+import pytest
+
+pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
+rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
+groups = pytest.importorskip('rclpy.callback_groups')
+executors = pytest.importorskip('ssik_ros.ros.executors')
+Trigger = pytest.importorskip('std_srvs.srv').Trigger
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 125
+LIMIT = 10.0
+THREADS = 3
+
+
+class SilentContext(rclpy.Context):
+    """A context that calls nobody when it ends, as after a signal."""
+
+    def on_shutdown(self, callback):
+        pass
+
+
+class Running:
+    """An executor that spins in a thread of its own."""
+
+    def __init__(self, threads, context=None):
+        self.context = context or rclpy.Context()
+        rclpy.init(args=[], context=self.context, domain_id=DOMAIN)
+        self.node = rclpy.create_node(
+            'tested', context=self.context, start_parameter_services=False, enable_rosout=False
+        )
+        self.reports = []
+        self.executor = executors.InlineExecutor(
+            threads, self.reports.append, context=self.context
+        )
+        self.executor.add_node(self.node)
+        self.spinning = threading.Thread(target=self.executor.spin, daemon=True)
+        self.spinning.start()
+
+    def close(self):
+        self.executor.shutdown(1.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+        self.spinning.join(LIMIT)
+
+
+@pytest.fixture
+def running():
+    """Give an executor with three threads."""
+    made = Running(THREADS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gate():
+    """Give an event that callbacks wait for; set at the end, so that nothing hangs."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+class Blocked:
+    """A callback that waits for a gate and counts how many are in it."""
+
+    def __init__(self, gate):
+        self._gate = gate
+        self._lock = threading.Lock()
+        self._inside = 0
+        self.most = 0
+        self.entered = threading.Semaphore(0)
+
+    def __call__(self, *arguments):
+        with self._lock:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+        self.entered.release()
+        self._gate.wait(2 * LIMIT)
+        with self._lock:
+            self._inside -= 1
+        return arguments[-1] if arguments else None
+
+
+def wait_until(condition):
+    end = time.monotonic() + LIMIT
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+    return condition()
+
+
+def test_runs_every_task(running):
+    done = []
+    for number in range(300):
+        running.executor.create_task(done.append, number)
+    assert wait_until(lambda: len(done) == 300)
+    assert sorted(done) == list(range(300))
+
+
+def test_short_callbacks_share_one_thread(running):
+    threads = []
+    for _ in range(50):
+        running.executor.create_task(lambda: threads.append(threading.get_ident()))
+    assert wait_until(lambda: len(threads) == 50)
+    assert threading.get_ident() not in threads
+    assert len(set(threads)) <= THREADS
+
+
+def test_a_long_callback_does_not_hold_up_others(running, gate):
+    blocked, done = Blocked(gate), threading.Event()
+    running.executor.create_task(blocked)
+    assert blocked.entered.acquire(timeout=LIMIT)
+    running.executor.create_task(done.set)
+    assert done.wait(LIMIT)
+    assert not gate.is_set()
+
+
+def test_as_many_long_callbacks_as_threads_and_no_more(running, gate):
+    blocked = Blocked(gate)
+    tasks = [running.executor.create_task(blocked) for _ in range(2 * THREADS)]
+    for _ in range(THREADS):
+        assert blocked.entered.acquire(timeout=LIMIT)
+    assert not blocked.entered.acquire(timeout=0.1)
+    gate.set()
+    assert wait_until(lambda: all(task.done() for task in tasks))
+    assert blocked.most == THREADS
+
+
+def test_goes_on_after_many_long_callbacks(running):
+    for _ in range(4):
+        gate = threading.Event()
+        blocked = Blocked(gate)
+        tasks = [running.executor.create_task(blocked) for _ in range(THREADS)]
+        for _ in tasks:
+            assert blocked.entered.acquire(timeout=LIMIT)
+        gate.set()
+        assert wait_until(lambda waited=tasks: all(task.done() for task in waited))
+
+
+def test_reports_what_a_callback_raises_and_goes_on(running):
+    def fail():
+        raise KeyError('asked for')
+
+    done = threading.Event()
+    running.executor.create_task(fail)
+    running.executor.create_task(done.set)
+    assert done.wait(LIMIT)
+    assert wait_until(lambda: len(running.reports) == 1)
+    assert isinstance(running.reports[0], KeyError)
+
+
+def test_shutdown_waits_for_callbacks_up_to_its_limit(running, gate):
+    blocked = Blocked(gate)
+    running.executor.create_task(blocked)
+    assert blocked.entered.acquire(timeout=LIMIT)
+    assert running.executor.shutdown(0.05) is False
+    gate.set()
+    assert wait_until(lambda: running.executor.shutdown(1.0) is True)
+
+
+def test_spin_ends_with_the_context_while_all_threads_are_busy(gate):
+    running = Running(THREADS, SilentContext())
+    blocked = Blocked(gate)
+    for _ in range(THREADS):
+        running.executor.create_task(blocked)
+        assert blocked.entered.acquire(timeout=LIMIT)
+    # Long enough for the watch to fall asleep, if it did.
+    time.sleep(0.2)
+    rclpy.shutdown(context=running.context)
+    running.spinning.join(LIMIT)
+    assert not running.spinning.is_alive()
+    gate.set()
+    running.close()
+
+
+def test_an_idle_executor_ends_at_once(running):
+    assert running.executor.shutdown(LIMIT) is True
+    running.spinning.join(LIMIT)
+    assert not running.spinning.is_alive()
+
+
+@pytest.mark.parametrize(
+    ('group', 'at_once'),
+    [(groups.ReentrantCallbackGroup, 2), (groups.MutuallyExclusiveCallbackGroup, 1)],
+)
+def test_services_honour_their_callback_group(running, gate, group, at_once):
+    blocked = Blocked(gate)
+    running.node.create_service(Trigger, 'wait', blocked, callback_group=group())
+    client = running.node.create_client(Trigger, 'wait')
+    assert client.wait_for_service(LIMIT)
+    futures = [client.call_async(Trigger.Request()) for _ in range(2)]
+    for _ in range(at_once):
+        assert blocked.entered.acquire(timeout=LIMIT)
+    assert not blocked.entered.acquire(timeout=0.1)
+    gate.set()
+    assert wait_until(lambda: all(future.done() for future in futures))
+    assert blocked.most == at_once
+
+
+def test_no_request_of_many_in_flight_is_lost(running):
+    running.node.create_service(
+        Trigger,
+        'answer',
+        lambda request, response: response,
+        qos_profile=rclpy.qos.QoSProfile(depth=500),
+        callback_group=groups.ReentrantCallbackGroup(),
+    )
+    client = running.node.create_client(
+        Trigger, 'answer', qos_profile=rclpy.qos.QoSProfile(depth=500)
+    )
+    assert client.wait_for_service(LIMIT)
+    futures = [client.call_async(Trigger.Request()) for _ in range(500)]
+    assert wait_until(lambda: all(future.done() for future in futures))

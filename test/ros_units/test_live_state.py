@@ -1,0 +1,156 @@
+"""The latest joint states of several publishers, put together when somebody asks."""
+
+import threading
+
+from bare_nodes import NodeDouble
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from ssik_ros.ros import live_state
+from ssik_ros.ros.live_state import LiveState
+from ssik_ros.serving.states import StateReader
+
+pytestmark = pytest.mark.ros
+
+
+def state_message(**values):
+    """Return a message with values by joint."""
+    return JointState(name=list(values), position=[float(v) for v in values.values()])
+
+
+@pytest.fixture
+def live():
+    return LiveState(NodeDouble())
+
+
+@pytest.fixture(scope='module')
+def reader(robots):
+    return StateReader(robots['panda'])
+
+
+def values(live, reader, *names):
+    """Return the current values of joints."""
+    positions = live.current(reader).positions
+    return [positions[reader.robot.variable_names.index(name)] for name in names]
+
+
+def test_it_listens_to_the_relative_topic_as_sensors_are_heard():
+    node = NodeDouble()
+    live = LiveState(node)
+    assert list(node.callbacks) == ['joint_states'] and node.callbacks['joint_states'] == live.take
+    assert node.qos['joint_states'].reliability.name == 'BEST_EFFORT'
+
+
+def test_nothing_heard_is_the_default_posture(live, reader):
+    assert live.current(reader).positions.tobytes() == reader.default().positions.tobytes()
+
+
+def test_several_publishers_are_put_together(live, reader):
+    live.take(state_message(panda_joint1=0.1, panda_joint2=0.2))
+    live.take(state_message(panda_finger_joint1=0.03))
+    live.take(state_message(elevator=7.0))
+    found = values(live, reader, 'panda_joint1', 'panda_joint2', 'panda_finger_joint2')
+    assert found == [0.1, 0.2, 0.03]
+
+
+def test_the_newest_value_of_a_joint_counts(live, reader):
+    live.take(state_message(panda_joint1=0.1, panda_joint2=0.2))
+    live.take(state_message(panda_joint1=0.5))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.5, 0.2]
+    live.take(state_message(panda_joint1=0.7, panda_joint2=0.8))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.7, 0.8]
+
+
+def test_a_message_without_positions_takes_none_away(live, reader):
+    live.take(state_message(panda_joint1=0.4))
+    live.take(JointState(name=['panda_joint1'], velocity=[1.0]))
+    assert values(live, reader, 'panda_joint1') == [0.4]
+
+
+def test_a_value_that_is_not_finite_takes_none_away(live, reader):
+    live.take(state_message(panda_joint1=0.4, panda_joint2=0.5))
+    live.take(state_message(panda_joint1=float('nan'), panda_joint2=0.6))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.4, 0.6]
+
+
+@pytest.mark.parametrize('message', [JointState(), JointState(name=['panda_joint1'])])
+def test_an_empty_message_is_none(live, reader, message):
+    live.take(message)
+    assert live.current(reader).positions.tobytes() == reader.default().positions.tobytes()
+
+
+def test_the_memory_is_bounded_and_keeps_the_newest(live, reader):
+    for count in range(10 * live_state.PUBLISHERS):
+        live.take(state_message(**{'panda_joint1': count * 1e-3, f'other_{count}': 1.0}))
+    assert len(live._latest) <= live_state.PUBLISHERS
+    assert values(live, reader, 'panda_joint1') == [(10 * live_state.PUBLISHERS - 1) * 1e-3]
+
+
+def test_an_unchanged_state_is_read_once(live, reader):
+    live.take(state_message(panda_joint1=0.1))
+    assert live.current(reader) is live.current(reader)
+    first = live.current(reader)
+    live.take(state_message(panda_joint1=0.1))
+    assert live.current(reader) is not first
+
+
+def test_another_robot_reads_the_same_messages(live, robots):
+    live.take(state_message(panda_joint1=0.1, shoulder_pan_joint=0.2))
+    panda, arm = StateReader(robots['panda']), StateReader(robots['ur5e'])
+    assert values(live, panda, 'panda_joint1') == [0.1]
+    assert values(live, arm, 'shoulder_pan_joint') == [0.2]
+    assert values(live, panda, 'panda_joint1') == [0.1]
+    again = StateReader(robots['panda'])
+    assert values(live, again, 'panda_joint1') == [0.1]
+
+
+def test_a_message_that_comes_while_the_state_is_read_is_not_lost(live, robots):
+    class Interrupted(StateReader):
+        """Hears one more message while it reads."""
+
+        late = state_message(panda_joint1=0.9)
+
+        def update(self, current, names, positions):
+            if self.late is not None:
+                message, self.late = self.late, None
+                live.take(message)
+            return super().update(current, names, positions)
+
+    reader = Interrupted(robots['panda'])
+    live.take(state_message(panda_joint1=0.1))
+    assert values(live, reader, 'panda_joint1') == [0.1]
+    assert values(live, reader, 'panda_joint1') == [0.9]
+
+
+def test_threads_see_whole_messages(live, reader):
+    names = ('panda_joint1', 'panda_joint2', 'panda_joint3')
+    done, torn = threading.Event(), []
+
+    def publish():
+        for count in range(2000):
+            live.take(state_message(**dict.fromkeys(names, count / 10_000)))
+        done.set()
+
+    def ask():
+        while not done.is_set():
+            seen = values(live, reader, *names)
+            if len(set(seen)) != 1:
+                torn.append(seen)
+
+    threads = [threading.Thread(target=work) for work in (publish, ask, ask)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30.0)
+    assert done.is_set() and not torn
+    assert values(live, reader, *names) == [0.1999] * 3
+
+
+def test_no_question_can_spoil_the_state(live, reader):
+    live.take(state_message(panda_joint1=0.1))
+    state = live.current(reader)
+    changed = reader.update(state, ['panda_joint1'], [0.5])
+    changed.positions[:] = 9.0
+    assert np.abs(live.current(reader).positions).max() < 9.0
+    assert values(live, reader, 'panda_joint1') == [0.1]

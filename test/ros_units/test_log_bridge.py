@@ -1,0 +1,83 @@
+"""What the package logs appears in a node's log, each level as itself, and no error there comes back."""
+
+import logging
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import pytest
+
+from ssik_ros.ros.log_bridge import bridge_logging
+from ssik_ros.ros.log_bridge import unbridge_logging
+
+pytestmark = pytest.mark.ros
+
+
+class Kept:
+    """A node's logger that keeps what it gets."""
+
+    def __init__(self):
+        self.lines = []
+
+    def __getattr__(self, level):
+        return lambda text: self.lines.append((level, text))
+
+
+@pytest.fixture
+def kept():
+    """Give a logger that the package writes to, and put everything back."""
+    package = logging.getLogger('ssik_ros')
+    before = package.level, package.propagate, list(package.handlers)
+    logger = Kept()
+    bridge = bridge_logging(logger)
+    yield logger
+    unbridge_logging(bridge)
+    package.setLevel(before[0])
+    assert (package.propagate, package.handlers) == (before[1], before[2])
+
+
+def test_each_level_is_itself(kept):
+    logger = logging.getLogger('ssik_ros.some.module')
+    logger.info('a %d', 1)
+    logger.warning('b')
+    logger.error('c')
+    logger.critical('d')
+    assert kept.lines == [('info', 'a 1'), ('warning', 'b'), ('error', 'c'), ('error', 'd')]
+
+
+def test_an_exception_comes_with_its_traceback(kept):
+    try:
+        raise ValueError('seven')
+    except ValueError:
+        logging.getLogger('ssik_ros.x').exception('It failed')
+    ((level, text),) = kept.lines
+    assert (
+        level == 'error'
+        and text.startswith('It failed\nTraceback')
+        and 'ValueError: seven' in text
+    )
+
+
+def test_other_packages_are_left_alone(kept):
+    logging.getLogger('another').warning('b')
+    assert kept.lines == []
+
+
+def test_lines_appear_once(kept, caplog):
+    logging.getLogger('ssik_ros.x').warning('once')
+    assert len(kept.lines) == 1 and not caplog.records
+
+
+def test_a_logger_that_fails_stops_nobody(kept, monkeypatch):
+    monkeypatch.setattr(logging, 'raiseExceptions', False)
+
+    def fail(text):
+        raise RuntimeError('the context is gone')
+
+    kept.warning = fail
+    logging.getLogger('ssik_ros.x').warning('x')
+
+
+def test_after_the_node_the_log_is_as_before(caplog):
+    logger = Kept()
+    unbridge_logging(bridge_logging(logger))
+    logging.getLogger('ssik_ros.x').warning('later')
+    assert logger.lines == [] and 'later' in caplog.text

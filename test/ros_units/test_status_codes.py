@@ -1,0 +1,70 @@
+"""MoveIt's codes for every answer: the settled table, number by number."""
+
+from types import SimpleNamespace
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+from moveit_msgs.msg import MoveItErrorCodes
+import pytest
+
+from ssik_ros.results import Cause
+from ssik_ros.ros.status_codes import code_of_ik
+from ssik_ros.ros.status_codes import code_of_refusal
+from ssik_ros.ros.status_codes import write_code
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.questions import IkAnswer
+from ssik_ros.serving.refusals import Refusal
+
+pytestmark = pytest.mark.ros
+
+IK = {
+    Refusal.UNKNOWN_GROUP: -15,
+    Refusal.BAD_STATE: -17,
+    Refusal.GOAL_COUNT: -18,
+    Refusal.UNKNOWN_FRAME: -21,
+    Refusal.UNKNOWN_LINK: -31,
+    Refusal.BAD_TARGET: -31,
+    Refusal.NO_SOLVER: -31,
+    Refusal.NO_COLLISION_CHECK: -22,
+    Refusal.CONSTRAINTS: -16,
+    Refusal.NOT_SEARCHABLE: -31,
+    Refusal.BAD_TOLERANCE: -16,
+    Refusal.FAULT: 99999,
+}
+FK = {Refusal.NONE: 1, Refusal.UNKNOWN_LINK: -18}
+"""Where compute_fk differs from compute_ik."""
+
+
+def answer(refusal=Refusal.NONE, state=None, cause=Cause.NONE):
+    return IkAnswer(state, refusal, cause, 'text')
+
+
+def test_the_table_is_complete():
+    assert set(IK) | {Refusal.NONE} == set(Refusal)
+
+
+@pytest.mark.parametrize('refusal', IK)
+def test_a_refused_question_has_its_code(refusal):
+    assert code_of_ik(answer(refusal)) == IK[refusal]
+    assert code_of_refusal(refusal) == FK.get(refusal, IK[refusal])
+
+
+def test_only_a_state_is_success():
+    assert code_of_ik(answer(state=FullState(None, None))) == 1
+    assert code_of_refusal(Refusal.NONE) == 1
+
+
+@pytest.mark.parametrize('cause', Cause)
+def test_an_answer_without_a_state_is_no_solution(cause):
+    assert code_of_ik(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
+
+
+def test_reason_and_source_are_written():
+    message = MoveItErrorCodes()
+    write_code(message, -31, 'Out of reach.')
+    assert (message.val, message.message, message.source) == (-31, 'Out of reach.', 'ssik_ros')
+
+
+def test_messages_with_the_number_alone_get_the_number():
+    old = SimpleNamespace(val=0)
+    write_code(old, -15, 'There is no group.')
+    assert vars(old) == {'val': -15}

@@ -1,0 +1,600 @@
+"""Questions and answers: the order of checks, collisions with known truth, forward kinematics, immutability."""
+
+import copy
+import itertools
+import math
+
+import numpy as np
+import pytest
+from served_robots import is_at
+from served_robots import joint
+from served_robots import pose_of
+from served_robots import question
+from served_robots import random_full_state
+from served_robots import random_rigid
+from served_robots import robot_text
+from served_robots import serve
+from served_robots import snapshot
+from served_robots import standing_robot
+from served_robots import torso_robot
+from served_robots import true_pose
+
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import SolverError
+from ssik_ros.model import collision
+from ssik_ros.model.loader import load_robot
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
+from ssik_ros.serving.questions import FramedPose
+from ssik_ros.serving.questions import IkQuestion
+from ssik_ros.serving.questions import StateGiven
+from ssik_ros.serving.refusals import QuestionRefused
+from ssik_ros.serving.refusals import Refusal
+from ssik_ros.serving.robot_server import CAUSE_OF_REFUSAL
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+ARM = 'panda_arm'
+READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+
+
+@pytest.fixture(scope='module')
+def server(robots):
+    return serve(robots['panda'])
+
+
+@pytest.fixture(scope='module')
+def ready(server):
+    """Give the current state: the arm in a posture where every link is free."""
+    return server.groups[ARM].with_group(server.states.default(), READY)
+
+
+@pytest.fixture(scope='module')
+def target(server, ready):
+    """Give a pose of the arm's tip that is reached."""
+    return true_pose(server.robot, ready, 'panda_link8')
+
+
+# The order of checks
+
+FAULTS = {
+    # In the order in which they are found.
+    'group': (Refusal.UNKNOWN_GROUP, lambda q: setattr(q, 'group', 'nobody')),
+    'state': (Refusal.BAD_STATE, lambda q: setattr(q, 'state', StateGiven(('ghost',), (1.0,)))),
+    'count': (Refusal.GOAL_COUNT, lambda q: setattr(q, 'links', [*q.links, 'panda_hand'])),
+    'frame': (
+        Refusal.UNKNOWN_FRAME,
+        lambda q: setattr(q, 'poses', [*q.poses[:-1], q.poses[-1]._replace(frame='nowhere')]),
+    ),
+    'target': (
+        Refusal.BAD_TARGET,
+        lambda q: setattr(q, 'poses', [FramedPose(p.frame, p.pose * math.nan) for p in q.poses]),
+    ),
+    'constraints': (
+        Refusal.CONSTRAINTS,
+        lambda q: setattr(q, 'constraints', ('joint_constraints',)),
+    ),
+    'attached': (
+        Refusal.NO_COLLISION_CHECK,
+        lambda q: (setattr(q, 'avoid_collisions', True), setattr(q, 'has_attached_objects', True)),
+    ),
+    'link': (Refusal.UNKNOWN_LINK, lambda q: setattr(q, 'links', ['ghost', *q.links[1:]])),
+}
+
+
+def faulty(faults, target, goals=1):
+    """Return a question with some faults."""
+    asked = question(ARM, [('', target)] * goals)
+    for name in faults:
+        FAULTS[name][1](asked)
+    return asked
+
+
+@pytest.mark.parametrize('name', FAULTS)
+def test_each_fault_alone_is_told(server, ready, target, name):
+    answer = server.answer(faulty([name], target), ready)
+    assert answer.refusal is FAULTS[name][0]
+    assert answer.cause is CAUSE_OF_REFUSAL[answer.refusal]
+    assert answer.state is None and answer.result is None and answer.text.endswith('.')
+
+
+@pytest.mark.parametrize('pair', itertools.combinations(FAULTS, 2), ids='-'.join)
+def test_of_two_faults_the_earlier_one_is_told(server, ready, target, pair):
+    for order in (pair, pair[::-1]):
+        assert server.answer(faulty(order, target), ready).refusal is FAULTS[pair[0]][0]
+
+
+def test_all_faults_at_once_are_told_one_after_the_other(server, ready, target):
+    names = list(FAULTS)
+    while names:
+        assert server.answer(faulty(names, target), ready).refusal is FAULTS[names[0]][0]
+        del names[0]
+    assert server.answer(faulty([], target), ready).solved
+
+
+def test_a_frame_outranks_a_bad_number_of_another_pose(server, ready, target):
+    asked = question(ARM, [('', target * math.nan), ('', target, 'nowhere')])
+    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_FRAME
+
+
+def test_two_poses_for_one_tip_come_after_the_frames(server, ready, target):
+    asked = question(ARM, [('', target), ('panda_hand', target, 'nowhere')])
+    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_FRAME
+    asked = question(ARM, [('', target), ('panda_hand', target)])
+    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_LINK
+
+
+def test_a_group_without_solver_is_told_before_the_link(robots, ready, target):
+    panda = robots['panda']
+    bare = RobotServer(
+        panda, [panda.group(ARM)], {ARM: GroupKinematics(ARM, solver='ssik_ros/NoSuch')}
+    )
+    for names in (['link'], []):
+        assert bare.answer(faulty(names, target), ready).refusal is Refusal.NO_SOLVER
+    assert bare.answer(faulty(['frame'], target), ready).refusal is Refusal.UNKNOWN_FRAME
+
+
+def test_the_names_of_groups_are_told(server, ready, target):
+    asked = question('panda_amr', [('', target)])
+    text = server.answer(asked, ready).text
+    assert "'panda_amr'" in text and ARM in text and 'hand' in text
+    assert 'empty' in server.answer(question('', [('', target)]), ready).text
+
+
+def test_a_question_without_poses_is_refused(server, ready):
+    assert server.answer(IkQuestion(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
+
+
+@pytest.mark.parametrize('spoilt', [math.nan, math.inf])
+@pytest.mark.parametrize('place', [(0, 0), (2, 1), (0, 3), (2, 3)])
+def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, place, spoilt):
+    bad = target.copy()
+    bad[place] = spoilt
+    answer = server.answer(question(ARM, [('panda_hand', bad)]), ready)
+    assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
+    assert 'panda_hand' in answer.text
+
+
+@pytest.mark.parametrize('far', [10.0, 1e20, 1e308])
+@pytest.mark.parametrize('frame', ['', 'panda_hand', 'panda_link0'])
+def test_a_pose_out_of_reach_is_an_outcome(server, ready, far, frame):
+    answer = server.answer(question(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
+    assert answer.refusal is Refusal.NONE and not answer.solved
+    assert answer.cause in (Cause.UNREACHABLE, Cause.BAD_TARGET)
+    assert answer.result is not None
+
+
+def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, target):
+    answer = server.answer(question(ARM, [('', target * 2.0)]), ready)
+    assert not answer.solved and answer.cause is Cause.BAD_TARGET
+
+
+# Frames of targets
+
+
+@pytest.mark.parametrize('seed', range(6))
+@pytest.mark.parametrize('frame', ['', 'map', 'pelvis', 'head', 'right_camera', 'left_tool'])
+def test_a_pose_is_read_in_its_frame_of_the_present_robot(frame, seed):
+    robot, rng = torso_robot(), np.random.default_rng(seed)
+    server = serve(robot, 'left')
+    current = random_full_state(robot, rng)
+    wanted = server.groups['left'].with_group(
+        current, random_full_state(robot, rng).positions[robot.group('left').idx_q]
+    )
+    in_model = true_pose(robot, wanted, 'left_tool')
+    framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
+    asked = question('left', [('left_tool', np.linalg.inv(framed) @ in_model, frame)])
+    answer = server.answer(asked, current)
+    assert answer.solved, answer.text
+    assert is_at(robot, answer.state, 'left_tool', in_model)
+
+
+def test_frames_are_those_of_the_present_robot_and_not_of_the_question_s_state():
+    """MoveIt transforms with the present robot too (moveit.md 2.1, step 3)."""
+    robot = standing_robot('floating')
+    server = serve(robot)
+    current = server.states.default()
+    moved = pose_of((0.3, 0.0, 0.1), (0.0, 0.0, 0.5))
+    given = StateGiven((), (), ('stand',), (moved,))
+    goal = true_pose(robot, current._replace(root_pose=moved), 'tip')
+    asked = question('arm', [('tip', goal, 'l0')], state=given)
+    answer = server.answer(asked, current)
+    assert answer.solved
+    assert answer.state.root_pose == pytest.approx(moved, abs=0.0)
+    assert is_at(robot, answer.state, 'tip', goal)
+
+
+# Collisions, with boxes whose overlap is computed here
+
+POST = ((0.45, 0.3), (0.1, 0.1))
+"""Centre and size in the plane of a post that stands beside the arm."""
+LINK = ((0.225, 0.0), (0.35, 0.04))
+UPPER, LOWER = 0.5, 0.4
+
+
+def _box(center, size):
+    return (
+        f'<collision><origin xyz="{center[0]} {center[1]} 0"/>'
+        f'<geometry><box size="{size[0]} {size[1]} 0.1"/></geometry></collision>'
+    )
+
+
+def two_links(post=True):
+    """Return an arm of two links in a plane, whose second link may hit a post on the first."""
+    shapes = {'l2': _box(*LINK)} | ({'l0': _box(*POST)} if post else {})
+    return load_robot(
+        robot_text(
+            joint('j1', 'revolute', 'l0', 'l1'),
+            joint('j2', 'revolute', 'l1', 'l2', f'{UPPER} 0 0'),
+            joint('tool', 'fixed', 'l2', 'tip', f'{LOWER} 0 0'),
+            name='elbow',
+            shapes=shapes,
+        ),
+        '<robot name="elbow"><group name="arm"><chain base_link="l0" tip_link="tip"/></group></robot>',
+    )
+
+
+def corners(center, size, turn=0.0, shift=(0.0, 0.0)):
+    """Return the corners (4, 2) of a box in the plane."""
+    c, s = math.cos(turn), math.sin(turn)
+    local = np.array(center) + np.array(size) / 2 * [[1, 1], [-1, 1], [-1, -1], [1, -1]]
+    return local @ np.array([[c, s], [-s, c]]) + shift
+
+
+def gap(q):
+    """Return the distance between post and second link along the best axis; negative where they overlap."""
+    elbow = (UPPER * math.cos(q[0]), UPPER * math.sin(q[0]))
+    link, post = corners(*LINK, q[0] + q[1], elbow), corners(*POST)
+    gaps = []
+    for box in (link, post):
+        for side in (box[0] - box[1], box[1] - box[2]):
+            axis = side / np.linalg.norm(side)
+            a, b = link @ axis, post @ axis
+            gaps.append(max(a.min() - b.max(), b.min() - a.max()))
+    return max(gaps)
+
+
+def mirrored(q):
+    """Return the other posture of two links with the same end."""
+    turn = 2.0 * math.atan2(LOWER * math.sin(q[1]), UPPER + LOWER * math.cos(q[1]))
+    return np.array([q[0] + turn, -q[1]])
+
+
+def postures(first, second):
+    """Return postures whose gaps, and the mirrored posture's, have given signs and are clear."""
+    found = []
+    for q1, q2 in itertools.product(np.linspace(-1.5, 1.5, 16), np.linspace(-2.4, 2.4, 25)):
+        q = np.array([q1, q2])
+        gaps = gap(q), gap(mirrored(q))
+        clear = min(map(abs, gaps)) > 0.01 and abs(q2) > 0.2
+        if clear and (gaps[0] > 0, gaps[1] > 0) == (first, second):
+            found.append(q)
+    return found[:: max(1, len(found) // 5)][:5]
+
+
+@pytest.fixture(scope='module')
+def elbow():
+    """Give a server that asks for places only, so that each has exactly two postures."""
+    return serve(two_links(), arm={'position_only': True})
+
+
+def _end_of(server, q):
+    state = server.groups['arm'].with_group(server.states.default(), q)
+    return true_pose(server.robot, state, 'tip'), state
+
+
+@pytest.mark.parametrize('q', postures(False, True), ids=str)
+def test_where_the_nearest_posture_collides_the_other_one_is_returned(elbow, q):
+    target, current = _end_of(elbow, q)
+    free = elbow.answer(question('arm', [('', target)], avoid_collisions=True), current)
+    assert free.solved, free.text
+    assert free.state.positions == pytest.approx(mirrored(q), abs=0.02)
+    assert gap(free.state.positions) > 0
+    near = elbow.answer(question('arm', [('', target)]), current)
+    assert near.state.positions == pytest.approx(q, abs=0.02)
+
+
+@pytest.mark.parametrize('q', postures(True, True), ids=str)
+def test_a_free_posture_near_the_seed_stays(elbow, q):
+    target, current = _end_of(elbow, q)
+    answer = elbow.answer(question('arm', [('', target)], avoid_collisions=True), current)
+    assert answer.solved and answer.state.positions == pytest.approx(q, abs=0.02)
+
+
+@pytest.mark.parametrize('q', postures(False, False), ids=str)
+def test_where_all_collide_the_pair_is_told(elbow, q):
+    target, current = _end_of(elbow, q)
+    asked = question('arm', [('', target)], avoid_collisions=True, timeout=5.0)
+    elbow.cancel[0] = 0
+    answer = elbow.answer(asked, current)
+    assert not answer.solved and answer.refusal is Refusal.NONE
+    assert answer.cause is Cause.COLLISION, answer.text
+    assert "'l0' with 'l2'" in answer.text
+
+
+def test_there_are_postures_of_each_kind():
+    kinds = (False, True), (True, True), (False, False)
+    assert all(postures(*kind) for kind in kinds)
+
+
+def test_without_geometry_nothing_is_known(server, ready, target):
+    robot = standing_robot('fixed')
+    bare = serve(robot)
+    asked = question('arm', [('', np.eye(4))], avoid_collisions=True)
+    answer = bare.answer(asked, bare.states.default())
+    assert (answer.refusal, answer.cause) == (Refusal.NO_COLLISION_CHECK, Cause.COLLISION)
+    assert 'no collision geometry' in answer.text
+
+
+def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target):
+    def missing():
+        raise SolverError('Collision checking needs coal.')
+
+    monkeypatch.setattr(collision, 'import_coal', missing)
+    fresh = serve(robots['panda'], ARM)
+    answer = fresh.answer(question(ARM, [('', target)], avoid_collisions=True), ready)
+    assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'coal' in answer.text
+    assert fresh.answer(question(ARM, [('', target)]), ready).solved
+
+
+def test_attached_objects_do_not_matter_where_collisions_do_not(server, ready, target):
+    asked = question(ARM, [('', target)], has_attached_objects=True)
+    assert server.answer(asked, ready).solved
+
+
+def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
+    shape = (
+        '<collision><geometry><mesh filename="package://nowhere/x.stl"/></geometry></collision>'
+    )
+    robot = load_robot(
+        robot_text(
+            joint('j1', 'revolute', 'l0', 'l1'),
+            joint('j2', 'revolute', 'l1', 'l2', '0.5 0 0'),
+            shapes={'l0': shape, 'l1': _box(*LINK), 'l2': _box(*LINK)},
+        ),
+        '<robot name="made"><group name="arm"><chain base_link="l0" tip_link="l2"/></group></robot>',
+    )
+    server = serve(robot)
+    current = server.states.default()
+    asked = question('arm', [('', true_pose(robot, current, 'l2'))], avoid_collisions=True)
+    for _ in range(3):
+        answer = server.answer(asked, current)
+        assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'x.stl' in answer.text
+    asked.avoid_collisions = False
+    assert server.answer(asked, current).solved
+    assert sum('x.stl' in record.getMessage() for record in caplog.records) == 1
+
+
+# What a solver says is handed on
+
+
+class _Saying:
+    """A solver that always says, or raises, the same."""
+
+    name, joint_names = 'saying', ()
+    clock_ended = False
+
+    def __init__(self, group, outcome):
+        self.base_frame, self.tip_frames = group.base_link, group.tips
+        self.outcome = outcome
+
+    def warm_up(self):
+        """Do nothing."""
+
+    def solve(self, request):
+        """Say it."""
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return IkResult(
+            IkStatus.UNSOLVED,
+            self.outcome,
+            np.empty((0, 7)),
+            np.empty((0, 2)),
+            np.zeros(7),
+            0.1,
+            5,
+            2,
+            self.clock_ended,
+        )
+
+
+def saying(robots, outcome):
+    """Return a server of the arm whose solver always says the same."""
+    panda = robots['panda']
+    server = RobotServer(panda, [panda.group(ARM)])
+    server.groups[ARM].solver = _Saying(panda.group(ARM), outcome)
+    return server
+
+
+@pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
+def test_the_solver_s_cause_is_the_answer_s(robots, ready, target, cause):
+    answer = saying(robots, cause).answer(question(ARM, [('', target)]), ready)
+    assert (answer.refusal, answer.cause, answer.state) == (Refusal.NONE, cause, None)
+    assert answer.text == answer.result.summary()
+
+
+def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):
+    asked = question(ARM, [('', target)], avoid_collisions=True)
+    answer = saying(robots, Cause.VALIDATION).answer(asked, ready)
+    assert answer.cause is Cause.COLLISION and 'in collision' in answer.text
+    assert saying(robots, Cause.LIMITS).answer(asked, ready).cause is Cause.LIMITS
+
+
+@pytest.mark.parametrize('ended', [True, False])
+def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, target, ended):
+    server = saying(robots, Cause.VALIDATION)
+    server.groups[ARM].solver.clock_ended = ended
+    asked = question(ARM, [('', target)], avoid_collisions=True)
+    answer = server.answer(asked, ready)
+    assert ('The clock ended the search.' in answer.text) == ended
+    assert answer.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
+
+
+def test_a_search_that_cannot_draw_starts_is_no_fault(robots, ready, target):
+    error = InvalidLimits("Other starts cannot be drawn: joint 'base' has no finite limits.")
+    answer = saying(robots, error).answer(question(ARM, [('', target)]), ready)
+    assert answer.refusal is Refusal.NOT_SEARCHABLE and 'finite limits' in answer.text
+
+
+def test_an_error_of_the_solver_is_a_fault_and_an_answer(robots, ready, target):
+    answer = saying(robots, SolverError('It broke.')).answer(question(ARM, [('', target)]), ready)
+    assert answer.refusal is Refusal.FAULT and answer.text == 'It broke.'
+    assert answer.state is None
+
+
+def test_an_error_that_is_not_ours_is_left_to_the_surface(robots, ready, target):
+    with pytest.raises(ZeroDivisionError):
+        saying(robots, ZeroDivisionError('x')).answer(question(ARM, [('', target)]), ready)
+
+
+# Other kinematics, unchanged questions
+
+
+def test_other_kinematics_leave_the_old_server_as_it_was(robots, ready, target):
+    old = serve(robots['panda'])
+    before = dict(old.groups)
+    new = old.with_kinematics(GroupKinematics(ARM, timeout=3.0, position_only=True))
+    assert old.groups == before and old.groups[ARM].kinematics.timeout == 0.05
+    assert new.groups[ARM].kinematics.timeout == 3.0 and new.groups[ARM] is not old.groups[ARM]
+    assert all(new.groups[name] is old.groups[name] for name in before if name != ARM)
+    assert list(new.groups) == list(before)
+    assert (new.robot, new.states, new.frames, new.cancel) == (
+        old.robot,
+        old.states,
+        old.frames,
+        old.cancel,
+    )
+    assert new.groups[ARM].warm_up_seconds > 0.0
+    assert new.answer(question(ARM, [('', target)]), ready).solved
+
+
+def test_other_kinematics_of_an_unknown_group_are_a_mistake(server):
+    with pytest.raises(KeyError):
+        server.with_kinematics(GroupKinematics('nobody'))
+
+
+def _content(asked):
+    """Return everything in a question as bytes and tuples."""
+    poses = [(p.frame, p.pose.tobytes()) for p in asked.poses]
+    multi = [pose.tobytes() for pose in asked.state.multi_dof_poses]
+    state = (
+        tuple(asked.state.names),
+        tuple(asked.state.positions),
+        tuple(asked.state.multi_dof_names),
+    )
+    return (
+        asked.group,
+        tuple(asked.links),
+        poses,
+        state,
+        multi,
+        asked.timeout,
+        asked.avoid_collisions,
+    )
+
+
+@pytest.mark.parametrize('collisions', [False, True])
+@pytest.mark.parametrize('reachable', [True, False])
+def test_answers_change_neither_question_nor_current_state(
+    server, ready, target, collisions, reachable
+):
+    base = random_rigid(np.random.default_rng(2))
+    asked = question(
+        ARM,
+        [('panda_hand', target if reachable else pose_of((5, 0, 0)), 'panda_link0')],
+        state=StateGiven(['panda_joint1'], [0.2], ['virtual_joint'], [base]),
+        avoid_collisions=collisions,
+    )
+    before = copy.deepcopy(_content(asked)), snapshot(ready)
+    answer = server.answer(asked, ready)
+    forward = server.forward(['panda_hand'], 'panda_link3', asked.state, ready)
+    assert before == (_content(asked), snapshot(ready))
+    for pose in forward.poses:
+        pose += 1.0
+    if answer.state is not None:
+        answer.state.positions[:] = 7.0
+    assert before == (_content(asked), snapshot(ready))
+
+
+def test_equal_questions_get_equal_answers(server, ready, target):
+    asked = question(ARM, [('', target)], state=StateGiven(['panda_joint1'], [0.7]))
+    first, second = (server.answer(asked, ready) for _ in range(2))
+    assert first.state.positions.tobytes() == second.state.positions.tobytes()
+    assert first.text == second.text
+    assert not np.shares_memory(first.state.positions, second.state.positions)
+
+
+# Forward kinematics
+
+
+@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('frame', ['', 'map', 'pelvis', 'head', 'left_camera'])
+def test_links_are_where_pinocchio_has_them(frame, seed):
+    robot, rng = torso_robot(), np.random.default_rng(seed)
+    server = serve(robot, 'left')
+    current, given = random_full_state(robot, rng), random_full_state(robot, rng)
+    names = robot.variable_names
+    answer = server.forward(
+        list(robot.tree.link_names),
+        frame,
+        StateGiven(names, given.positions, ['base'], [given.root_pose]),
+        current,
+    )
+    assert answer.refusal is Refusal.NONE and answer.text == ''
+    assert answer.frame == (frame or 'map')
+    framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
+    for link, pose in zip(robot.tree.link_names, answer.poses, strict=True):
+        truth = np.linalg.inv(framed) @ true_pose(robot, given, link)
+        assert pose == pytest.approx(truth, abs=1e-12)
+
+
+def test_unknown_links_are_left_out_and_named(server, ready):
+    links = ['panda_hand', 'ghost', 'panda_link1', 'world', 'panda_hand']
+    answer = server.forward(links, '', StateGiven(), ready)
+    assert list(answer.links) == ['panda_hand', 'panda_link1', 'panda_hand']
+    assert answer.refusal is Refusal.UNKNOWN_LINK
+    assert 'ghost' in answer.text and 'world' in answer.text and 'panda_hand' not in answer.text
+    for link, pose in zip(answer.links, answer.poses, strict=True):
+        assert pose == pytest.approx(true_pose(server.robot, ready, link), abs=1e-12)
+
+
+def test_an_unknown_frame_outranks_an_unknown_link_and_leaves_the_model_frame(server, ready):
+    answer = server.forward(['panda_hand', 'ghost'], 'nowhere', StateGiven(), ready)
+    assert answer.refusal is Refusal.UNKNOWN_FRAME and answer.frame == 'world'
+    assert answer.poses[0] == pytest.approx(true_pose(server.robot, ready, 'panda_hand'))
+
+
+def test_no_link_outranks_everything(server, ready):
+    answer = server.forward([], 'nowhere', StateGiven(('ghost',), (1.0,)), ready)
+    assert answer.refusal is Refusal.GOAL_COUNT and not answer.links and not answer.poses
+
+
+def test_a_wrong_state_outranks_links_and_frames(server, ready):
+    answer = server.forward(['ghost'], 'nowhere', StateGiven(('ghost',), (1.0,)), ready)
+    assert answer.refusal is Refusal.BAD_STATE and not answer.poses
+
+
+def test_only_unknown_links_give_no_poses(server, ready):
+    answer = server.forward(['ghost'], '', StateGiven(), ready)
+    assert answer.refusal is Refusal.UNKNOWN_LINK and not answer.links and not answer.poses
+
+
+# Tables
+
+
+def test_every_refusal_has_a_cause_or_a_reason_for_none():
+    without = {
+        Refusal.NONE: 'nothing is wrong',
+        Refusal.NO_SOLVER: 'no cause speaks of the configuration; the text does',
+        Refusal.FAULT: 'no cause speaks of faults of the package; the text does',
+    }
+    assert set(CAUSE_OF_REFUSAL) | set(without) == set(Refusal)
+    assert not set(CAUSE_OF_REFUSAL) & set(without)
+    assert Cause.NONE not in CAUSE_OF_REFUSAL.values()
+
+
+def test_a_refused_question_is_one_of_our_errors_with_its_evidence():
+    error = QuestionRefused(Refusal.BAD_STATE, 'It is wrong.')
+    assert error.refusal is Refusal.BAD_STATE and str(error) == 'It is wrong.'
+    assert isinstance(error, ValueError)
