@@ -9,6 +9,11 @@ FloatArray = NDArray[np.float64]
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
 
+def warm_up() -> None:
+    """Load or compile the kernels of this module, for a first message is not to wait for a compiler."""
+    numbers_of_pose(pose_of_numbers(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+
+
 def pose_of_numbers(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> FloatArray:

@@ -24,6 +24,7 @@ from ssik_ros.model.collision import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
+from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_server import GroupServer
@@ -116,7 +117,13 @@ class RobotServer:
         return other
 
     def warm_up(self) -> None:
-        """Load or compile everything that first questions would otherwise wait for."""
+        """
+        Load or compile everything that first questions would otherwise wait for.
+
+        Afterwards no question for one posture or for a link's pose meets the compiler, which may be busy for half a
+        minute with what :meth:`warm_up_branches` needs.
+        """
+        poses.warm_up()
         for group in self.groups.values():
             group.warm_up()
         self._collisions.warm_up()
@@ -265,7 +272,7 @@ class RobotServer:
         try:
             state = self.states.merge(current, given)
             known = [link for link in links if link in self.robot.tree.link_index]
-            poses = [state.root_pose @ p for p in self.frames.links_in_root(known, state)]
+            found = [state.root_pose @ p for p in self.frames.links_in_root(known, state)]
         except QuestionRefused as refused:
             return _no_poses(refused.refusal, str(refused))
         missing = [link for link in links if link not in self.robot.tree.link_index]
@@ -275,10 +282,10 @@ class RobotServer:
         try:
             inverse = self._from_model_frame(frame, current)
         except QuestionRefused as refused:
-            return FkAnswer(known, poses, model_frame, refused.refusal, str(refused))
+            return FkAnswer(known, found, model_frame, refused.refusal, str(refused))
         if inverse is None:
-            return FkAnswer(known, poses, model_frame, refusal, text)
-        return FkAnswer(known, [inverse @ pose for pose in poses], frame, refusal, text)
+            return FkAnswer(known, found, model_frame, refusal, text)
+        return FkAnswer(known, [inverse @ pose for pose in found], frame, refusal, text)
 
     def _from_model_frame(self, frame: str, current: FullState) -> FloatArray | None:
         """Return the pose of the model frame in a frame; None for the model frame itself."""

@@ -162,9 +162,10 @@ class PoseIkSolver:
         return middle
 
     def warm_up(self) -> None:
-        """Load or compile the kernel by solving one easy request."""
+        """Load or compile all kernels by solving an easy request, plain and with tools."""
         targets = np.broadcast_to(np.eye(4), (len(self.tip_frames), 4, 4)).copy()
-        self.solve(SolveRequest(targets=targets, max_searches=1))
+        for tools in (None, targets):
+            self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
