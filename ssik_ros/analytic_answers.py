@@ -15,6 +15,7 @@ from ssik_ros.answers import SolverFacts
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import search
 from ssik_ros.kernels.analytic import windings as winding_kernels
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
@@ -291,6 +292,7 @@ class AnalyticAnswers:
             settings.seed,
             METRICS[settings.seed_metric],
             settings.max_solutions,
+            int(self.arm.plan.ints[search.SLIDES]),
         )
         # Turns change a pose by rounding alone.
         errors = self._errors(turns.q, target, settings)
@@ -318,6 +320,7 @@ class AnalyticAnswers:
             chain.axes.ravel(),
             chain.points.ravel(),
             np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]]),
+            int(self.arm.plan.ints[search.SLIDES]),
             np.concatenate([exact[:3, :3].ravel(), exact[:3, 3]]),
             np.empty(certify.scratch_size(n)),
         )

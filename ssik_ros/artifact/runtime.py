@@ -120,7 +120,8 @@ def forward(plan: Plan, q: Any) -> Any:
     values = read_numbers(q, (n,), 'q')
     pose, matrix = np.empty(12), np.empty((4, 4))
     axes, points, home = np.split(plan.reals[: 6 * n + 12], [3 * n, 6 * n])
-    certify.evaluate(axes, points, home, n, values, np.empty(6 * n), pose)
+    slides, screws = plan.ints[search.SLIDES], np.empty(6 * n)
+    certify.evaluate(axes, points, home, n, slides, values, screws, pose)
     se3.to_matrix(matrix, pose)
     return matrix
 

@@ -83,7 +83,7 @@ def test_distances_compare_unlimited_joints_modulo_a_turn_and_others_plainly(met
         q, seed = rng.uniform(-7, 7, 6), rng.uniform(-7, 7, 6)
         moves = np.where(free, wrap(q - seed), q - seed)
         wanted = np.abs(moves).max() if metric == 'wrap_linf' else (moves**2).sum()
-        got = ranking.distance(q, seed, 6, lower, upper, METRICS[metric])
+        got = ranking.distance(q, seed, 6, 0, lower, upper, METRICS[metric])
         assert got == pytest.approx(wanted, abs=1e-12)
 
 
@@ -198,8 +198,8 @@ def test_duplicates_at_a_fold_are_one():
 
 def test_nearness_is_modulo_a_turn():
     store = np.array([[PI - 1e-4, 0.0, 3.0]])
-    assert certify.are_near(store, 0, np.array([-PI + 1e-4, TURN, 3.0]), 3, 1e-3)
-    assert not certify.are_near(store, 0, np.array([-PI + 1e-4, 0.01, 3.0]), 3, 1e-3)
+    assert certify.are_near(store, 0, np.array([-PI + 1e-4, TURN, 3.0]), 3, 0, 1e-3)
+    assert not certify.are_near(store, 0, np.array([-PI + 1e-4, 0.01, 3.0]), 3, 0, 1e-3)
 
 
 @pytest.mark.parametrize('edge', [0.0, 1e-12, 5e-10, -5e-10])

@@ -13,7 +13,7 @@ from ssik_ros.kernels.analytic import three_parallel
 from ssik_ros.kernels.analytic.chain import map_direction
 from ssik_ros.kernels.analytic.chain import map_point
 from ssik_ros.kernels.analytic.chain import triple
-from ssik_ros.kernels.analytic.chain import write_screw
+from ssik_ros.kernels.analytic.chain import write_motion
 
 SPHERICAL_WRIST = 0
 THREE_PARALLEL = 1
@@ -58,6 +58,7 @@ def write_candidates(
     axes,
     points,
     n,
+    slides,
     held,
     value,
     special,
@@ -74,8 +75,9 @@ def write_candidates(
     :param is_reversed: whether it is the class of the reversed chain.
     :param axes, points: (3 n,) the chain.
     :param n: 6, or 7 with a held joint.
+    :param slides: which joints are prismatic; of six that are free none may be.
     :param held: index of the held joint, -1 for none.
-    :param value: its angle [rad].
+    :param value: its angle [rad] or length [m].
     :param special: (6,) special points of the class in the chain at zero.
     :param behind: (2,) whether each special point hangs behind the held joint.
     :param g: (12,) G.
@@ -88,7 +90,7 @@ def write_candidates(
     rest = vector(scratch, 78, 22)
     own_special[:] = special
     if held >= 0:
-        write_screw(moved, triple(axes, held), triple(points, held), value)
+        write_motion(moved, axes, points, slides, held, value)
         se3.invert(back, moved)
         se3.compose(own_g, g, back)
         for i in range(2):

@@ -10,8 +10,8 @@ Method
 1. FK(q) = E_1 ... E_n M, and for each joint its axis z_i through p_i at q.
 2. Error at the tip: position t_T - t, rotation w = sum over the columns of (r_i x r_i^T) / 2, which is the axis times
    the sine of the angle. Residual: Frobenius norm of FK(q) - T.
-3. While the residual is above rounding and falls: Newton with the columns (z_i x (t - p_i), z_i), on the joints that
-   are not held. Gaussian elimination with pivoting; where a pivot vanishes, a damped step instead.
+3. While the residual is above rounding and falls: Newton with the columns (z_i x (t - p_i), z_i), (z_i, 0) for
+   prismatic joints, on the joints that are not held. Gaussian elimination with pivoting; where a pivot vanishes, a damped step instead.
 4. A candidate counts when its residual is within tolerance.
 5. Two candidates nearer than ``same`` are one when the point half way between them also reaches the target:
    near a fold two true solutions stay two.
@@ -33,6 +33,7 @@ from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic.chain import is_slide
 from ssik_ros.kernels.analytic.chain import triple
 
 TWO_PI = 2.0 * math.pi
@@ -46,18 +47,19 @@ PIVOT = 1e-10
 DAMPING = 1e-6
 """Damping of that step, relative to the squared size of the Jacobian."""
 LONGEST_STEP = 0.5
-"""Largest change of a joint in one Newton step [rad]."""
+"""Largest change of a joint in one Newton step [rad or m]."""
 
 
 @kernel
-def evaluate(axes, points, home, n, q, screws, pose):
+def evaluate(axes, points, home, n, slides, q, screws, pose):
     """
     Write the pose of the tip and the screw of every joint at q.
 
     :param axes, points: (3 n,) the chain.
     :param home: (12,) M.
     :param n: number of joints.
-    :param q: (n,) joint angles [rad].
+    :param slides: which joints are prismatic, see :mod:`chain`.
+    :param q: (n,) joint values [rad or m].
     :param screws: (6 n,) axis z_i, then a point p_i of it, of each joint in turn.
     :param pose: (12,) FK(q).
     """
@@ -70,6 +72,9 @@ def evaluate(axes, points, home, n, q, screws, pose):
         for k in range(3):
             screws[6 * i + k] = z[k]
             screws[6 * i + 3 + k] = p[k]
+        if is_slide(slides, i):
+            t = vectors.add(t, vectors.scale(q[i], z))
+            continue
         s, c = so3.sine_cosine(q[i])
         c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
         c2 = vectors.cross(c0, c1)
@@ -112,7 +117,7 @@ def rounding(target):
 
 
 @kernel
-def measure(axes, points, home, n, q, target, errors, scratch):
+def measure(axes, points, home, n, slides, q, target, errors, scratch):
     """
     Write what is left at a solution: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
 
@@ -121,7 +126,7 @@ def measure(axes, points, home, n, q, target, errors, scratch):
     """
     screws = vector(scratch, 0, 6 * n)
     pose = vector(scratch, 6 * n, 12)
-    evaluate(axes, points, home, n, q, screws, pose)
+    evaluate(axes, points, home, n, slides, q, screws, pose)
     write_errors(errors, pose, target)
 
 
@@ -178,7 +183,7 @@ def _solve_regular(system, m):
 
 
 @kernel
-def _write_system(system, screws, free, count, pose, target):
+def _write_system(system, screws, slides, free, count, pose, target):
     """
     Write the Jacobian of the free joints and the error at the tip, six rows.
 
@@ -189,7 +194,10 @@ def _write_system(system, screws, free, count, pose, target):
     for j in range(count):
         i = free[j]
         z, p = triple(screws, 2 * i), triple(screws, 2 * i + 1)
-        v = vectors.cross(z, vectors.subtract(t, p))
+        if is_slide(slides, i):
+            v, z = z, (0.0, 0.0, 0.0)
+        else:
+            v = vectors.cross(z, vectors.subtract(t, p))
         for k in range(3):
             system[k, j] = v[k]
             system[3 + k, j] = z[k]
@@ -226,9 +234,9 @@ def _solve_damped(normal, system, count):
 
 
 @kernel
-def _step(q, screws, free, count, pose, target, system, normal):
+def _step(q, screws, slides, free, count, pose, target, system, normal):
     """Move the free joints by one Newton step, in place."""
-    _write_system(system, screws, free, count, pose, target)
+    _write_system(system, screws, slides, free, count, pose, target)
     regular = False
     if count == 6:
         normal[:, :] = system
@@ -244,12 +252,11 @@ def _step(q, screws, free, count, pose, target, system, normal):
 
 
 @kernel
-def certify(axes, points, home, n, q, free, count, target, near, errors, scratch):
+def certify(axes, points, home, n, slides, q, free, count, target, near, errors, scratch):
     """
     Improve a candidate on its chain, in place, and return its residual.
 
-    :param axes, points, home: the chain.
-    :param n: number of joints.
+    :param axes, points, home, n, slides: the chain.
     :param q: (n,) the candidate; the best state met on return.
     :param free: (n,) indices of the joints that may move, the first ``count`` of them.
     :param target: (12,) T.
@@ -259,7 +266,7 @@ def certify(axes, points, home, n, q, free, count, target, near, errors, scratch
     """
     screws = vector(scratch, 0, 6 * n)
     pose = vector(scratch, 6 * n, 12)
-    evaluate(axes, points, home, n, q, screws, pose)
+    evaluate(axes, points, home, n, slides, q, screws, pose)
     smallest = residual(pose, target)
     if not smallest <= near:
         return smallest
@@ -274,8 +281,8 @@ def certify(axes, points, home, n, q, free, count, target, near, errors, scratch
     for _ in range(NEWTON_STEPS):
         if smallest <= enough:
             break
-        _step(q, screws, free, count, pose, target, system, normal)
-        evaluate(axes, points, home, n, q, screws, pose)
+        _step(q, screws, slides, free, count, pose, target, system, normal)
+        evaluate(axes, points, home, n, slides, q, screws, pose)
         now = residual(pose, target)
         if now < smallest:
             is_slow = now > LEAST_GAIN * smallest
@@ -301,23 +308,30 @@ def scratch_size(n):
 
 
 @inline_kernel
-def are_near(store, row, q, n, same):
+def _difference(a, b, slides):
+    """Return a - b for values of a joint, modulo a turn unless it slides."""
+    if slides:
+        return a - b
+    return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
+
+
+@inline_kernel
+def are_near(store, row, q, n, slides, same):
     """
-    Return whether no joint of two solutions differs by more than ``same``, modulo a turn.
+    Return whether no joint of two solutions differs by more than ``same``, angles modulo a turn.
 
     :param store: (., n) solutions, of which ``row`` is compared with q.
     :param q: (n,) the other one.
     """
     for i in range(n):
-        difference = q[i] - store[row, i]
-        difference -= TWO_PI * math.floor(difference / TWO_PI + 0.5)
+        difference = _difference(q[i], store[row, i], is_slide(slides, i))
         if abs(difference) > same:
             return False
     return True
 
 
 @kernel
-def meet_half_way(axes, points, home, n, store, row, q, target, tolerance, scratch):
+def meet_half_way(axes, points, home, n, slides, store, row, q, target, tolerance, scratch):
     """
     Return whether the point half way between two solutions is one too.
 
@@ -329,8 +343,7 @@ def meet_half_way(axes, points, home, n, store, row, q, target, tolerance, scrat
     pose = vector(scratch, 6 * n, 12)
     middle = vector(scratch, 6 * n + 12, n)
     for i in range(n):
-        difference = q[i] - store[row, i]
-        difference -= TWO_PI * math.floor(difference / TWO_PI + 0.5)
+        difference = _difference(q[i], store[row, i], is_slide(slides, i))
         middle[i] = store[row, i] + 0.5 * difference
-    evaluate(axes, points, home, n, middle, screws, pose)
+    evaluate(axes, points, home, n, slides, middle, screws, pose)
     return residual(pose, target) <= tolerance

@@ -1,15 +1,27 @@
 """
-Chains of revolute joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
+Chains of joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
 
 Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0.
-E_i(q) x = o_i + R(h_i, q) (x - o_i). G = T M^-1, the target behind the inverse of the pose at zero, is twelve
+E_i(q) x = o_i + R(h_i, q) (x - o_i), or x + q h_i for a prismatic joint. Which joints are prismatic is said by an
+integer ``slides``, bit i for joint i from zero; it is 0 where all joints turn. G = T M^-1, the target behind the inverse of the pose at zero, is twelve
 numbers as in :mod:`ssik_ros.kernels.se3`. Tool and rotation at zero have vanished from every formula.
 """
+
+from collections.abc import Iterable
 
 from ssik_ros.kernels import so3
 from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+
+
+def pack_slides(is_prismatic: Iterable[bool]) -> int:
+    """
+    Return which joints are prismatic as one number, bit i for joint i from zero.
+
+    :param is_prismatic: of each joint.
+    """
+    return sum(1 << joint for joint, slides in enumerate(is_prismatic) if slides)
 
 
 @inline_kernel
@@ -21,6 +33,17 @@ def triple(array, index):
     :param index: of the joint, from zero.
     """
     return array[3 * index], array[3 * index + 1], array[3 * index + 2]
+
+
+@inline_kernel
+def is_slide(slides, index):
+    """
+    Return whether a joint is prismatic.
+
+    :param slides: a bit for each prismatic joint.
+    :param index: of the joint, from zero.
+    """
+    return slides != 0 and (slides >> index) & 1 != 0
 
 
 @inline_kernel
@@ -89,3 +112,23 @@ def write_screw(out, h, o, q):
     out[9] = o[0] - out[0] * o[0] - out[1] * o[1] - out[2] * o[2]
     out[10] = o[1] - out[3] * o[0] - out[4] * o[1] - out[5] * o[2]
     out[11] = o[2] - out[6] * o[0] - out[7] * o[1] - out[8] * o[2]
+
+
+@kernel
+def write_motion(out, axes, points, slides, joint, q):
+    """
+    Write E(q) of one joint of a chain as a transform.
+
+    :param out: (12,).
+    :param axes, points, slides: the chain.
+    :param joint: index of the joint, from zero.
+    :param q: angle [rad] or length [m].
+    """
+    h = triple(axes, joint)
+    if is_slide(slides, joint):
+        for k in range(3):
+            for j in range(3):
+                out[3 * k + j] = 1.0 if k == j else 0.0
+            out[9 + k] = q * h[k]
+    else:
+        write_screw(out, h, triple(points, joint), q)

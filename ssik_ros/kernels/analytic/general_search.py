@@ -17,8 +17,7 @@ from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import closed_loop
 from ssik_ros.kernels.analytic import general_6r
 from ssik_ros.kernels.analytic import search as common
-from ssik_ros.kernels.analytic.chain import triple
-from ssik_ros.kernels.analytic.chain import write_screw
+from ssik_ros.kernels.analytic.chain import write_motion
 from ssik_ros.kernels.so3 import wrap_to_pi
 
 STANDS_STILL = 1e-3
@@ -74,6 +73,7 @@ def search(
                 vector(reals, 8 * n + 30, 3 * n),
                 vector(reals, 11 * n + 30, 3 * n),
                 n,
+                ints[common.SLIDES],
                 held,
                 value,
                 vector(reals, 8 * n + 24, 6),
@@ -90,7 +90,7 @@ def search(
                 continue
         own_g[:] = g
         if held >= 0:
-            write_screw(moved, triple(axes, held), triple(points, held), value)
+            write_motion(moved, axes, points, ints[common.SLIDES], held, value)
             se3.invert(back, moved)
             se3.compose(own_g, g, back)
             candidates.write_six(own_axes, own_points, axes, points, n, held, moved, False)

@@ -5,10 +5,11 @@ import math
 from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.analytic.chain import is_slide
 
 TWO_PI = 2.0 * math.pi
 NEAR_LIMIT = 1e-9
-"""A value this little outside a limit [rad] is put on the limit."""
+"""A value this little outside a limit [rad or m] is put on the limit."""
 
 KEEP_ALL = 0
 WITHIN_LIMITS = 1
@@ -44,44 +45,56 @@ def place_in_limits(value, lower, upper, wish):
     return math.nan
 
 
+@inline_kernel
+def _wrap(value, slides):
+    """Return an angle in (-pi, pi], or the value of a joint that slides."""
+    return value if slides else so3.wrap_to_pi(value)
+
+
 @kernel
-def place(q, n, lower, upper, wishes, mode):
+def place(q, n, slides, lower, upper, wishes, mode):
     """
     Choose the representative of one solution, in place; return whether it is wanted.
 
     :param q: (n,) the solution.
+    :param slides: which joints are prismatic, and stay as they are.
     :param lower, upper: (n,) limits.
     :param wishes: (n,) where joints should rather be.
     :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps what it can and keeps everything.
     """
     if mode == KEEP_ALL:
         for i in range(n):
-            q[i] = so3.wrap_to_pi(q[i])
+            q[i] = _wrap(q[i], is_slide(slides, i))
         return True
     for i in range(n):
-        value = place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wishes[i])
+        if is_slide(slides, i):
+            inside = lower[i] - NEAR_LIMIT <= q[i] <= upper[i] + NEAR_LIMIT
+            value = min(max(q[i], lower[i]), upper[i]) if inside else math.nan
+        else:
+            value = place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wishes[i])
         if value == value:
             q[i] = value
         elif mode == WITHIN_LIMITS:
             return False
         else:
-            q[i] = so3.wrap_to_pi(q[i])
+            q[i] = _wrap(q[i], is_slide(slides, i))
     return True
 
 
 @kernel
-def distance(q, seed, n, lower, upper, metric):
+def distance(q, seed, n, slides, lower, upper, metric):
     """
-    Return how far a solution is from the seed; joints without any limit are compared modulo a turn.
+    Return how far a solution is from the seed; joints that turn without any limit are compared modulo a turn.
 
     :param q, seed: (n,).
+    :param slides: which joints are prismatic.
     :param lower, upper: (n,) limits, infinite for none.
     :param metric: SUM_OF_SQUARES, or LARGEST.
     """
     total = 0.0
     for i in range(n):
         d = q[i] - seed[i]
-        if math.isinf(lower[i]) and math.isinf(upper[i]):
+        if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
             d = so3.wrap_to_pi(d)
         if metric == LARGEST:
             total = max(total, abs(d))

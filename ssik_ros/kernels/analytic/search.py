@@ -17,6 +17,7 @@ from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic.chain import is_slide
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -24,7 +25,9 @@ FREE = 7
 """The first of the joints that may move, N of them."""
 CUT = FREE + 8
 """Where an elimination cuts the loop of the chain, -1 for classes that need none."""
-PLAN_INTS = CUT + 1
+SLIDES = CUT + 1
+"""Which joints are prismatic: bit i for joint i from zero, see :mod:`chain`."""
+PLAN_INTS = SLIDES + 1
 
 # Options of a call.
 MODE, METRIC, HAS_SEED, MAX_SOLUTIONS, TOLERANCE, NEAR, SAME, OFFERED = 0, 1, 2, 3, 4, 5, 6, 7
@@ -123,6 +126,7 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
             vector(reals, 8 * n + 30, 3 * n),
             vector(reals, 11 * n + 30, 3 * n),
             n,
+            ints[SLIDES],
             ints[HELD],
             samples[sample],
             vector(reals, 8 * n + 24, 6),
@@ -195,7 +199,7 @@ def finish(out, counters, ints, reals, options, work):
             out[written, k] = rows[row, k]
         if out[written, n + 2] < 0.0:
             left = vector(work, LEFT, 3)
-            certify.measure(axes, points, home, n, out[written], target, left, rest)
+            certify.measure(axes, points, home, n, ints[SLIDES], out[written], target, left, rest)
             for k in range(3):
                 out[written, n + k] = left[k]
         # Putting a value on its limit moves the tip.
@@ -217,12 +221,13 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
     :param ints, reals, seed, options, work: as for :func:`search`.
     """
     n, held = ints[N], ints[HELD]
+    slides = ints[SLIDES]
     q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
     counters[RAW] += count
     kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
     for row in range(count):
         for k in range(n):
-            q[k] = so3.wrap_to_pi(raw[row, k])
+            q[k] = raw[row, k] if is_slide(slides, k) else so3.wrap_to_pi(raw[row, k])
         error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
         smallest = min(smallest, error)
     if counters[CERTIFIED] == certified and smallest < ALMOST:
@@ -230,7 +235,8 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
             for k in range(n):
                 # A fixed pattern leaves the singular posture in every direction.
                 aside = NUDGE * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
-                q[k] = so3.wrap_to_pi(raw[row, k]) + (aside if k != held else 0.0)
+                q[k] = raw[row, k] if is_slide(slides, k) else so3.wrap_to_pi(raw[row, k])
+                q[k] += aside if k != held else 0.0
             error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
             smallest = min(smallest, error)
     # A continuum of solutions may have been represented outside the limits: the seed may lie on it.
@@ -248,7 +254,7 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
 
     :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
     """
-    n, held, kept = ints[N], ints[HELD], counters[KEPT]
+    n, held, slides, kept = ints[N], ints[HELD], ints[SLIDES], counters[KEPT]
     axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
     home = vector(reals, 6 * n, 12)
     lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
@@ -260,18 +266,33 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
     rows = matrix(work, place, capacity, n + 3)
     moving = n if held < 0 else n - 1
     error = certify.certify(
-        axes, points, home, n, q, vector(ints, FREE, n), moving, target, options[NEAR], left, rest
+        axes,
+        points,
+        home,
+        n,
+        slides,
+        q,
+        vector(ints, FREE, n),
+        moving,
+        target,
+        options[NEAR],
+        left,
+        rest,
     )
     if not error <= options[TOLERANCE]:
         return error
     counters[CERTIFIED] += 1
-    if _is_known(axes, points, home, n, rows, first, kept, q, options[SAME], target, error, rest):
+    if _is_known(
+        axes, points, home, n, slides, rows, first, kept, q, options[SAME], target, error, rest
+    ):
         return error
     counters[BRANCHES] += 1
     has_seed = options[HAS_SEED] != 0.0
     for k in range(n):
         placed[k] = q[k]
-    if not ranking.place(placed, n, lower, upper, seed if has_seed else q, int(options[MODE])):
+    if not ranking.place(
+        placed, n, slides, lower, upper, seed if has_seed else q, int(options[MODE])
+    ):
         counters[DROPPED] += 1
     elif kept < capacity:
         # A joint that was moved by a turn or onto its limit has to be measured again.
@@ -283,14 +304,14 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
             rows[kept, n + k] = left[k] if is_same else -1.0
         key = 0.0
         if has_seed:
-            key = ranking.distance(placed, seed, n, lower, upper, int(options[METRIC]))
+            key = ranking.distance(placed, seed, n, slides, lower, upper, int(options[METRIC]))
         vector(work, place + (n + 3) * capacity, capacity)[kept] = key
         counters[KEPT] = kept + 1
     return error
 
 
 @kernel
-def _is_known(axes, points, home, n, store, first, kept, q, same, target, error, scratch):
+def _is_known(axes, points, home, n, slides, store, first, kept, q, same, target, error, scratch):
     """
     Return whether a solution is among those kept of this sample already.
 
@@ -301,8 +322,8 @@ def _is_known(axes, points, home, n, store, first, kept, q, same, target, error,
     """
     tolerance = error + certify.rounding(target)
     for row in range(first, kept):
-        if certify.are_near(store, row, q, n, same) and certify.meet_half_way(
-            axes, points, home, n, store, row, q, target, tolerance, scratch
+        if certify.are_near(store, row, q, n, slides, same) and certify.meet_half_way(
+            axes, points, home, n, slides, store, row, q, target, tolerance, scratch
         ):
             return True
     return False

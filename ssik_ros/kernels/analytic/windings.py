@@ -27,15 +27,17 @@ from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic.chain import is_slide
 
 TWO_PI = 2.0 * math.pi
 NEAR_LIMIT = ranking.NEAR_LIMIT
 
 
 @inline_kernel
-def has_windings(lower, upper):
-    """Return whether a joint with these limits reaches some postures at several values."""
-    return math.isfinite(lower) and math.isfinite(upper) and upper - lower > TWO_PI + NEAR_LIMIT
+def has_windings(lower, upper, slides):
+    """Return whether a joint with these limits, unless it slides, reaches some postures at several values."""
+    is_long = upper - lower > TWO_PI + NEAR_LIMIT
+    return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
 
 @inline_kernel
@@ -47,24 +49,25 @@ def _first_turn(value, lower, upper):
 
 
 @kernel
-def count_turns(sizes, branches, lower, upper):
+def count_turns(sizes, branches, lower, upper, slides):
     """
     Write how many values each joint of each branch has.
 
     :param sizes: (b, n) numbers.
-    :param branches: (b, n) joint angles, within limits [rad].
+    :param branches: (b, n) joint values, within limits [rad or m].
     :param lower, upper: (n,) limits, infinite for none.
+    :param slides: which joints are prismatic, see :mod:`chain`.
     """
     for row in range(branches.shape[0]):
         for i in range(branches.shape[1]):
             sizes[row, i] = 1
-            if has_windings(lower[i], upper[i]):
+            if has_windings(lower[i], upper[i], is_slide(slides, i)):
                 first, last = _first_turn(branches[row, i], lower[i], upper[i])
                 sizes[row, i] = int(last - first) + 1
 
 
 @kernel
-def write_turns(values, costs, sizes, branches, lower, upper, seed, has_seed):
+def write_turns(values, costs, sizes, branches, lower, upper, slides, seed, has_seed):
     """
     Write the values of each joint, nearest to the seed first, and their distances from it.
 
@@ -72,21 +75,21 @@ def write_turns(values, costs, sizes, branches, lower, upper, seed, has_seed):
 
     :param values, costs: (b, n, largest of ``sizes``).
     :param sizes: (b, n) from :func:`count_turns`.
-    :param branches, lower, upper: as there.
-    :param seed: (n,) [rad].
+    :param branches, lower, upper, slides: as there.
+    :param seed: (n,) [rad or m].
     """
     for row in range(branches.shape[0]):
         for i in range(branches.shape[1]):
             q, wish = branches[row, i], seed[i] if has_seed else 0.0
             first = 0.0
-            if has_windings(lower[i], upper[i]):
+            if has_windings(lower[i], upper[i], is_slide(slides, i)):
                 first, _ = _first_turn(q, lower[i], upper[i])
             for k in range(sizes[row, i]):
                 value = q + TWO_PI * (first + k)
                 if sizes[row, i] > 1:
                     value = min(max(value, lower[i]), upper[i])
                 away = value - wish
-                if math.isinf(lower[i]) and math.isinf(upper[i]):
+                if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
                     away = so3.wrap_to_pi(away)
                 cost, place = abs(away), k
                 while place > 0 and costs[row, i, place - 1] > cost:
@@ -204,15 +207,17 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
 
 
 @kernel
-def measure_rows(errors, rows, axes, points, home, target, scratch):
+def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
     """
     Write what is left at each joint vector.
 
     :param errors: (k, 3) as of :func:`certify.measure`.
-    :param rows: (k, n) joint angles [rad].
-    :param axes, points: (3 n,) the chain; ``home`` (12,) M.
+    :param rows: (k, n) joint values [rad or m].
+    :param axes, points: (3 n,) the chain; ``home`` (12,) M; ``slides`` says which joints are prismatic.
     :param target: (12,) T.
     :param scratch: as for :func:`certify.certify`.
     """
     for row in range(rows.shape[0]):
-        certify.measure(axes, points, home, rows.shape[1], rows[row], target, errors[row], scratch)
+        certify.measure(
+            axes, points, home, rows.shape[1], slides, rows[row], target, errors[row], scratch
+        )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic import search
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
@@ -93,6 +94,7 @@ class _Iteration:
         """Take a target (4, 4); the joint ``fixed`` does not move."""
         chain = arm.chain
         self.n = arm.plan.size
+        self.slides = int(arm.plan.ints[search.SLIDES])
         self.fixed = fixed
         self.axes, self.points = chain.axes.ravel(), chain.points.ravel()
         self.home = _pose_numbers(chain.home)
@@ -103,7 +105,15 @@ class _Iteration:
         """Return (n + 3,) joint angles and the errors at them."""
         errors = np.empty(3)
         certify.measure(
-            self.axes, self.points, self.home, self.n, q, self.aim, errors, self.scratch
+            self.axes,
+            self.points,
+            self.home,
+            self.n,
+            self.slides,
+            q,
+            self.aim,
+            errors,
+            self.scratch,
         )
         return np.concatenate([q, errors])
 
@@ -123,9 +133,12 @@ class _Iteration:
     def _step(self, q: FloatArray, damping: float) -> FloatArray:
         """Return the damped least-squares step (n,) towards the target."""
         screws, pose = np.empty(6 * self.n), np.empty(12)
-        certify.evaluate(self.axes, self.points, self.home, self.n, q, screws, pose)
+        certify.evaluate(self.axes, self.points, self.home, self.n, self.slides, q, screws, pose)
         z, p = screws.reshape(self.n, 2, 3).transpose(1, 0, 2)
         jacobian = np.vstack([np.cross(z, pose[9:] - p).T, z.T])
+        for joint in range(self.n):
+            if self.slides >> joint & 1:
+                jacobian[:, joint] = [*z[joint], 0.0, 0.0, 0.0]
         if self.fixed is not None:
             jacobian[:, self.fixed] = 0.0
         have, want = pose[:9].reshape(3, 3), self.aim[:9].reshape(3, 3)
@@ -154,6 +167,7 @@ def _place(
     n, chain = arm.plan.size, arm.chain
     q = row[:n].copy()
     wishes = q.copy() if question.seed is None else question.seed
-    if not ranking.place(q, n, chain.lower, chain.upper, wishes, question.mode):
+    slides = int(arm.plan.ints[search.SLIDES])
+    if not ranking.place(q, n, slides, chain.lower, chain.upper, wishes, question.mode):
         return None
     return _Iteration(arm, target, None).measure(q)

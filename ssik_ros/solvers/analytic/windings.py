@@ -33,6 +33,7 @@ def enumerate_windings(
     seed: FloatArray | None,
     metric: int,
     most: int | None,
+    slides: int = 0,
 ) -> Windings:
     """
     Return the postures that the turns of joints make of some branches.
@@ -44,11 +45,12 @@ def enumerate_windings(
     :param seed: (n,) reference of the order; None leaves the order of the branches.
     :param metric: as in :mod:`ssik_ros.kernels.analytic.ranking`.
     :param most: how many to return; None means all.
+    :param slides: which joints are prismatic, as in :mod:`ssik_ros.kernels.analytic.chain`; they have no turns.
     :raises InvalidOption: when all of them are more than a million.
     """
     b, n = branches.shape
     sizes = np.ones((b, n), dtype=np.int64)
-    windings.count_turns(sizes, branches, lower, upper)
+    windings.count_turns(sizes, branches, lower, upper, slides)
     total = sum(math.prod(row) for row in sizes.tolist())
     count = total if most is None else min(most, total)
     if count > MOST or total > np.iinfo(np.int64).max:
@@ -60,7 +62,9 @@ def enumerate_windings(
     widest = int(sizes.max(initial=1))
     values, costs = np.zeros((b, n, widest)), np.zeros((b, n, widest))
     reference = np.zeros(n) if seed is None else seed
-    windings.write_turns(values, costs, sizes, branches, lower, upper, reference, seed is not None)
+    windings.write_turns(
+        values, costs, sizes, branches, lower, upper, slides, reference, seed is not None
+    )
     out, of_branch = np.empty((count, n)), np.empty(count, dtype=np.int64)
     room = b + count * n
     windings.take_best(
