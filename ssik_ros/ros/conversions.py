@@ -1,37 +1,42 @@
 """Messages to questions and answers to messages, field by field and without reflection."""
 
 from array import array
+from collections.abc import Iterator
 from collections.abc import Sequence
+import itertools
 from typing import Any
 
 from geometry_msgs.msg import Pose
 from geometry_msgs.msg import PoseStamped
 from geometry_msgs.msg import Transform
 from moveit_msgs.msg import Constraints
+from moveit_msgs.msg import JointConstraint
+from moveit_msgs.msg import OrientationConstraint
+from moveit_msgs.msg import PositionConstraint
 from moveit_msgs.msg import PositionIKRequest
 from moveit_msgs.msg import RobotState
 import numpy as np
 from numpy.typing import NDArray
+from shape_msgs.msg import Mesh
 
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.constraints import JointWish
+from ssik_ros.serving.constraints import OrientationWish
+from ssik_ros.serving.constraints import PositionWish
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkQuestion
 from ssik_ros.serving.questions import StateGiven
+from ssik_ros.serving.regions import RegionPart
+from ssik_ros.serving.regions import Solid
 
 FloatArray = NDArray[np.float64]
-
-_CONSTRAINT_KINDS = (
-    'joint_constraints',
-    'position_constraints',
-    'orientation_constraints',
-    'visibility_constraints',
-)
 
 
 def read_pose(message: Pose) -> FloatArray:
@@ -108,13 +113,82 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
         timeout=message.timeout.sec + 1e-9 * message.timeout.nanosec,
         avoid_collisions=message.avoid_collisions,
         has_attached_objects=bool(message.robot_state.attached_collision_objects),
-        constraints=_constraint_kinds(message.constraints),
+        constraints=read_constraints(message.constraints),
     )
 
 
-def _constraint_kinds(message: Constraints) -> tuple[str, ...]:
-    """Return the kinds of constraints that a message holds."""
-    return tuple(kind for kind in _CONSTRAINT_KINDS if getattr(message, kind))
+def read_constraints(message: Constraints) -> Wishes:
+    """
+    Return the constraints of a message; names and numbers are not checked here.
+
+    :param message: the constraints.
+    """
+    return Wishes(
+        [_read_joint_wish(entry) for entry in message.joint_constraints],
+        [_read_position_wish(entry) for entry in message.position_constraints],
+        [_read_orientation_wish(entry) for entry in message.orientation_constraints],
+        ('visibility_constraints',) if message.visibility_constraints else (),
+    )
+
+
+def _read_joint_wish(message: JointConstraint) -> JointWish:
+    return JointWish(
+        message.joint_name,
+        message.position,
+        message.tolerance_above,
+        message.tolerance_below,
+        message.weight,
+    )
+
+
+def _read_position_wish(message: PositionConstraint) -> PositionWish:
+    region, point = message.constraint_region, message.target_point_offset
+    parts = [
+        RegionPart(primitive.type, primitive.dimensions, read_pose(pose))
+        for primitive, pose in zip(region.primitives, _padded(region.primitive_poses))
+    ]
+    parts += [
+        RegionPart(Solid.HULL, (), read_pose(pose), read_vertices(mesh))
+        for mesh, pose in zip(region.meshes, _padded(region.mesh_poses))
+    ]
+    return PositionWish(
+        message.link_name,
+        message.header.frame_id,
+        np.array([point.x, point.y, point.z]),
+        parts,
+        message.weight,
+    )
+
+
+def _read_orientation_wish(message: OrientationConstraint) -> OrientationWish:
+    q = message.orientation
+    return OrientationWish(
+        message.link_name,
+        message.header.frame_id,
+        pose_of_numbers(0.0, 0.0, 0.0, q.x, q.y, q.z, q.w),
+        (
+            message.absolute_x_axis_tolerance,
+            message.absolute_y_axis_tolerance,
+            message.absolute_z_axis_tolerance,
+        ),
+        message.parameterization == OrientationConstraint.ROTATION_VECTOR,
+        message.weight,
+        message.parameterization,
+    )
+
+
+def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
+    """Return poses, and identity for shapes that have none."""
+    return itertools.chain(poses, itertools.repeat(Pose()))
+
+
+def read_vertices(message: Mesh) -> FloatArray:
+    """
+    Return the vertices (v, 3) of a mesh [m].
+
+    :param message: the mesh.
+    """
+    return np.array([(p.x, p.y, p.z) for p in message.vertices], dtype=np.float64).reshape(-1, 3)
 
 
 class StateWriter:

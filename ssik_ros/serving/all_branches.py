@@ -89,7 +89,7 @@ class ClosedForm:
 
 
 class _Gate:
-    """What each branch has to pass: free of collisions, while there is time to find out."""
+    """What each branch has to pass, while there is time to find out."""
 
     def __init__(self, accepts: StateCheck, seconds: float, cancel: NDArray[np.int64]) -> None:
         self._accepts, self._cancel = accepts, cancel
@@ -97,12 +97,12 @@ class _Gate:
         self.refused = 0
         self.unchecked = 0
 
-    def __call__(self, positions: FloatArray) -> bool:
-        """Return whether a full state (nq) may be handed out."""
+    def __call__(self, state: FullState) -> bool:
+        """Return whether a full state may be handed out."""
         if self._cancel[0] or time.monotonic() > self._deadline:
             self.unchecked += 1
             return False
-        is_free = self._accepts(positions)
+        is_free = self._accepts(state)
         self.refused += not is_free
         return is_free
 

@@ -24,8 +24,10 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 
 FloatArray = NDArray[np.float64]
-StateCheck = Callable[[FloatArray], bool]
-"""Called with a candidate as a full state (nq); false refuses it."""
+StateCheck = Callable[[FullState], bool]
+"""Called with a candidate as a full state; false refuses it."""
+JointBounds = tuple[FloatArray, FloatArray]
+"""(n), (n) lower and upper limits of a group for one question."""
 
 
 class _TipLink(NamedTuple):
@@ -107,6 +109,7 @@ class GroupServer:
         timeout: float,
         accepts: StateCheck | None,
         cancel: NDArray[np.int64],
+        limits: JointBounds | None = None,
     ) -> tuple[IkResult, int]:
         """
         Return the solver's answer and the time within the solver [ns].
@@ -116,11 +119,18 @@ class GroupServer:
         :param timeout: wall-clock budget [s]; zero or less means the group's own.
         :param accepts: what a candidate's full state has to pass.
         :param cancel: (1) flag that ends the search.
+        :param limits: narrower limits for this question.
         :raises QuestionRefused: for a group without solver or links that are no tips of it.
         """
         solver = self.require_solver()
         request = self.make_request(
-            solver, goals, state, timeout=timeout, accepts=accepts, cancel=cancel
+            solver,
+            goals,
+            state,
+            timeout=timeout,
+            accepts=accepts,
+            cancel=cancel,
+            limits=limits,
         )
         start = time.perf_counter_ns()
         result = solver.solve(request)
@@ -135,12 +145,13 @@ class GroupServer:
         timeout: float,
         accepts: StateCheck | None,
         cancel: NDArray[np.int64],
+        limits: JointBounds | None = None,
     ) -> SolveRequest:
         """
         Return goals as a solver of this group is asked about them.
 
         :param solver: the group's own, or another one of the group.
-        :param goals, state, timeout, accepts, cancel: as for :meth:`solve`.
+        :param goals, state, timeout, accepts, cancel, limits: as for :meth:`solve`.
         :raises QuestionRefused: for links that are no tips of the solver.
         """
         targets, tools = self._targets(solver, goals, state)
@@ -152,8 +163,10 @@ class GroupServer:
             timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
             cancel=cancel,
         )
+        if limits is not None:
+            request.lower, request.upper = limits
         if accepts is not None:
-            request.validate = lambda q: accepts(self.with_group(state, q).positions)
+            request.validate = lambda q: accepts(self.with_group(state, q))
         return request
 
     def with_group(self, state: FullState, q: FloatArray) -> FullState:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
+from ssik_ros.serving.constraints import NO_WISHES
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.refusals import Refusal
 
 FloatArray = NDArray[np.float64]
@@ -83,8 +85,7 @@ class IkQuestion:
     """Wall-clock budget [s]; zero or less means the group's own."""
     avoid_collisions: bool = False
     has_attached_objects: bool = False
-    constraints: Sequence[str] = ()
-    """Kinds of constraints that the question carries."""
+    constraints: Wishes = NO_WISHES
 
 
 class IkAnswer(NamedTuple):

@@ -7,25 +7,24 @@ in progress keeps the one it began with.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-import contextlib
 import copy
-import logging
 import math
-import threading
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import SolverError
 from ssik_ros.errors import SsikError
-from ssik_ros.model.collision import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import IkResult
 from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
+from ssik_ros.serving.candidate_checks import CandidateChecks
+from ssik_ros.serving.constraint_check import ConstraintCheck
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.questions import BranchesAnswer
@@ -39,10 +38,9 @@ from ssik_ros.serving.questions import LinkGoal
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.serving.robot_collisions import RobotCollisions
 from ssik_ros.serving.states import StateReader
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-
-_LOGGER = logging.getLogger('ssik_ros.serving')
 
 FloatArray = NDArray[np.float64]
 
@@ -59,6 +57,9 @@ CAUSE_OF_REFUSAL = {
     Refusal.BAD_TOLERANCE: Cause.CONSTRAINTS,
 }
 
+_PERHAPS_CONSTRAINTS = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
+"""Causes that narrower limits may have brought about."""
+
 
 class _Understood(NamedTuple):
     """A question whose names all exist."""
@@ -67,7 +68,7 @@ class _Understood(NamedTuple):
     state: FullState
     """Seed, joints outside the group, and where the root link stands."""
     goals: list[LinkGoal]
-    collisions: '_CandidateCheck | None'
+    checks: CandidateChecks | None
 
 
 class RobotServer:
@@ -92,7 +93,7 @@ class RobotServer:
         self.states = StateReader(robot)
         self.frames = FrameReader(robot)
         self.cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
-        self._collisions = _Collisions(robot)
+        self._collisions = RobotCollisions(robot)
         given = kinematics or {}
         self.groups: dict[str, GroupServer] = {
             group.name: GroupServer(
@@ -167,13 +168,12 @@ class RobotServer:
         group = self._group(question.group)
         state = self.states.merge(current, question.state)
         goals = self._goals(question, current)
-        self._refuse_constraints(question)
-        return _Understood(group, state, goals, self._collision_check(question))
+        return _Understood(group, state, goals, self._checks(question, current))
 
     def _answer_all(
         self, question: IkQuestion, wishes: BranchWishes, current: FullState
     ) -> BranchesAnswer:
-        group, state, goals, collisions = self._understand(question, current)
+        group, state, goals, checks = self._understand(question, current)
         if not 0.0 <= wishes.tolerance < math.inf:
             raise QuestionRefused(
                 Refusal.BAD_TOLERANCE,
@@ -185,32 +185,61 @@ class RobotServer:
             state,
             wishes,
             timeout=question.timeout,
-            accepts=collisions,
+            accepts=checks,
             cancel=self.cancel,
         )
-        if collisions is not None and answer.cause == Cause.COLLISION:
-            return answer._replace(text=f'No solution: {collisions.describe()}.')
+        if checks is not None and answer.cause == Cause.COLLISION:
+            text = f'No solution: {checks.describe()}.'
+            return answer._replace(text=text, cause=checks.cause)
         return answer
 
     def _answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
-        group, state, goals, collisions = self._understand(question, current)
+        understood = self._understand(question, current)
+        group, state, goals, checks = understood
+        limits = None
+        if checks is not None and checks.constraints is not None:
+            limits = checks.constraints.narrow(group.group, state)
+            if limits is None:
+                text = 'No solution: the joint constraints leave no room within the limits.'
+                return IkAnswer(None, Refusal.NONE, Cause.CONSTRAINTS, text)
         result, solve_ns = group.solve(
             goals,
             state,
             timeout=question.timeout,
-            accepts=collisions,
+            accepts=checks,
             cancel=self.cancel,
+            limits=limits,
         )
         text = result.summary()
         if result.solved:
             solution = group.with_group(state, result.q)
             return IkAnswer(solution, Refusal.NONE, Cause.NONE, text, result, solve_ns)
         cause = result.cause
-        if collisions is not None and cause == Cause.VALIDATION:
-            cause = Cause.DEADLINE if result.clock_ended else Cause.COLLISION
+        if checks is not None and cause == Cause.VALIDATION:
+            cause = Cause.DEADLINE if result.clock_ended else checks.cause
             clock = ' The clock ended the search.' if result.clock_ended else ''
-            text = f'No solution: {collisions.describe()} ({result.searches} searches).{clock}'
+            text = f'No solution: {checks.describe()} ({result.searches} searches).{clock}'
+        elif limits is not None and self._is_kept_away(question, understood, result, solve_ns):
+            cause = Cause.CONSTRAINTS
+            text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
         return IkAnswer(None, Refusal.NONE, cause, text, result, solve_ns)
+
+    def _is_kept_away(
+        self, question: IkQuestion, understood: _Understood, result: IkResult, spent_ns: int
+    ) -> bool:
+        """Return whether a pose that was not reached within the joint constraints is reached without."""
+        is_proved = result.cause == Cause.UNREACHABLE and not result.searches
+        if result.cause not in _PERHAPS_CONSTRAINTS or is_proved:
+            return False
+        group = understood.group
+        budget = question.timeout if question.timeout > 0.0 else group.kinematics.timeout
+        left = budget - 1e-9 * spent_ns
+        if left <= 0.0:
+            return False
+        free, _ = group.solve(
+            understood.goals, understood.state, timeout=left, accepts=None, cancel=self.cancel
+        )
+        return free.solved
 
     def _group(self, name: str) -> GroupServer:
         found = self.groups.get(name)
@@ -236,25 +265,24 @@ class RobotServer:
             for link, framed, frame in zip(question.links, question.poses, frames, strict=True)
         ]
 
-    def _refuse_constraints(self, question: IkQuestion) -> None:
-        if question.constraints:
-            raise QuestionRefused(
-                Refusal.CONSTRAINTS,
-                f'Constraints are not honoured here: {", ".join(question.constraints)}. Rather '
-                'than leave them out in silence, the request is refused.',
+    def _checks(self, question: IkQuestion, current: FullState) -> CandidateChecks | None:
+        """Return what candidates have to pass, if there is anything."""
+        constraints = None
+        if not question.constraints.are_none:
+            constraints = ConstraintCheck(
+                self.frames,
+                question.constraints,
+                lambda frame: self.frames.in_model_frame(frame, current),
             )
-
-    def _collision_check(self, question: IkQuestion) -> '_CandidateCheck | None':
-        """Return the check that candidates have to pass, if collisions are to be avoided."""
         if not question.avoid_collisions:
-            return None
+            return None if constraints is None else CandidateChecks(constraints, None)
         if question.has_attached_objects:
             raise QuestionRefused(
                 Refusal.NO_COLLISION_CHECK,
                 'Attached objects cannot be checked for collisions here; only the links of the '
                 'robot can.',
             )
-        return self._collisions.check()
+        return CandidateChecks(constraints, self._collisions.finder())
 
     def forward(
         self, links: list[str], frame: str, given: StateGiven, current: FullState
@@ -316,75 +344,3 @@ def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
 
 def _no_poses(refusal: Refusal, text: str) -> FkAnswer:
     return FkAnswer((), (), '', refusal, text)
-
-
-class _Collisions:
-    """The collision checker of a robot, made when the server warms up, or else when a question needs it."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-        self._checker: CollisionChecker | None = None
-        # The checker serves one thread at a time.
-        self._lock = threading.Lock()
-
-    def warm_up(self) -> None:
-        """Read the geometry; what is wrong with it is told to those who ask for a check."""
-        with contextlib.suppress(QuestionRefused):
-            self._require_checker()
-
-    def check(self) -> '_CandidateCheck':
-        """
-        Return a check for one question.
-
-        :raises QuestionRefused: when there is no library, no geometry, or only a part of it, so that an answer
-            would not be free of collisions but unchecked.
-        """
-        checker = self._require_checker()
-        if not checker.available:
-            raise QuestionRefused(
-                Refusal.NO_COLLISION_CHECK,
-                f"Robot '{self._robot.name}' has no collision geometry: nothing is known about "
-                'collisions.',
-            )
-        if checker.warnings:
-            raise QuestionRefused(
-                Refusal.NO_COLLISION_CHECK,
-                f"A part of robot '{self._robot.name}' cannot be checked for collisions: "
-                f'{checker.warnings[0]}',
-            )
-        return _CandidateCheck(checker, self._lock)
-
-    def _require_checker(self) -> CollisionChecker:
-        """Return the checker, made by the first who needs it, after saying what it leaves out."""
-        with self._lock:
-            if self._checker is None:
-                try:
-                    self._checker = CollisionChecker(self._robot)
-                except SolverError as error:
-                    raise QuestionRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
-                for warning in self._checker.warnings:
-                    _LOGGER.warning('%s', warning)
-            return self._checker
-
-
-class _CandidateCheck:
-    """Refuses candidates in which links of the robot collide with each other."""
-
-    def __init__(self, checker: CollisionChecker, lock: threading.Lock) -> None:
-        self._checker = checker
-        self._lock = lock
-        self._pair: tuple[str, str] | None = None
-
-    def __call__(self, positions: FloatArray) -> bool:
-        """Return whether a full state (nq) is free."""
-        with self._lock:
-            pair = self._checker.colliding_pair(positions)
-        if pair is not None:
-            self._pair = pair
-        return pair is None
-
-    def describe(self) -> str:
-        """Return a sentence part about the last candidate that was refused."""
-        if self._pair is None:
-            return 'every candidate is in collision'
-        return f"every candidate is in collision, the last one '{self._pair[0]}' with '{self._pair[1]}'"

@@ -24,7 +24,7 @@ def test_folder_bears_the_name_of_its_package(folder):
     assert folder.name == name == project[1]
 
 
-@pytest.mark.parametrize('name', ['moveit_msgs', 'object_recognition_msgs'])
+@pytest.mark.parametrize('name', ['moveit_msgs', 'object_recognition_msgs', 'tf2_msgs'])
 def test_a_subset_says_that_it_is_one(name):
     root = ElementTree.parse(INTERFACES / name / 'package.xml').getroot()
     assert 'Wire-compatible subset' in root.findtext('description')

@@ -11,7 +11,9 @@ SERVICES = (
     'moveit_msgs/GetCartesianPath',
     'moveit_msgs/GetStateValidity',
     'ssik_msgs/Describe',
+    'ssik_msgs/ExplainIk',
     'ssik_msgs/SolveAll',
+    'ssik_msgs/SolveBatch',
 )
 
 pytestmark = pytest.mark.ros

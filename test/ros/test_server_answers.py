@@ -18,6 +18,7 @@ from moveit_msgs.srv import GetPositionFK
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
+from scipy.spatial.transform import Rotation
 from server_client import client_of
 from server_client import ready_server
 from server_questions import ARMS
@@ -35,6 +36,7 @@ from server_questions import positions_of
 from server_questions import set_state
 from server_questions import SLOW
 from server_questions import SUCCESS
+from shape_msgs.msg import SolidPrimitive
 
 pytestmark = pytest.mark.ros
 
@@ -323,15 +325,23 @@ def wrong_requests(arm, pose, posture):
     asked.pose_stamped_vector = [asked.pose_stamped, asked.pose_stamped]
     yield 'two poses, one unknown link', request, NO_IK_SOLUTION, ["'thumb'"]
 
-    for kind, message in (
-        ('joint_constraints', JointConstraint(joint_name=joint)),
-        ('position_constraints', PositionConstraint(link_name=arm.tip)),
-        ('orientation_constraints', OrientationConstraint(link_name=arm.tip)),
-        ('visibility_constraints', VisibilityConstraint()),
+    for kind, message, part in (
+        ('joint_constraints', JointConstraint(joint_name='wing'), "'wing'"),
+        ('position_constraints', PositionConstraint(link_name=arm.tip), 'no region'),
+        ('orientation_constraints', OrientationConstraint(link_name='wing'), "'wing'"),
+        ('visibility_constraints', VisibilityConstraint(), 'visibility_constraints'),
     ):
         asked, request = change()
         setattr(asked.constraints, kind, [message])
-        yield kind, request, INVALID_GOAL_CONSTRAINTS, [kind]
+        yield kind, request, INVALID_GOAL_CONSTRAINTS, [part]
+    asked, request = change()
+    level = OrientationConstraint(link_name=arm.tip)
+    level.header.frame_id = 'nowhere'
+    asked.constraints.orientation_constraints = [level]
+    yield 'frame of a constraint', request, FRAME_TRANSFORM_FAILURE, ["'nowhere'"]
+    asked, request = change()
+    asked.constraints.joint_constraints = [JointConstraint(joint_name=joint, position=99.0)]
+    yield 'constraint beyond the limits', request, NO_IK_SOLUTION, ['joint constraints']
 
     asked, request = change(avoid_collisions=True)
     held = AttachedCollisionObject(link_name=arm.tip)
@@ -375,6 +385,39 @@ def test_numbers_at_the_ends_of_the_range(client, arm, good, value):
     orientation.x = orientation.y = orientation.z = orientation.w = value
     answer = ask(client, request)
     assert answer.error_code.val in (SUCCESS, NO_IK_SOLUTION)
+
+
+def test_constraints_decide_which_solution_comes(client, arm, good):
+    """A joint, a volume for another link and an orientation, all at once; without them the answer is another."""
+    pose, posture = good
+    elbow = {'panda': 'panda_link4', 'fanuc': 'link_4'}[arm.name]
+    request = ik_request(arm, pose, timeout=5.0)
+    constraints = request.ik_request.constraints
+    first = arm.joints[0]
+    constraints.joint_constraints = [
+        JointConstraint(
+            joint_name=first, position=posture[first], tolerance_above=0.05, tolerance_below=0.05
+        )
+    ]
+    place = PositionConstraint(link_name=elbow)
+    place.header.frame_id = arm.base
+    place.constraint_region.primitives = [SolidPrimitive(type=SolidPrimitive.SPHERE)]
+    place.constraint_region.primitives[0].dimensions = [0.15]
+    place.constraint_region.primitive_poses = [message_of(arm.pose(posture, elbow))]
+    constraints.position_constraints = [place]
+    level = OrientationConstraint(link_name=elbow, parameterization=1)
+    level.header.frame_id = arm.base
+    level.orientation = place.constraint_region.primitive_poses[0].orientation
+    level.absolute_x_axis_tolerance = level.absolute_y_axis_tolerance = 0.5
+    level.absolute_z_axis_tolerance = 0.5
+    constraints.orientation_constraints = [level]
+    answer = ask(client, request)
+    assert_solves(arm, answer, pose)
+    found = positions_of(answer)
+    assert abs(found[first] - posture[first]) <= 0.05 + 1e-9
+    off = np.linalg.inv(arm.pose(posture, elbow)) @ arm.pose(found, elbow)
+    assert np.linalg.norm(off[:3, 3]) <= 0.15 + 1e-9
+    assert np.abs(Rotation.from_matrix(off[:3, :3]).as_rotvec()).max() <= 0.5 + 1e-9
 
 
 # Time.

@@ -22,6 +22,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.questions import Branch
 from ssik_ros.serving.questions import BranchWishes
 from ssik_ros.serving.questions import FramedPose
@@ -330,7 +331,7 @@ FAULTS = {
     'count': lambda q: setattr(q, 'links', ['', '']),
     'frame': lambda q: setattr(q, 'poses', [q.poses[0]._replace(frame='nowhere')]),
     'target': lambda q: setattr(q, 'poses', [FramedPose('', q.poses[0].pose * math.nan)]),
-    'constraints': lambda q: setattr(q, 'constraints', ('joint_constraints',)),
+    'constraints': lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
     'attached': lambda q: (
         setattr(q, 'avoid_collisions', True),
         setattr(q, 'has_attached_objects', True),

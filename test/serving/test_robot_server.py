@@ -26,6 +26,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import IkQuestion
 from ssik_ros.serving.questions import StateGiven
@@ -73,7 +74,7 @@ FAULTS = {
     ),
     'constraints': (
         Refusal.CONSTRAINTS,
-        lambda q: setattr(q, 'constraints', ('joint_constraints',)),
+        lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
     ),
     'attached': (
         Refusal.NO_COLLISION_CHECK,
