@@ -138,6 +138,29 @@ def test_the_elbow_of_a_symmetric_arm_cannot_be_held(name):
         ask(arm, arm.chain.pose(q), q, held=3)
 
 
+NEARBY_LACKS = {
+    'a pair is born beside the wrist': (
+        [2.565728, 2.017273, -1.218621, 2.713911, -0.292906, 0.002357, 0.284857],
+        10,
+    ),
+    'a pair comes within reach': (
+        [0.360288, 1.067319, -2.096707, -2.458729, 1.620910, -0.045104, 1.224159],
+        2,
+    ),
+}
+"""Postures of an arm with offset axes, and the branches of their poses with joint 2 held."""
+
+
+@pytest.mark.parametrize('case', NEARBY_LACKS)
+def test_branches_that_the_nearby_chain_lacks_are_found(case):
+    q, count = np.array(NEARBY_LACKS[case][0]), NEARBY_LACKS[case][1]
+    chain, arm = catalogue_chain('baxter_left'), catalogue_arm('baxter_left')
+    pose, six = chain.poses(q)[0], chain.held(2, q[2])
+    answers = np.delete(ask(arm, pose, q, 2).q, 2, 1)
+    compared = compare(six, pose, answers, np.random.default_rng(6))
+    assert (len(compared.missing), len(compared.extra), compared.count) == (0, 0, count)
+
+
 # Synthetic arms.
 
 

@@ -14,8 +14,10 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import candidates
+from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import closed_loop
 from ssik_ros.kernels.analytic import general_6r
+from ssik_ros.kernels.analytic import nearby_branches
 from ssik_ros.kernels.analytic import search as common
 from ssik_ros.kernels.analytic.chain import write_motion
 from ssik_ros.kernels.so3 import wrap_to_pi
@@ -60,10 +62,11 @@ def search(
     own_axes, own_points = vector(work, own, 18), vector(work, own + 18, 18)
     moved, back = vector(work, own + 42, 12), vector(work, own + 54, 12)
     own_g = vector(work, own + 66, 12)
+    rest = vector(work, own + candidates.SCRATCH, certify.scratch_size(n))
     for sample in range(samples.shape[0]):
         value, first = samples[sample], counters[common.KEPT]
         if ints[common.KIND] != candidates.GENERAL:
-            # The closed form of a nearby chain: all of its branches, or none by far, settle the sample.
+            # The closed form of a nearby chain: all of its branches in regular postures, or none by far, settle the sample.
             before = counters[common.BRANCHES]
             count = candidates.write_candidates(
                 raw,
@@ -86,7 +89,21 @@ def search(
                 counters, ints, reals, count, first, seed, options, out.shape[0], work
             )
             found = counters[common.BRANCHES] - before
-            if found == ALL_OF_CLASS or smallest > options[common.NEAR]:
+            # Fewer candidates are those of a class that knows only real ones: no evidence that there are no others.
+            if count == ALL_OF_CLASS and smallest > options[common.NEAR]:
+                continue
+            if found == ALL_OF_CLASS and nearby_branches.are_all(
+                axes,
+                points,
+                vector(reals, 6 * n, 12),
+                n,
+                ints[common.SLIDES],
+                vector(ints, common.FREE, n),
+                raw,
+                count,
+                options[common.NEAR],
+                rest,
+            ):
                 continue
         own_g[:] = g
         if held >= 0:
