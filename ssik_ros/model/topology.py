@@ -32,7 +32,7 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AxisGeometry:
-    """The axes of a chain of revolute joints as lines."""
+    """The axes of a chain of joints as lines; of a joint that slides only the direction means something."""
 
     axes: FloatArray
     """(n, 3) unit directions."""
@@ -42,6 +42,8 @@ class AxisGeometry:
     """Sine of the angle between axes up to which they count as parallel."""
     near: float = EXACT_MEETING
     """Distance of axes from a common point, relative to the size, up to which they count as meeting."""
+    slides: frozenset[int] = frozenset()
+    """Indices of the joints that are prismatic."""
 
     @property
     def size(self) -> float:
@@ -51,7 +53,10 @@ class AxisGeometry:
 
     def reversed(self) -> 'AxisGeometry':
         """Return the axes of the reversed chain."""
-        return AxisGeometry(-self.axes[::-1], self.points[::-1].copy(), self.parallel, self.near)
+        last = len(self.axes) - 1
+        slides = frozenset(last - joint for joint in self.slides)
+        points = self.points[::-1].copy()
+        return AxisGeometry(-self.axes[::-1], points, self.parallel, self.near, slides)
 
     def without(self, joint: int) -> 'AxisGeometry':
         """
@@ -64,6 +69,7 @@ class AxisGeometry:
             np.delete(self.points, joint, axis=0),
             self.parallel,
             self.near,
+            frozenset(other - (other > joint) for other in self.slides if other != joint),
         )
 
     def sine(self, a: int, b: int) -> float:

@@ -16,8 +16,10 @@ from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import lane_pipeline
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic.chain import is_slide
+from ssik_ros.kernels.lanes import LANES
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -66,8 +68,26 @@ def work_size(n: int, capacity: int) -> int:
     :param n: number of joints.
     :param capacity: how many branches can be kept.
     """
-    own = candidates.SCRATCH + certify.scratch_size(n)
+    own = candidates.SCRATCH + certify.scratch_size(n) + lane_pipeline.area_size(n)
     return STORE + 2 * n + BRANCHES_OF_SIX * n + own + (n + 4) * capacity
+
+
+@inline_kernel
+def _own_scratch(n):
+    """Return where the scratch of the certification begins."""
+    return STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
+
+
+@inline_kernel
+def _area(n):
+    """Return where the candidates stand that are measured together."""
+    return _own_scratch(n) + certify.scratch_size(n)
+
+
+@inline_kernel
+def _store(n):
+    """Return where the branches that are kept begin: rows of n + 3 numbers, then the keys of their order."""
+    return _area(n) + lane_pipeline.area_size(n)
 
 
 def pack_plan(
@@ -147,7 +167,12 @@ def offered_angle(ints, reals, seed, options):
     :param ints, reals, seed, options: as for :func:`search`.
     """
     n = ints[N]
-    joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + 5]
+    joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
+    if is_slide(ints[SLIDES], joint):
+        for i in range(n):
+            # Slides behind the last joint that turns: only where the order of the class is the chain's.
+            if i != ints[HELD] and not is_slide(ints[SLIDES], i):
+                joint = i
     wish = seed[joint] if options[HAS_SEED] != 0.0 else options[OFFERED]
     if int(options[MODE]) == ranking.KEEP_ALL:
         return wish
@@ -182,11 +207,9 @@ def finish(out, counters, ints, reals, options, work):
     n, capacity = ints[N], out.shape[0]
     axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
     home, target = vector(reals, 6 * n, 12), vector(work, TARGET, 12)
-    place = STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
-    rest = vector(work, place, certify.scratch_size(n))
-    place += certify.scratch_size(n)
-    rows = matrix(work, place, capacity, n + 3)
-    keys = vector(work, place + (n + 3) * capacity, capacity)
+    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
+    rows = matrix(work, _store(n), capacity, n + 3)
+    keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
     indices = vector(counters, COUNTERS, capacity)
     kept = counters[KEPT]
     ranking.order(keys, indices, kept)
@@ -225,10 +248,11 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
     q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
     counters[RAW] += count
     kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
-    for row in range(count):
-        for k in range(n):
-            q[k] = raw[row, k] if is_slide(slides, k) else so3.wrap_to_pi(raw[row, k])
-        error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+    for start in range(0, count, LANES):
+        group = min(LANES, count - start)
+        error = _keep_group(
+            counters, ints, reals, start, group, first, seed, options, capacity, work
+        )
         smallest = min(smallest, error)
     if counters[CERTIFIED] == certified and smallest < ALMOST:
         for row in range(count):
@@ -248,6 +272,98 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
 
 
 @kernel
+def _keep_group(counters, ints, reals, start, group, first, seed, options, capacity, work):
+    """
+    Certify up to eight candidates, keep those that are wanted, and return the smallest residual.
+
+    What reaches the target to rounding is done with; the others go the long way one by one.
+
+    :param start, group: the first of the candidates in the scratch, and how many.
+    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    """
+    n, slides, mode = ints[N], ints[SLIDES], int(options[MODE])
+    raw = matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    area, q = vector(work, _area(n), lane_pipeline.area_size(n)), vector(work, STORE + n, n)
+    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
+    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
+    home, target = vector(reals, 6 * n, 12), vector(work, TARGET, 12)
+    has_seed = options[HAS_SEED] != 0.0
+    lane_pipeline.read_candidates(area, raw, start, group, n)
+    lost = lane_pipeline.place(area, n, slides, lower, upper, seed, has_seed, mode)
+    lane_pipeline.measure(area, axes, points, home, n, slides, target, options[NEAR])
+    if has_seed:
+        lane_pipeline.write_distances(area, seed, n, slides, lower, upper, int(options[METRIC]))
+    enough = min(certify.rounding(target), options[TOLERANCE])
+    # Branches that came another way than these have no mark to compare.
+    alike = lane_pipeline.find_alike(area, n, options[SAME]) if counters[KEPT] == first else -1
+    smallest = math.inf
+    for lane in range(group):
+        error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
+        if error <= enough:
+            for k in range(n):
+                q[k] = area[LANES * k + lane]
+            is_alike = (alike >> lane) & 1 != 0
+            is_lost = (lost >> lane) & 1 != 0
+            _keep_measured(
+                counters, ints, reals, lane, is_alike, is_lost, first, options, capacity, work
+            )
+        elif error <= options[NEAR]:
+            for k in range(n):
+                value = raw[start + lane, k]
+                q[k] = value if is_slide(slides, k) else so3.wrap_to_pi(value)
+            error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+            alike = -1
+        smallest = min(smallest, error)
+    return smallest
+
+
+@inline_kernel
+def _keep_measured(counters, ints, reals, lane, is_alike, is_lost, first, options, capacity, work):
+    """
+    Keep the candidate in the scratch, one of eight that were measured, if it is new and wanted.
+
+    :param lane: its place among the eight.
+    :param is_alike: whether it may be one of those kept of this sample already.
+    :param is_lost: whether it is outside the limits.
+    :param counters, ints, reals, first, options, capacity, work: as for :func:`keep`.
+    """
+    n, kept = ints[N], counters[KEPT]
+    area, q = vector(work, _area(n), lane_pipeline.area_size(n)), vector(work, STORE + n, n)
+    rows = matrix(work, _store(n), capacity, n + 3)
+    counters[CERTIFIED] += 1
+    if is_alike and _is_known(
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        ints[SLIDES],
+        rows,
+        first,
+        kept,
+        q,
+        options[SAME],
+        vector(work, TARGET, 12),
+        area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane],
+        vector(work, _own_scratch(n), certify.scratch_size(n)),
+    ):
+        return
+    counters[BRANCHES] += 1
+    if is_lost:
+        counters[DROPPED] += 1
+    elif kept < capacity:
+        for k in range(n):
+            rows[kept, k] = q[k]
+        rows[kept, n] = area[lane_pipeline.row_of(n, lane_pipeline.POSITION) + lane]
+        rows[kept, n + 1] = area[lane_pipeline.row_of(n, lane_pipeline.ROTATION) + lane]
+        rows[kept, n + 2] = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
+        key = 0.0
+        if options[HAS_SEED] != 0.0:
+            key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
+        vector(work, _store(n) + (n + 3) * capacity, capacity)[kept] = key
+        counters[KEPT] = kept + 1
+
+
+@kernel
 def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
     """
     Certify the candidate in the scratch, keep it if it is wanted, and return its residual.
@@ -260,10 +376,8 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
     lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
     target, left = vector(work, TARGET, 12), vector(work, LEFT, 3)
     placed, q = vector(work, STORE, n), vector(work, STORE + n, n)
-    place = STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
-    rest = vector(work, place, certify.scratch_size(n))
-    place += certify.scratch_size(n)
-    rows = matrix(work, place, capacity, n + 3)
+    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
+    rows = matrix(work, _store(n), capacity, n + 3)
     moving = n if held < 0 else n - 1
     error = certify.certify(
         axes,
@@ -305,7 +419,7 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
         key = 0.0
         if has_seed:
             key = ranking.distance(placed, seed, n, slides, lower, upper, int(options[METRIC]))
-        vector(work, place + (n + 3) * capacity, capacity)[kept] = key
+        vector(work, _store(n) + (n + 3) * capacity, capacity)[kept] = key
         counters[KEPT] = kept + 1
     return error
 

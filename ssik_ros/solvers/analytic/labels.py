@@ -18,15 +18,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.plan import AnalyticPlan
+from ssik_ros.solvers.analytic.rules import RULES
 
 IntArray = NDArray[np.int64]
 
 VANISHES = 1e-9
 """Size of a factor, in metres or as a sine, below which the posture lies on the border of two branches."""
+ALWAYS = 1e-8
+"""Sine or cosine between neighbouring axes below which they count as parallel or perpendicular."""
 ALONG = 1e-13
 """Weight of the origin among points that are equally near to all axes."""
 ROUNDING = 1e-6
@@ -51,12 +56,14 @@ NO_LABEL = BranchLabel(0, 0, 0)
 
 
 class Lines(NamedTuple):
-    """Six axes at ``k`` postures."""
+    """Six axes, or fewer where some joints slide, at ``k`` postures."""
 
     directions: FloatArray
-    """(k, 6, 3) unit directions."""
+    """(k, m, 3) unit directions."""
     points: FloatArray
-    """(k, 6, 3) a point of each [m]."""
+    """(k, m, 3) a point of each that moves with it [m]."""
+    slides: frozenset[int] = frozenset()
+    """Indices of the joints that slide."""
 
     def triple(self, a: int, b: int, c: int) -> FloatArray:
         """
@@ -75,6 +82,23 @@ class Lines(NamedTuple):
         :param point: (k, 3).
         """
         return np.cross(self.directions[:, axis], point - self.points[:, axis])
+
+    def velocity(self, joint: int, point: FloatArray) -> FloatArray:
+        """
+        Return (k, 3) the velocity of a point when a joint moves.
+
+        :param joint: its index.
+        :param point: (k, 3).
+        """
+        return self.directions[:, joint] if joint in self.slides else self.lever(joint, point)
+
+    def are_always(self, values: FloatArray) -> bool:
+        """
+        Return whether a sine or cosine vanishes at all postures, as those between neighbours do or do not.
+
+        :param values: (k,).
+        """
+        return bool((np.abs(values) < ALWAYS).all())
 
     def meeting(self, axes: Sequence[int]) -> FloatArray:
         """
@@ -155,6 +179,40 @@ def _wrist_alone(lines: Lines) -> Factors:
     return arm, np.zeros(len(c)), lines.triple(3, 4, 5)
 
 
+def _sliding_shoulder(lines: Lines) -> Factors:
+    """
+    Return what tells branches where some of the first three joints slide and the other axes meet in c.
+
+    The determinant of c's motion is the elbow's sign where two joints that turn are parallel, else the shoulder's; it
+    is a product where a slide at one end is perpendicular to the axis beside it.
+    """
+    none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
+    if not wrist:
+        return none, none, none
+    c = lines.meeting(wrist) if len(wrist) > 1 else lines.points[:, 3]
+    turn = lines.triple(3, 4, 5) if len(wrist) == 3 else none
+    moves = [lines.velocity(joint, c) for joint in range(3)]
+    arm = dot(moves[0], np.cross(moves[1], moves[2]))
+    turning = [joint for joint in range(3) if joint not in lines.slides]
+    if len(turning) < 2:
+        return arm, none, turn
+    across = np.cross(lines.directions[:, turning[0]], lines.directions[:, turning[1]])
+    if lines.are_always(np.linalg.norm(across, axis=1)):
+        return none, arm, turn
+    middle, (slide,) = lines.directions[:, 1], lines.slides & {0, 1, 2}
+    along = lines.directions[:, slide]
+    if slide == 1 or not lines.are_always(dot(middle, along)):
+        return arm, none, turn
+    return dot(middle, moves[2 - slide]), dot(along, c - lines.points[:, 1]), turn
+
+
+def _orientation_first(lines: Lines) -> Factors:
+    """Return what tells branches where three joints make the orientation."""
+    none = np.zeros(len(lines.directions))
+    turning = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
+    return none, none, lines.triple(*turning) if len(turning) == 3 else none
+
+
 FACTORS: dict[str, Callable[[Lines], Factors]] = {
     'three_parallel': _parallel_234,
     'three_parallel_base': _parallel_123,
@@ -163,6 +221,12 @@ FACTORS: dict[str, Callable[[Lines], Factors]] = {
     'spherical_two_intersecting': _wrist_meeting_12,
     'spherical_elbow_intersecting': _wrist_meeting_23,
     'spherical': _wrist_alone,
+    **{
+        rule.name: _sliding_shoulder
+        for rule in RULES
+        if rule.kind == candidates.PRISMATIC_SHOULDER
+    },
+    'orientation_first': _orientation_first,
 }
 """By the name of the class. Their product is the determinant, up to a positive factor and a sign of the class."""
 
@@ -216,28 +280,33 @@ def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
 
 
 def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
-    """Return the six axes that are not held, in the order in which the rule looks at them."""
+    """Return the axes that are not held, in the order in which the rule looks at them."""
     directions, points = move_axes(plan.chain, q)
+    slides = plan.chain.kinds == JointKind.PRISMATIC
     if plan.held >= 0:
         directions = np.delete(directions, plan.held, axis=1)
         points = np.delete(points, plan.held, axis=1)
+        slides = np.delete(slides, plan.held)
     if plan.ints[search.REVERSED]:
-        return Lines(-directions[:, ::-1], points[:, ::-1])
-    return Lines(directions, points)
+        directions, points, slides = -directions[:, ::-1], points[:, ::-1], slides[::-1]
+    return Lines(directions, points, frozenset(np.flatnonzero(slides).tolist()))
 
 
 def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     Return directions and points (k, n, 3) of the axes of a chain at some postures, in the base frame.
 
-    :param chain: revolute joints.
-    :param q: (k, n) joint angles [rad].
+    :param chain: revolute and prismatic joints.
+    :param q: (k, n) joint values [rad or m].
     """
     k, n = q.shape
     directions, points = np.empty((k, n, 3)), np.empty((k, n, 3))
     rotation, shift = np.broadcast_to(np.eye(3), (k, 3, 3)), np.zeros((k, 3))
     for i, (axis, point) in enumerate(zip(chain.axes, chain.points, strict=True)):
         directions[:, i], points[:, i] = rotation @ axis, rotation @ point + shift
+        if chain.kinds[i] == JointKind.PRISMATIC:
+            shift = shift + q[:, i, None] * directions[:, i]
+            continue
         turn = _rotations(axis, q[:, i])
         shift = shift + np.einsum('kij,kj->ki', rotation, point - turn @ point)
         rotation = rotation @ turn

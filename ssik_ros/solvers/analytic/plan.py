@@ -8,6 +8,7 @@ that a degenerate arm, for which a rule holds but not its mathematics, goes on t
 from collections.abc import Iterable
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import general_6r
 from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.analytic.chain import pack_slides
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -37,11 +39,13 @@ NEARBY_PARALLEL = 0.02
 """Sine of an angle between axes that a nearby chain may take for parallel."""
 NEARBY_MEETING = 0.01
 """Distance of axes from a point, relative to the chain's size, that a nearby chain may take for meeting."""
+SHORTEST = 0.1
+"""Way that slides go at least in these poses [m]: the points of slides may all be one."""
 PROBE_SEED = 20_250_607
 PREFERRED = (6, 0, 2, 4, 1, 5, 3)
 """Joints of seven to hold: the last, the first, then those in the middle."""
 HELD_PROBES = (0.0, 0.7, -1.9, 2.6)
-"""Values of a held joint at which a rule has to hold [rad]."""
+"""Values of a held joint at which a rule has to hold [rad or m]."""
 LARGEST_CAPACITY = 4096
 """Branches that are kept for one pose."""
 TOLERANCE = 1e-9
@@ -53,7 +57,7 @@ NEARBY = 20.0
 SAME = 1e-3
 """Difference of two branches below which they may be the same one [rad]."""
 FOUND = 1e-6
-"""Difference of a joint below which a posture has been found again [rad]."""
+"""Difference of a joint below which a posture has been found again [rad, or lengths of the chain]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +99,11 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
     """
     Return the plan of a chain.
 
-    :param chain: up to seven revolute joints.
+    :param chain: up to seven revolute or prismatic joints.
     :param held: index of the joint of seven to hold; None means the one that suits best.
     :raises TopologyMismatch: when no closed form solves it; says why.
     """
     n = len(chain.joint_names)
-    slides = [
-        name for name, kind in zip(chain.joint_names, chain.kinds) if kind == JointKind.PRISMATIC
-    ]
-    if slides:
-        raise TopologyMismatch(
-            f"'{chain.base_link}' to '{chain.tip_link}' has prismatic joints "
-            f'({", ".join(slides)}), for which there is no closed form here.'
-        )
     if n > 7:
         raise TopologyMismatch(
             f"'{chain.base_link}' to '{chain.tip_link}' has {n} joints; the analytic solver takes up to "
@@ -116,6 +112,16 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
     for plan in _possible_plans(chain):
         if held in (None, plan.held) and _finds_postures(plan):
             return plan
+    slides = [
+        name for name, kind in zip(chain.joint_names, chain.kinds) if kind == JointKind.PRISMATIC
+    ]
+    if slides:
+        raise TopologyMismatch(
+            f"'{chain.base_link}' to '{chain.tip_link}' has prismatic joints ({', '.join(slides)}) where "
+            'there is no closed form: at one end of the chain one or two of three joints may slide, with '
+            'revolute joints whose axes meet behind them; or three joints turn at most; or the only slide '
+            'of seven joints is held, and the others have a closed form.'
+        )
     raise TopologyMismatch(
         f"The axes of '{chain.base_link}' to '{chain.tip_link}' are of no class with a closed "
         'form: no three neighbouring axes meet or are parallel in a way that helps.'
@@ -124,20 +130,27 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
 
 def _possible_plans(chain: SerialChain) -> Iterator[AnalyticPlan]:
     """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
-    exact = AxisGeometry(chain.axes, chain.points)
-    if len(chain.joint_names) < 6:
-        yield from _general_plans(chain, (-1,))
+    exact = _geometry_of(chain)
+    n = len(chain.joint_names)
+    if n <= 6:
+        if n == 6 or exact.slides:
+            for match in matches(exact):
+                yield _pack(chain, match, -1, exact)
+        if not exact.slides:
+            yield from _general_plans(chain, (-1,))
         return
-    if len(chain.joint_names) == 6:
-        for match in matches(exact):
-            yield _pack(chain, match, -1, exact)
-        yield from _general_plans(chain, (-1,))
-        return
-    yield from _held_plans(chain, exact)
-    yield from _held_plans(
-        chain, AxisGeometry(chain.axes, chain.points, NEARBY_PARALLEL, NEARBY_MEETING)
-    )
-    yield from _general_plans(chain, PREFERRED)
+    # What iterates or eliminates knows only joints that turn: a slide has to be the held joint then.
+    turning = [held for held in PREFERRED if exact.slides <= {held}]
+    yield from _held_plans(chain, exact, PREFERRED)
+    nearby = replace(exact, parallel=NEARBY_PARALLEL, near=NEARBY_MEETING)
+    yield from _held_plans(chain, nearby, turning)
+    yield from _general_plans(chain, turning)
+
+
+def _geometry_of(chain: SerialChain) -> AxisGeometry:
+    """Return the axes of a chain, and which of its joints slide."""
+    slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
+    return AxisGeometry(chain.axes, chain.points, slides=frozenset(slides.tolist()))
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
@@ -148,7 +161,7 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
             continue
         lock = '' if held < 0 else f", with joint '{chain.joint_names[held]}' held"
         n = len(chain.joint_names)
-        ints = _pack_ints(n, held, candidates.GENERAL, 0, start)
+        ints = _pack_ints(chain, held, candidates.GENERAL, 0, start)
         home = np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]])
         reals = search.pack_plan(
             chain.axes,
@@ -171,11 +184,13 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
         )
 
 
-def _held_plans(chain: SerialChain, geometry: AxisGeometry) -> Iterator[AnalyticPlan]:
-    """Return the plans of seven joints with one held, best first."""
+def _held_plans(
+    chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int]
+) -> Iterator[AnalyticPlan]:
+    """Return the plans of seven joints with one of some held, best first."""
     proposals = [
         (RULES.index(match.rule), PREFERRED.index(held), held, match)
-        for held in range(7)
+        for held in held_joints
         for match in _persistent_matches(geometry, held)
     ]
     for _, _, held, match in sorted(proposals, key=lambda proposal: proposal[:2]):
@@ -191,7 +206,7 @@ def _why_elimination(n: int) -> str:
 
 def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray]:
     """Return where the loop of a chain is cut, -1 when no cut serves, and what the elimination knows of the chain."""
-    geometry = _with_added_joints(AxisGeometry(chain.axes, chain.points))
+    geometry = _with_added_joints(_geometry_of(chain))
     if held >= 0:
         # Any value will do but one that makes the chain special.
         geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
@@ -230,11 +245,14 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
     """Return the axes with everything behind a joint turned by its angle."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
-    rotation = rotate_about(axes[held], value)
-    center = points[held]
-    axes[held + 1 :] = axes[held + 1 :] @ rotation.T
-    points[held + 1 :] = (points[held + 1 :] - center) @ rotation.T + center
-    return AxisGeometry(axes, points, geometry.parallel, geometry.near)
+    if held in geometry.slides:
+        points[held + 1 :] += value * axes[held]
+    else:
+        rotation = rotate_about(axes[held], value)
+        center = points[held]
+        axes[held + 1 :] = axes[held + 1 :] @ rotation.T
+        points[held + 1 :] = (points[held + 1 :] - center) @ rotation.T + center
+    return replace(geometry, axes=axes, points=points)
 
 
 def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
@@ -250,10 +268,9 @@ def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
 
 def _pack(chain: SerialChain, match: Match, held: int, geometry: AxisGeometry) -> AnalyticPlan:
     """Return the plan of one proposal."""
-    n = len(chain.joint_names)
     is_exact = geometry.near == EXACT_MEETING
     cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
-    ints = _pack_ints(n, held, match.rule.kind, match.rule.case, cut)
+    ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.BEHIND : search.BEHIND + 2] = _sides(match, held) or (False, False)
     nearby = _nearest_chain(geometry, match, held)
@@ -283,11 +300,13 @@ def _pack(chain: SerialChain, match: Match, held: int, geometry: AxisGeometry) -
     )
 
 
-def _pack_ints(n: int, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
+def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
     """Return the integers of a plan."""
+    n = len(chain.joint_names)
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = n, held
     ints[search.KIND], ints[search.CASE], ints[search.CUT] = kind, case, cut
+    ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)
     free = [joint for joint in range(n) if joint != held]
     ints[search.FREE : search.FREE + len(free)] = free
     return ints
@@ -329,13 +348,18 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     """Return whether a plan finds random postures again, in poses made from them."""
     rng = np.random.default_rng(PROBE_SEED)
     arrays = SearchArrays(plan.size, search.BRANCHES_OF_SIX)
+    geometry = _geometry_of(plan.chain)
+    slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
         posture = rng.uniform(-np.pi, np.pi, plan.size)
+        posture[slides] *= size / np.pi
         target = plan.chain.pose(posture)
         samples = posture[plan.held : plan.held + 1] if plan.held >= 0 else np.zeros(1)
         count = arrays.search(plan.ints, plan.reals, samples.copy(), target, posture, options)
-        differences = np.abs(np.exp(1j * arrays.out[:count]) - np.exp(1j * posture)).max(axis=1)
-        missed += not (differences < FOUND).any()
+        found = arrays.out[:count]
+        differences = np.abs(np.exp(1j * found) - np.exp(1j * posture))
+        differences[:, slides] = np.abs(found - posture)[:, slides] / size
+        missed += not (differences.max(axis=1) < FOUND).any()
     return missed <= may_miss
