@@ -1,0 +1,413 @@
+"""
+Every branch and nothing else of chains with slides, by an oracle of their own.
+
+A few poses of each chain in an ordinary run; ``-m slow`` asks forty.
+"""
+
+from arms_under_test import ask
+from arms_under_test import catalogue_chain
+import complete_oracle
+import numpy as np
+import pytest
+from sliding_arms import arm_of
+from sliding_arms import backwards
+from sliding_arms import cylindrical
+from sliding_arms import gantry
+from sliding_arms import general
+from sliding_arms import mixed
+from sliding_arms import ORDERS
+from sliding_arms import perpendicular_slide
+from sliding_arms import planar_shoulder
+from sliding_arms import PLANS
+from sliding_arms import scara
+from sliding_arms import serial_chain
+from sliding_arms import stanford
+import sliding_oracle
+from sliding_oracle import compare
+from sliding_oracle import SlidingChain
+from synthetic_arms import direction
+from synthetic_arms import make_six
+from synthetic_arms import random_lines
+from synthetic_arms import random_pose
+
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.labels import label_branches
+from ssik_ros.solvers.analytic.labels import name_branches
+from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.solvers.analytic.rules import RULES
+
+RESIDUAL = 1e-9
+MANY = 40
+SPECIAL = {
+    'stanford': lambda rng: stanford(rng),
+    'stanford, axes meet': lambda rng: stanford(rng, 0.0),
+    'cylindrical': cylindrical,
+    'gantry': gantry,
+    'gantry, wrist with offsets': lambda rng: gantry(rng, 0.06),
+    'scara PRRR': lambda rng: scara(0, rng),
+    'scara RPRR': lambda rng: scara(1, rng),
+    'scara RRPR': lambda rng: scara(2, rng),
+    'scara RRRP': lambda rng: scara(3, rng),
+    'parallel RRP': lambda rng: planar_shoulder('RRP', rng),
+    'parallel RPR': lambda rng: planar_shoulder('RPR', rng),
+    'parallel PRR': lambda rng: planar_shoulder('PRR', rng),
+    'level RRP': lambda rng: perpendicular_slide('RRP', rng),
+    'level PRR': lambda rng: perpendicular_slide('PRR', rng),
+    'level RRP, axes meet': lambda rng: perpendicular_slide('RRP', rng, meeting=True),
+    'level PRR, axes meet': lambda rng: perpendicular_slide('PRR', rng, meeting=True),
+    'alternating': lambda rng: mixed('RPRPRP', rng),
+    'slides outside': lambda rng: mixed('PRRRPP', rng),
+    'five joints': lambda rng: general('RRP', rng, 5),
+    'three slides and two turns': lambda rng: mixed('PRPRP', rng),
+    'three slides': lambda rng: mixed('PPP', rng),
+    'three joints': lambda rng: mixed('RPR', rng),
+    'two joints': lambda rng: mixed('RP', rng),
+    'one slide': lambda rng: mixed('P', rng),
+}
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=['', 'many'])
+def poses(request):
+    """Return the number of poses: few, or many where slow tests are chosen by name."""
+    if request.param and 'slow' not in (request.config.getoption('-m') or ''):
+        pytest.skip(f'{MANY} poses a chain: choose them with -m slow')
+    return MANY if request.param else 2
+
+
+def check(chain, arm, poses, seed=5):
+    """Compare the arm with the oracle at random poses."""
+    rng = np.random.default_rng(seed)
+    assert arm.plan.tier == 'closed_form'
+    for index in range(poses):
+        pose = chain.poses(chain.random_posture(rng))[0]
+        compared = compare(chain, pose, ask(arm, pose).q, rng)
+        assert len(compared.missing) == 0, f'pose {index}: {compared}'
+        assert len(compared.extra) == 0, f'pose {index}: {compared}'
+        assert compared.residual < RESIDUAL
+        assert compared.count > 0
+
+
+# The oracle itself.
+
+
+def test_the_oracle_knows_the_kinematics_of_the_package():
+    rng = np.random.default_rng(1)
+    for order in ORDERS:
+        chain = general(order, rng)
+        q = chain.random_posture(rng)
+        assert np.abs(chain.poses(q)[0] - serial_chain(chain).pose(q)).max() < 1e-13
+
+
+def test_the_oracle_finds_the_known_numbers_of_branches():
+    rng = np.random.default_rng(2)
+    arms = {8: stanford(rng), 2: gantry(rng), 1: mixed('PPP', rng)}
+    for expected, chain in arms.items():
+        q = np.full(chain.size, 0.3)
+        assert len(sliding_oracle.find_all(chain, chain.poses(q)[0], rng)) == expected
+
+
+def test_the_oracle_notices_what_is_missing_wrong_or_twice():
+    rng = np.random.default_rng(3)
+    chain = stanford(rng)
+    pose = chain.poses(np.full(6, 0.3))[0]
+    complete = sliding_oracle.find_all(chain, pose, rng)
+    assert len(compare(chain, pose, complete[1:], rng).missing) == 1
+    assert len(compare(chain, pose, np.vstack([complete, complete[:1]]), rng).extra) == 1
+    assert len(compare(chain, pose, np.vstack([complete, complete[:1] + 0.01]), rng).extra) == 1
+
+
+# Complete sets.
+
+
+@pytest.mark.parametrize('size', [1.0, 0.01, 100.0])
+@pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
+@pytest.mark.parametrize('order', ORDERS)
+def test_shoulders_with_slides_have_every_branch(order, is_reversed, size, poses):
+    rng = np.random.default_rng([ORDERS.index(order), is_reversed, int(100 * size)])
+    chain = general(order, rng, size=size)
+    if is_reversed:
+        chain = backwards(chain, rng)
+    arm = arm_of(chain)
+    assert arm.plan.name == PLANS[order]
+    assert ('reversed' in arm.plan.reason) == (is_reversed and order != 'PPP')
+    check(chain, arm, poses)
+
+
+@pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
+@pytest.mark.parametrize('name', SPECIAL)
+def test_special_chains_with_slides_have_every_branch(name, is_reversed, poses):
+    rng = np.random.default_rng([list(SPECIAL).index(name), 1])
+    chain = SPECIAL[name](rng)
+    if is_reversed:
+        chain = backwards(chain, rng)
+    check(chain, arm_of(chain), poses)
+
+
+@pytest.mark.parametrize('tilt', [1e-3, 2e-4, 1e-5, 1e-7, 1e-9])
+@pytest.mark.parametrize('order', ['RRP', 'PRR', 'RPR'])
+def test_slides_that_are_nearly_level_lose_no_branch(order, tilt, poses):
+    rng = np.random.default_rng([17, ORDERS.index(order)])
+    chain = perpendicular_slide(order, rng, meeting=order != 'RPR')
+    axes = chain.axes.copy()
+    axes[order.index('P')] += tilt * axes[(order.index('P') + 1) % 3]
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    tilted = SlidingChain(axes, chain.points, chain.slides, chain.home)
+    check(tilted, arm_of(tilted), poses)
+
+
+# Rails.
+
+
+def on_rail(arm, rail, place=0):
+    """Return a chain of six turning joints with a slide before one of them, or behind all."""
+    return SlidingChain(
+        np.insert(arm.axes, place, rail / np.linalg.norm(rail), axis=0),
+        np.insert(arm.points, place, [0.1, -0.2, 0.3], axis=0),
+        (place,),
+        arm.home,
+    )
+
+
+def parked(chain, value):
+    """Return the six joints that turn as an oracle's chain, the slide of seven joints at a value."""
+    (slide,) = chain.slides
+    way = value * chain.axes[slide]
+    points, home = chain.points.copy(), chain.home.copy()
+    points[slide + 1 :] += way
+    home[:3, 3] += way
+    axes, points = np.delete(chain.axes, slide, 0), np.delete(points, slide, 0)
+    return complete_oracle.LineChain(axes, points, home)
+
+
+RAILS = {
+    'ur5e': lambda rng: on_rail(catalogue_chain('ur5e'), direction(rng)),
+    'puma560': lambda rng: on_rail(catalogue_chain('puma560'), [0.0, 1.0, 0.0]),
+    'spherical': lambda rng: on_rail(make_six('spherical', rng), direction(rng)),
+    'reversed': lambda rng: on_rail(
+        make_six('spherical_two_parallel', rng, is_reversed=True), direction(rng)
+    ),
+    'general': lambda rng: on_rail(
+        complete_oracle.LineChain(*random_lines(rng), random_pose(rng)), direction(rng)
+    ),
+    'at the tool': lambda rng: on_rail(catalogue_chain('ur5e'), direction(rng), 6),
+}
+
+
+@pytest.mark.parametrize('name', RAILS)
+def test_arms_on_a_rail_have_every_branch_at_each_place_of_it(name, poses):
+    rng = np.random.default_rng([list(RAILS).index(name), 2])
+    chain = RAILS[name](rng)
+    (slide,) = chain.slides
+    arm = arm_of(chain)
+    assert arm.plan.held == slide
+    for _ in range(poses):
+        q = chain.random_posture(rng)
+        # Further than a turn: nobody may take the way for an angle.
+        q[slide] += 7.5
+        pose = chain.poses(q)[0]
+        found = ask(arm, pose, q, held=slide).q
+        assert (found[:, slide] == q[slide]).all()
+        six = parked(chain, q[slide])
+        compared = complete_oracle.compare(six, pose, np.delete(found, slide, 1), rng)
+        assert (len(compared.missing), len(compared.extra)) == (0, 0)
+        assert compared.residual < RESIDUAL
+        assert compared.count > 0
+
+
+def test_an_arm_on_a_rail_is_sampled_over_the_rail():
+    chain = RAILS['ur5e'](np.random.default_rng(3))
+    limit = np.array([2.0] + [2.0 * np.pi] * 6)
+    arm = arm_of(chain, -limit, limit)
+    rng = np.random.default_rng(4)
+    places = set()
+    for _ in range(10):
+        q = rng.uniform(-limit, limit)
+        pose = chain.poses(q)[0]
+        found = arm.branches(pose, Question(seed=q))
+        assert np.abs(found.q - q).max(axis=1).min() < 1e-8
+        assert (np.abs(found.q) <= limit).all()
+        assert chain.residuals(found.q, pose).max() < RESIDUAL
+        places |= set(found.q[:, 0].tolist())
+    assert len(places) > 20
+    assert arm.plan.tier == 'search'
+
+
+# Limits, borders and refusals.
+
+
+def test_branches_outside_the_limits_of_a_slide_are_dropped():
+    rng = np.random.default_rng(5)
+    chain = stanford(rng)
+    way = np.array([np.inf, np.inf, 0.8, np.inf, np.inf, np.inf])
+    lower = -way
+    lower[2] = 0.0
+    free, bounded = arm_of(chain), arm_of(chain, lower, way)
+    dropped = 0
+    for _ in range(40):
+        pose = chain.poses(chain.random_posture(rng, 2.0))[0]
+        every, within = ask(free, pose), bounded.branches(pose)
+        inside = every.q[(every.q[:, 2] >= 0.0) & (every.q[:, 2] <= 0.8)]
+        assert len(within.q) == len(inside)
+        assert within.dropped == len(every.q) - len(inside)
+        dropped += within.dropped
+        assert chain.gaps(within.q, inside).min(axis=1, initial=0.0).max(initial=0.0) < 1e-9
+    assert dropped > 40
+
+
+@pytest.mark.parametrize('way', [0.7, 4.0, 9.3])
+def test_a_slide_at_its_limit_is_solved_and_never_wrapped(way):
+    rng = np.random.default_rng(6)
+    for order in ORDERS:
+        chain = general(order, rng)
+        q = np.where(chain.turns, chain.random_posture(rng), way)
+        pose = chain.poses(q)[0]
+        limit = np.where(chain.turns, np.inf, way)
+        for lower, upper in ((-limit, limit), (np.where(chain.turns, -np.inf, way), limit)):
+            found = arm_of(chain, lower, upper).branches(pose)
+            assert chain.gaps(found.q, q[None]).min() < 1e-6
+            assert (found.q[:, list(chain.slides)] <= way).all()
+            assert chain.residuals(found.q, pose).max() < RESIDUAL
+
+
+def test_the_seed_orders_slides_by_their_way():
+    rng = np.random.default_rng(7)
+    chain = stanford(rng)
+    arm = arm_of(chain)
+    for _ in range(20):
+        q = chain.random_posture(rng, 3.0)
+        found = arm.branches(chain.poses(q)[0], Question(seed=q, mode=KEEP_ALL)).q
+        assert chain.gaps(found[:1], q[None]).max() < 1e-8
+        away = np.where(chain.turns, complete_oracle.wrap(found - q), found - q)
+        costs = (away**2).sum(axis=1)
+        assert (np.diff(costs) > -1e-12).all()
+
+
+@pytest.mark.parametrize('name', SPECIAL)
+def test_special_postures_are_solved(name):
+    rng = np.random.default_rng([list(SPECIAL).index(name), 3])
+    chain = SPECIAL[name](rng)
+    arm = arm_of(chain)
+    for shift in (0.0, 1e-9, 1e-6, 1e-3):
+        for angle in (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi):
+            for way in (0.0, 0.4):
+                q = np.where(chain.turns, angle, way) + shift * rng.uniform(-1, 1, chain.size)
+                pose = chain.poses(q)[0]
+                found = arm.branches(pose, Question(mode=KEEP_ALL)).q
+                assert len(found), f'{angle}, {way}, {shift}'
+                assert chain.residuals(found, pose).max() < RESIDUAL
+
+
+@pytest.mark.parametrize('order', ['RRP', 'PRR', 'RPR'])
+def test_poses_out_of_reach_are_refused(order):
+    rng = np.random.default_rng(8)
+    chain = planar_shoulder(order, rng)
+    arm = arm_of(chain)
+    refused = 0
+    for _ in range(20):
+        pose = random_pose(rng)
+        pose[:3, 3] += 30.0 * direction(rng)
+        found = ask(arm, pose)
+        assert len(found.q) == len(sliding_oracle.find_all(chain, pose, rng))
+        refused += found.certified == 0
+    assert refused > 10
+
+
+def test_fewer_joints_than_six_refuse_what_they_cannot_reach():
+    rng = np.random.default_rng(9)
+    for name in ('scara RRPR', 'three slides', 'five joints', 'three joints'):
+        chain = SPECIAL[name](rng)
+        arm = arm_of(chain)
+        for _ in range(10):
+            found = ask(arm, random_pose(rng))
+            assert (len(found.q), found.certified) == (0, 0)
+
+
+# Rules.
+
+
+def test_every_rule_for_slides_is_reached():
+    rng = np.random.default_rng(10)
+    reached = set()
+    for order in ORDERS:
+        chain = general(order, rng)
+        for way in (chain, backwards(chain, rng)):
+            plan = make_plan(serial_chain(way))
+            reached.add((plan.name, 'reversed' in plan.reason))
+    rules = [rule.name for rule in RULES if rule.has_slides]
+    assert {name for name, _ in reached} == set(rules)
+    both = {name for name in rules if name != 'orientation_first'}
+    assert reached >= {(name, way) for name in both for way in (False, True)}
+
+
+def refused_chains(rng):
+    """Return chains with slides that have no closed form, by the reason."""
+    axes, points = random_lines(rng)
+    wrist = points.copy()
+    wrist[4:] = wrist[3]
+    parallel = axes.copy()
+    parallel[1] = parallel[0]
+    home = np.eye(4)
+    return {
+        'wrist does not meet': SlidingChain(axes, points, (1,), home),
+        'four slides': SlidingChain(axes, points, (0, 1, 2, 3), home),
+        'slide in the wrist': SlidingChain(axes, wrist, (0, 4), home),
+        'parallel slides': SlidingChain(parallel, wrist, (0, 1), home),
+        'rail below a slide': SlidingChain(
+            np.vstack([axes, axes[:1]]), np.vstack([points, points[:1]]), (0, 3), home
+        ),
+    }
+
+
+@pytest.mark.parametrize('name', refused_chains(np.random.default_rng(0)))
+def test_chains_without_a_closed_form_are_refused_with_the_names_of_their_slides(name):
+    chain = refused_chains(np.random.default_rng(11))[name]
+    with pytest.raises(TopologyMismatch, match='prismatic') as caught:
+        arm_of(chain)
+    for slide in chain.slides:
+        assert f'joint_{slide + 1}' in str(caught.value)
+
+
+@pytest.mark.parametrize('error', [1e-6, 1e-4])
+def test_a_near_miss_is_not_taken_for_a_class_with_slides(error):
+    rng = np.random.default_rng(12)
+    for order in ORDERS[:-1]:
+        chain = general(order, rng)
+        points = chain.points + error * rng.standard_normal((6, 3))
+        with pytest.raises(TopologyMismatch):
+            arm_of(SlidingChain(chain.axes, points, chain.slides, chain.home))
+
+
+# Labels.
+
+
+def determinant(chain, q):
+    """Return the determinant of the Jacobian at one posture."""
+    return np.linalg.det(chain.linearise(q[None], np.eye(4))[1][0])
+
+
+@pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
+@pytest.mark.parametrize(
+    'name', [*ORDERS, 'stanford', 'parallel RRP', 'level PRR', 'gantry', 'alternating']
+)
+def test_labels_are_signs_of_the_factors_of_the_determinant(name, is_reversed):
+    rng = np.random.default_rng(13)
+    chain = general(name, rng) if name in ORDERS else SPECIAL[name](rng)
+    if is_reversed:
+        chain = backwards(chain, rng)
+    arm, products = arm_of(chain), set()
+    for _ in range(20):
+        found = ask(arm, chain.poses(chain.random_posture(rng))[0]).q
+        names = name_branches(arm.plan, found)
+        assert len(set(names)) == len(names)
+        for row, label in zip(found, label_branches(arm.plan, found), strict=True):
+            value = determinant(chain, row)
+            signs = [sign for sign in label if sign]
+            if abs(value) > 1e-7 and arm.plan.name != 'orientation_first':
+                products.add(np.prod(signs) * np.sign(value))
+            elif abs(value) > 1e-7:
+                assert len(signs) == 1
+        if name in ('stanford', 'level PRR'):
+            assert len(set(label_branches(arm.plan, found))) == len(found)
+    assert len(products) == (arm.plan.name != 'orientation_first')
