@@ -16,8 +16,13 @@ _HOMES = {
     'create_solver': 'ssik_ros.solvers.registry',
     'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.tolerance_policy',
     'Diagnostic': 'ssik_ros.diagnostic',
+    'ik_GN': 'ssik_ros.newton_family',
+    'ik_LM': 'ssik_ros.newton_family',
+    'ik_NR': 'ssik_ros.newton_family',
     'IkOutcome': 'ssik_ros.solvers.pose_ik.solve_ik',
     'IkResult': 'ssik_ros.results',
+    'IkSolution': 'ssik_ros.newton_solution',
+    'IkSolutions': 'ssik_ros.newton_solution',
     'IkStatus': 'ssik_ros.results',
     'JointGroup': 'ssik_ros.model.joint_group',
     'KinBody': 'ssik_ros.kin_body',
@@ -29,11 +34,14 @@ _HOMES = {
     'PoseTarget': 'ssik_ros.solvers.pose_ik.solve_ik',
     'RobotModel': 'ssik_ros.model.robot_model',
     'RobotState': 'ssik_ros.model.robot_state',
+    'Rows': 'ssik_ros.solvers.problem',
     'Solution': 'ssik_ros.solution',
     'solve_ik': 'ssik_ros.solvers.pose_ik.solve_ik',
     'SolveRequest': 'ssik_ros.solvers.base',
     'SsikError': 'ssik_ros.errors',
     'TolerancePolicy': 'ssik_ros.tolerance_policy',
+    'Tracker': 'ssik_ros.solvers.newton.tracker',
+    'TrackStatus': 'ssik_ros.solvers.newton.tracker',
 }
 """Where each public name lives."""
 _MODULES = ('postprocess',)
@@ -52,15 +60,23 @@ if TYPE_CHECKING:
     from ssik_ros.model.loader import load_robot as load_robot
     from ssik_ros.model.robot_model import RobotModel as RobotModel
     from ssik_ros.model.robot_state import RobotState as RobotState
+    from ssik_ros.newton_family import ik_GN as ik_GN
+    from ssik_ros.newton_family import ik_LM as ik_LM
+    from ssik_ros.newton_family import ik_NR as ik_NR
+    from ssik_ros.newton_solution import IkSolution as IkSolution
+    from ssik_ros.newton_solution import IkSolutions as IkSolutions
     from ssik_ros.results import Cause as Cause
     from ssik_ros.results import IkResult as IkResult
     from ssik_ros.results import IkStatus as IkStatus
     from ssik_ros.solution import Solution as Solution
     from ssik_ros.solvers.base import SolveRequest as SolveRequest
+    from ssik_ros.solvers.newton.tracker import Tracker as Tracker
+    from ssik_ros.solvers.newton.tracker import TrackStatus as TrackStatus
     from ssik_ros.solvers.pose_ik.options import PoseIkOptions as PoseIkOptions
     from ssik_ros.solvers.pose_ik.solve_ik import IkOutcome as IkOutcome
     from ssik_ros.solvers.pose_ik.solve_ik import PoseTarget as PoseTarget
     from ssik_ros.solvers.pose_ik.solve_ik import solve_ik as solve_ik
+    from ssik_ros.solvers.problem import Rows as Rows
     from ssik_ros.solvers.registry import create_solver as create_solver
     from ssik_ros.solvers.registry import list_solvers as list_solvers
     from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY

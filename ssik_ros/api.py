@@ -47,6 +47,10 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.newton_family import ik_GN
+from ssik_ros.newton_family import ik_LM
+from ssik_ros.newton_family import ik_NR
+from ssik_ros.newton_family import NewtonFamily
 from ssik_ros.solution import Solution
 from ssik_ros.solve_settings import check_settings
 from ssik_ros.solve_settings import read_numbers
@@ -59,6 +63,7 @@ from ssik_ros.solvers.analytic.batch import search_batch
 from ssik_ros.solvers.analytic.labels import name_branches
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.chain_kinematics import ChainKinematics
+from ssik_ros.solvers.newton.tracker import Tracker
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.solvers.registry import solver_schema
@@ -532,6 +537,26 @@ class Manipulator:
         ):
             return self._plain_batch(targets, seeds, settings, workers)
         return self._one_by_one(targets, seeds, method, options)
+
+    ik_NR = ik_NR
+    ik_GN = ik_GN
+    ik_LM = ik_LM
+
+    @functools.cached_property
+    def newton_family(self) -> NewtonFamily:
+        """Return the solvers behind :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM`."""
+        return NewtonFamily(self.robot, self.group)
+
+    def tracker(self, q0: ArrayLike, **options: Any) -> Tracker:
+        """
+        Return what follows a target in a control loop: ``track(target)`` moves it by one cycle.
+
+        :param q0: (dof,) where the arm is [rad or m].
+        :param options: ``max_joint_step``, or ``dt`` and ``velocity_limits``; ``max_iterations``; ``mask`` or ``rows``;
+            ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
+        :raises ValueError: for wrong shapes and values.
+        """
+        return self.newton_family.tracker(q0, options)
 
     def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> Solver:
         """

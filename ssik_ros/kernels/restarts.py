@@ -4,7 +4,10 @@ Where a search starts: a deterministic sequence, the same on every machine.
 The generator is SplitMix64: one 64-bit word of state that fits into a solve's state array, every bit of its output
 usable, and no state shared between requests.
 
-References: [Steele2014].
+:func:`spread_out` draws from a low-discrepancy sequence instead, which leaves no part of the joint space out: point n
+has the coordinates frac(shift + n alpha), with the powers of the generalised golden ratio as alpha.
+
+References: [Steele2014] for the generator, [Roberts2018] for the sequence.
 """
 
 import math
@@ -13,6 +16,7 @@ import numpy as np
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import so3
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
 INCREMENT = np.uint64(0x9E3779B97F4A7C15)
@@ -65,6 +69,38 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
             q[at] = draw_joint(-math.inf, math.inf, seed[at], 1.0, random)
         elif kind <= layout.LINEAR:
             q[at] = draw_joint(lower[v], upper[v], seed[at], spread, random)
+
+
+@kernel
+def spread_out(variable_i, lower, upper, centre, share, sequence, index, random, q):
+    """
+    Write a point of a low-discrepancy sequence in the joint ranges; rotations of balls are drawn at random.
+
+    :param centre: (nq,) joints without limits take the full turn around it.
+    :param share: part of each range that is used, around its middle, in (0, 1].
+    :param sequence: (2, nv) alpha and shift of each coordinate, in [0, 1).
+    :param index: number of the point.
+    :param q: (nq,) result.
+    """
+    for v in range(lower.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            draw_ball(lower[v] >= upper[v], centre[at : at + 4], share, random, q[at : at + 4])
+        elif kind <= layout.LINEAR and variable_i[v, layout.VARIABLE_MOVES] != layout.IDLE:
+            place = sequence[1, v] + index * sequence[0, v]
+            fraction = 0.5 + share * (place - math.floor(place) - 0.5)
+            q[at] = place_joint(lower[v], upper[v], centre[at], fraction)
+
+
+@inline_kernel
+def place_joint(lower, upper, centre, fraction):
+    """Return the value at a fraction of a joint's range."""
+    if lower >= upper:
+        return lower
+    if math.isinf(lower) and math.isinf(upper):
+        return centre + math.pi * (2.0 * fraction - 1.0)
+    return lower + fraction * (upper - lower)
 
 
 @kernel

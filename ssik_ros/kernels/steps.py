@@ -10,6 +10,8 @@ Method
        (J^T J + damping I)^-1 J^T e, by L D L^T.
     2. Joints at a limit that the step pushes outward are fixed, their columns dropped, and step 1 is repeated. At
        most one pass per joint; at the next iteration every joint is free again.
+    3. :func:`bounded_step` goes further: a joint that the step would take beyond a limit goes to that limit and no
+       further, its motion is taken out of e, and the others are solved for what is left.
 
 Cost
     O(m^2 n + m^3) per pass with m rows and n joints.
@@ -68,6 +70,89 @@ def pushes_out(variable_i, v, q, lower, upper, step):
         return False
     value = q[variable_i[v, layout.VARIABLE_Q]]
     return (value <= lower[v] and step < 0.0) or (value >= upper[v] and step > 0.0)
+
+
+@kernel
+def bounded_step(ints, reals, work, damping, limited, scales, largest):
+    """
+    Write the damped step that ends inside the limits: joints that would leave go to the limit, others make up for it.
+
+    Reads jacobian, residual, state, lower and upper of the workspace, and overwrites jacobian, residual and gradient;
+    ``lower == upper`` holds a joint. Writes step and free (1 for joints that no limit stopped).
+
+    :param damping: added to the diagonal.
+    :param limited: whether limits count at all (held joints stay held in any case).
+    :param scales: (nv,) readiness of each joint to move, 1 / sqrt(weight); empty for equal ones.
+    :param largest: longest step of a turning joint; the whole step is shortened to it [rad].
+    :returns: squared norm of the residual that the linear model leaves.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    m, nv = w.jacobian.shape
+    for v in range(nv):
+        w.free[v] = 1.0
+        w.gradient[v] = 0.0
+        if w.lower[v] >= w.upper[v]:
+            drop_column(w.jacobian, v, w.free)
+        elif scales.shape[0] > 0:
+            for a in range(m):
+                w.jacobian[a, v] *= scales[v]
+    for _ in range(nv + 1):
+        damped_step(w.jacobian, w.residual, damping, w.normal, w.right, w.step)
+        if not limited or not stop_at_limits(variable_i, w, scales):
+            break
+    left = 0.0
+    for a in range(m):
+        rest = w.residual[a]
+        for v in range(nv):
+            rest -= w.jacobian[a, v] * w.step[v]
+        left += rest * rest
+    shorten(variable_i, w, scales, largest)
+    return left
+
+
+@inline_kernel
+def stop_at_limits(variable_i, w, scales):
+    """Fix the joints that a step takes beyond a limit at that limit; return whether there are new ones."""
+    m, nv = w.jacobian.shape
+    fixed = False
+    for v in range(nv):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        if w.free[v] == 0.0 or kind > layout.LINEAR:
+            continue
+        scale = scales[v] if scales.shape[0] > 0 else 1.0
+        start = w.state[variable_i[v, layout.VARIABLE_Q]]
+        end = start + scale * w.step[v]
+        if w.lower[v] <= end <= w.upper[v]:
+            continue
+        if kind == layout.PERIODIC:
+            end = unwind(end, w.lower[v], w.upper[v])
+            if w.lower[v] <= end <= w.upper[v]:
+                continue
+        way = (w.lower[v] if end < w.lower[v] else w.upper[v]) - start
+        w.gradient[v] = way
+        for a in range(m):
+            w.residual[a] -= w.jacobian[a, v] * way / scale
+        drop_column(w.jacobian, v, w.free)
+        fixed = True
+    return fixed
+
+
+@inline_kernel
+def shorten(variable_i, w, scales, largest):
+    """Put the parts of a step together, in joint units, no turning joint moving further than ``largest``."""
+    nv = w.step.shape[0]
+    longest = 0.0
+    for v in range(nv):
+        if w.free[v] == 0.0:
+            w.step[v] = w.gradient[v]
+        elif scales.shape[0] > 0:
+            w.step[v] *= scales[v]
+        if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
+            longest = max(longest, abs(w.step[v]))
+    if longest > largest:
+        for v in range(nv):
+            w.step[v] *= largest / longest
 
 
 @inline_kernel

@@ -29,6 +29,14 @@ from ssik_ros.solvers.analytic.options import AnalyticOptions
 from ssik_ros.solvers.analytic.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.solvers.newton.options import GAUSS_FILE
+from ssik_ros.solvers.newton.options import GaussNewtonOptions
+from ssik_ros.solvers.newton.options import INVERSE_ALIASES
+from ssik_ros.solvers.newton.options import LEVENBERG_ALIASES
+from ssik_ros.solvers.newton.options import LEVENBERG_FILE
+from ssik_ros.solvers.newton.options import LevenbergMarquardtOptions
+from ssik_ros.solvers.newton.options import NEWTON_FILE
+from ssik_ros.solvers.newton.options import NewtonRaphsonOptions
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.parameters import ParameterSchema
 from ssik_ros.solvers.pose_ik.options import PARAMETER_ALIASES
@@ -65,6 +73,33 @@ SOLVERS: tuple[SolverSpec, ...] = (
         factory='ssik_ros.solvers.pose_ik.solver:PoseIkSolver',
         aliases=('pose_ik_plugin/PoseIKPlugin',),
         parameter_aliases=PARAMETER_ALIASES,
+        position_only=True,
+    ),
+    SolverSpec(
+        name='ssik_ros/NewtonRaphson',
+        description='Newton-Raphson with restarts, as ik_NR of the Robotics Toolbox; several tips.',
+        options_type=NewtonRaphsonOptions,
+        parameters_file=NEWTON_FILE,
+        factory='ssik_ros.solvers.newton.solver:make_newton_raphson',
+        parameter_aliases=INVERSE_ALIASES,
+        position_only=True,
+    ),
+    SolverSpec(
+        name='ssik_ros/GaussNewton',
+        description='Gauss-Newton with restarts, as ik_GN of the Robotics Toolbox; several tips.',
+        options_type=GaussNewtonOptions,
+        parameters_file=GAUSS_FILE,
+        factory='ssik_ros.solvers.newton.solver:make_gauss_newton',
+        parameter_aliases=INVERSE_ALIASES,
+        position_only=True,
+    ),
+    SolverSpec(
+        name='ssik_ros/LevenbergMarquardt',
+        description='Levenberg-Marquardt with restarts, as ik_LM of the Robotics Toolbox; several tips.',
+        options_type=LevenbergMarquardtOptions,
+        parameters_file=LEVENBERG_FILE,
+        factory='ssik_ros.solvers.newton.solver:make_levenberg_marquardt',
+        parameter_aliases=LEVENBERG_ALIASES,
         position_only=True,
     ),
 )

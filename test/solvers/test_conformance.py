@@ -18,7 +18,8 @@ from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 CLOSED_FORM = 'ssik_ros/Analytic'
-SOLVERS = ('ssik_ros/PoseIK', 'ssik_ros/Auto', CLOSED_FORM)
+NEWTON = ('ssik_ros/NewtonRaphson', 'ssik_ros/GaussNewton', 'ssik_ros/LevenbergMarquardt')
+SOLVERS = ('ssik_ros/PoseIK', 'ssik_ros/Auto', *NEWTON, CLOSED_FORM)
 NAN = np.nan
 
 

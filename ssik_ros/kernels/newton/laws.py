@@ -1,0 +1,107 @@
+"""
+Step laws: what stands on the diagonal of the normal equations, and how it follows the success of steps.
+
+Problem
+    Given e and J = -de/dq with row weights already applied, and E = |e|^2 / 2, find the damping lambda of the step
+    dq = J^T (J J^T + lambda I)^-1 e, which is (J^T J + lambda I)^-1 J^T e.
+
+Method
+    =========  ==================================================  =======================================
+    law        lambda                                              as the toolbox writes it
+    =========  ==================================================  =======================================
+    NEWTON     d^2 + rounding; rounding alone for a plain inverse  dq = J^+ e, s / (s^2 + d^2)
+    GAUSS      rounding                                            dq = (J^T W J)^-1 J^T W e
+    CHAN       k E                                                 dq = (J^T W J + k E I)^-1 J^T W e
+    WAMPLER    k                                                   dq = (J^T W J + k I)^-1 J^T W e
+    SUGIHARA   E + k                                               dq = (J^T W J + (E + k) I)^-1 J^T W e
+    ADAPTIVE   mu |e|^2, mu by the gain ratio                      (none)
+    =========  ==================================================  =======================================
+
+    The gain ratio is the decrease of |e|^2 over the decrease that the linear model promised. Below a quarter mu grows,
+    above three quarters it shrinks. A step that makes things worse is taken all the same: what looks worse is often
+    the way around a bend, and a repeated evaluation costs as much as a step. Damping by |e|^2 keeps the convergence
+    quadratic.
+
+Degeneracies
+    ``rounding`` keeps a singular J J^T solvable: the step is then that of the pseudo-inverse to about eight digits.
+
+Cost
+    A few operations.
+
+References
+    [Chan1988], [Wampler1986], [Sugihara2011] for the laws, [Nocedal2006] section 10.3 for the gain ratio, [Fan2005]
+    for damping by the squared error.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+
+NEWTON = 0
+GAUSS = 1
+CHAN = 2
+WAMPLER = 3
+SUGIHARA = 4
+ADAPTIVE = 5
+
+ROUNDING = 1e-13
+"""Damping that only counts where the normal equations are singular."""
+LARGEST_SQUARE = 16.0
+"""Squared error beyond which the damping grows no more: metres along a rail count like radians."""
+SMALLEST_MU = 1e-5
+LARGEST_MU = 10.0
+GROW = 3.0
+SHRINK = 0.7
+POOR = 0.25
+GOOD = 0.75
+"""Gain ratios below and above which the damping follows."""
+SINGULAR = 1e-15
+"""Ratio of the smallest to the largest pivot of J J^T from which a plain inverse does not exist."""
+
+
+@inline_kernel
+def damping_of(law, gain, own, mu, square):
+    """
+    Return the damping of a step.
+
+    :param law: one of the laws above.
+    :param gain: k of the toolbox.
+    :param own: squared damping of the pseudo-inverse.
+    :param mu: state of the adaptive law.
+    :param square: |e|^2.
+    """
+    if law == ADAPTIVE:
+        return mu * min(square, LARGEST_SQUARE) + ROUNDING
+    if law == CHAN:
+        return gain * 0.5 * square + ROUNDING
+    if law == WAMPLER:
+        return gain
+    if law == SUGIHARA:
+        return 0.5 * square + gain
+    return own + ROUNDING
+
+
+@inline_kernel
+def follow(mu, before, left, after):
+    """
+    Return the next mu of the adaptive law.
+
+    :param before: |e|^2 before the step; after: behind it; left: what the linear model promised.
+    """
+    decrease, promised = before - after, before - left
+    if decrease < POOR * promised:
+        return min(GROW * mu, LARGEST_MU)
+    if decrease > GOOD * promised:
+        return max(SHRINK * mu, SMALLEST_MU)
+    return mu
+
+
+@inline_kernel
+def is_singular(normal, free):
+    """Return whether all joints moved freely and yet the factored normal equations have lost a pivot."""
+    smallest, largest = normal[0, 0], normal[0, 0]
+    for v in range(free.shape[0]):
+        if free[v] == 0.0:
+            return False
+    for a in range(normal.shape[0]):
+        # The diagonal holds the inverses of the pivots, zero for lost ones.
+        smallest, largest = min(smallest, normal[a, a]), max(largest, normal[a, a])
+    return smallest <= SINGULAR * largest

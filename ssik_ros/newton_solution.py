@@ -1,0 +1,177 @@
+"""What ``ik_NR``, ``ik_GN`` and ``ik_LM`` return: the toolbox's five values, and what else there is to say."""
+
+import functools
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Facts(NamedTuple):
+    """What stands behind the five values of one pose."""
+
+    row: FloatArray
+    """(., nq + 2 + ...) the joint vector and both errors in its first row."""
+    nq: int
+    """Where the errors start."""
+    cause: Cause
+    clock_ended: bool
+    lower: FloatArray
+    """(n,) limits of the joints [rad or m]."""
+    upper: FloatArray
+
+
+class IkSolution(tuple[Any, ...]):
+    """
+    The answer to one pose; unpacks as ``(q, success, iterations, searches, residual)``.
+
+    Without success ``q`` is the best state seen, and everything else belongs to it.
+    """
+
+    _facts: Facts
+
+    @property
+    def q(self) -> FloatArray:
+        """Return the joint vector (n,) [rad or m]."""
+        return self[0]  # type: ignore[no-any-return]
+
+    @property
+    def success(self) -> int:
+        """Return 1 when every tolerance and every limit is kept, else 0."""
+        return self[1]  # type: ignore[no-any-return]
+
+    @property
+    def iterations(self) -> int:
+        """Return the number of updates over all searches."""
+        return self[2]  # type: ignore[no-any-return]
+
+    @property
+    def searches(self) -> int:
+        """Return the number of starts."""
+        return self[3]  # type: ignore[no-any-return]
+
+    @property
+    def residual(self) -> float:
+        """Return E = e^T W e / 2 at ``q``."""
+        return self[4]  # type: ignore[no-any-return]
+
+    @property
+    def position_error(self) -> float:
+        """Return the distance left, over the rows that count [m]."""
+        return float(self._facts.row[0, self._facts.nq])
+
+    @property
+    def rotation_error(self) -> float:
+        """Return the angle left, over the rows that count [rad]."""
+        return float(self._facts.row[0, self._facts.nq + 1])
+
+    @property
+    def cause(self) -> Cause:
+        """Return why there is no solution; NONE where there is one."""
+        return self._facts.cause
+
+    @property
+    def reason(self) -> str:
+        """Return the cause as text, empty where there is a solution."""
+        return '' if self._facts.cause == Cause.NONE else CAUSE_TEXT[self._facts.cause]
+
+    @property
+    def limits_ok(self) -> bool:
+        """Return whether every joint is inside its limits, asked for or not."""
+        return bool(((self.q >= self._facts.lower) & (self.q <= self._facts.upper)).all())
+
+    @property
+    def clock_ended(self) -> bool:
+        """Return whether a timeout ended the search."""
+        return self._facts.clock_ended
+
+    def __repr__(self) -> str:
+        """Return the five values and the cause."""
+        values = ', '.join(f'{name}={getattr(self, name)!r}' for name in _FIVE)
+        return f'IkSolution({values}, cause={self.cause.name})'
+
+
+_FIVE = ('q', 'success', 'iterations', 'searches', 'residual')
+
+
+def make_solution(values: tuple[Any, ...], facts: Facts) -> IkSolution:
+    """
+    Return an answer.
+
+    :param values: the five.
+    :param facts: what stands behind them.
+    """
+    solution = tuple.__new__(IkSolution, values)
+    solution._facts = facts
+    return solution
+
+
+class IkSolutions(tuple[Any, ...]):
+    """
+    The answers to N poses; unpacks as ``(q, success, iterations, searches, residual)``, arrays of N rows.
+
+    A pose that is no rigid transform has a row of NaN, no success and the cause BAD_TARGET.
+    """
+
+    causes: tuple[Cause, ...]
+    """(N,)"""
+    position_errors: FloatArray
+    """(N,) [m]"""
+    rotation_errors: FloatArray
+    """(N,) [rad]"""
+    jump_threshold: float
+    """Step above which :attr:`jumps` names a pose [rad or m]."""
+    endless: NDArray[np.bool_]
+    """(n,) joints that are compared modulo a turn."""
+
+    @property
+    def q(self) -> FloatArray:
+        """Return the joint vectors (N, n) [rad or m]."""
+        return self[0]  # type: ignore[no-any-return]
+
+    @property
+    def success(self) -> IntArray:
+        """Return (N,) 1 for poses that are solved, 0 for others."""
+        return self[1]  # type: ignore[no-any-return]
+
+    @property
+    def iterations(self) -> IntArray:
+        """Return (N,) updates over all searches of each pose."""
+        return self[2]  # type: ignore[no-any-return]
+
+    @property
+    def searches(self) -> IntArray:
+        """Return (N,) starts of each pose."""
+        return self[3]  # type: ignore[no-any-return]
+
+    @property
+    def residual(self) -> FloatArray:
+        """Return (N,) E = e^T W e / 2."""
+        return self[4]  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def steps(self) -> FloatArray:
+        """Return (N,) the longest motion of a joint from the pose before; 0 for the first [rad or m]."""
+        if len(self.q) == 0:
+            return np.zeros(0)
+        change = np.diff(self.q, axis=0)
+        turns = 2.0 * np.pi * np.round(change / (2.0 * np.pi))
+        change = change - np.where(self.endless, turns, 0.0)
+        return np.concatenate([[0.0], np.abs(change).max(axis=1)])
+
+    @property
+    def jumps(self) -> IntArray:
+        """Return the poses whose step is longer than :attr:`jump_threshold`, or unknown."""
+        return np.flatnonzero(~(self.steps <= self.jump_threshold))
+
+    def __repr__(self) -> str:
+        """Return how many are solved, and the jumps."""
+        solved = f'{int(self.success.sum())} of {len(self.success)} solved'
+        return f'<IkSolutions: {solved}, {len(self.jumps)} jumps>'

@@ -1,0 +1,163 @@
+"""
+Newton-Raphson, Gauss-Newton and Levenberg-Marquardt as solvers of the registry.
+
+The mathematics stands in :mod:`ssik_ros.kernels.newton`; the three differ in the law of their steps alone.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels import pose_search
+from ssik_ros.kernels.newton import search
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import Cause
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.iterative_solver import IterativeSolver
+from ssik_ros.solvers.newton.options import GAUSS_FILE
+from ssik_ros.solvers.newton.options import GaussNewtonOptions
+from ssik_ros.solvers.newton.options import LEVENBERG_FILE
+from ssik_ros.solvers.newton.options import LevenbergMarquardtOptions
+from ssik_ros.solvers.newton.options import NEWTON_FILE
+from ssik_ros.solvers.newton.options import NewtonRaphsonOptions
+from ssik_ros.solvers.newton.settings import NewtonSettings
+from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.problem import position_rows
+from ssik_ros.solvers.problem import Rows
+
+FloatArray = NDArray[np.float64]
+
+
+class NewtonSolver(IterativeSolver):
+    """A Newton search for one group; may be asked from several threads at once."""
+
+    kernel = staticmethod(search.search)
+    at_lower = search.OPTIONS
+    at_max_searches = search.MAX_SEARCHES
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        settings: NewtonSettings,
+        *,
+        name: str = 'ssik_ros/LevenbergMarquardt',
+        base_frame: str | None = None,
+        tip_frames: tuple[str, ...] | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        """
+        Prepare the group's problem.
+
+        :param settings: law, tolerances, budgets.
+        :param base_frame: link that targets are given in; None means the group's base.
+        :param tip_frames: links that targets are for; None means the group's tips.
+        :param rows: which rows of each target count; None means all six.
+        """
+        super().__init__(robot, group, name, base_frame, tip_frames, rows or Rows())
+        self.settings = settings
+        self.seeded = settings.pack(self.problem, self.middle, True)
+        self.unseeded = settings.pack(self.problem, self.middle, False)
+
+    def packed_options(self, request: SolveRequest) -> FloatArray:
+        """Return the kernel's options; a request without a seed starts in the middle of the limits."""
+        return self.seeded
+
+    def narrowed_options(
+        self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
+    ) -> None:
+        """Write sampling ranges inside the request's limits, and its tolerance, into the options."""
+        nv, tips = self.problem.nv, len(self.tip_frames)
+        start = search.OPTIONS + 2 * nv
+        sample_lower, sample_upper = (
+            options[start : start + nv],
+            options[start + nv : start + 2 * nv],
+        )
+        sample_lower[:] = np.maximum(sample_lower, lower)
+        sample_upper[:] = np.minimum(sample_upper, upper)
+        if request.tolerance is not None:
+            start = search.OPTIONS + 6 * nv
+            options[start : start + tips] = self.checked_tolerance(request.tolerance)
+
+    def explain(self, code: int, counters: NDArray[np.int64]) -> tuple[IkStatus, Cause]:
+        """Return status and cause of a search without a solution."""
+        status, cause = super().explain(code, counters)
+        singular, searches = counters[search.SINGULAR_SEEN], counters[pose_search.SEARCHES]
+        if cause == Cause.BUDGET and singular and singular == searches:
+            return status, Cause.SINGULAR
+        return status, cause
+
+
+def _settings(law: str, options: Any, file: str) -> NewtonSettings:
+    """Return the settings of checked options."""
+    checked = load_schema(file).resolve(dataclasses.asdict(options), type(options))
+    values = dataclasses.asdict(checked)
+    values['tolerance'] = values.pop('target_tolerance')
+    values['law'] = values.pop('method', law)
+    if values.get('k') == 0.0:
+        values['k'] = None
+    settings = NewtonSettings(**values)
+    settings.check_influence()
+    return settings
+
+
+def _rows(position_only: bool) -> Rows:
+    return position_rows() if position_only else Rows()
+
+
+def make_newton_raphson(
+    robot: RobotModel,
+    group: JointGroup,
+    options: NewtonRaphsonOptions | None = None,
+    *,
+    position_only: bool = False,
+) -> NewtonSolver:
+    """
+    Return the solver ``ssik_ros/NewtonRaphson``.
+
+    :param options: its parameters; None means the defaults.
+    :param position_only: leave the orientation of targets free.
+    """
+    settings = _settings('newton', options or NewtonRaphsonOptions(), NEWTON_FILE)
+    rows = _rows(position_only)
+    return NewtonSolver(robot, group, settings, name='ssik_ros/NewtonRaphson', rows=rows)
+
+
+def make_gauss_newton(
+    robot: RobotModel,
+    group: JointGroup,
+    options: GaussNewtonOptions | None = None,
+    *,
+    position_only: bool = False,
+) -> NewtonSolver:
+    """
+    Return the solver ``ssik_ros/GaussNewton``.
+
+    :param options: its parameters; None means the defaults.
+    :param position_only: leave the orientation of targets free.
+    """
+    settings = _settings('gauss', options or GaussNewtonOptions(), GAUSS_FILE)
+    rows = _rows(position_only)
+    return NewtonSolver(robot, group, settings, name='ssik_ros/GaussNewton', rows=rows)
+
+
+def make_levenberg_marquardt(
+    robot: RobotModel,
+    group: JointGroup,
+    options: LevenbergMarquardtOptions | None = None,
+    *,
+    position_only: bool = False,
+) -> NewtonSolver:
+    """
+    Return the solver ``ssik_ros/LevenbergMarquardt``.
+
+    :param options: its parameters; None means the defaults.
+    :param position_only: leave the orientation of targets free.
+    """
+    settings = _settings('adaptive', options or LevenbergMarquardtOptions(), LEVENBERG_FILE)
+    rows = _rows(position_only)
+    return NewtonSolver(robot, group, settings, name='ssik_ros/LevenbergMarquardt', rows=rows)
