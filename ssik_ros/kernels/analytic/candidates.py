@@ -26,7 +26,8 @@ GENERAL = 2
 PRISMATIC_SHOULDER = 3
 ORIENTATION_FIRST = 4
 
-SCRATCH = 36 + 6 + 12 + 12 + 12 + prismatic_shoulder.SCRATCH
+OWN_SCRATCH = max(spherical_wrist.SCRATCH, three_parallel.SCRATCH, prismatic_shoulder.SCRATCH)
+SCRATCH = 36 + 6 + 12 + 12 + 12 + OWN_SCRATCH
 """Numbers that :func:`write_candidates` needs: chain, special points, three transforms, and its solver's own."""
 
 
@@ -114,7 +115,7 @@ def write_candidates(
     own_axes, own_points = vector(scratch, 0, 18), vector(scratch, 18, 18)
     own_special = vector(scratch, 36, 6)
     moved, back, own_g = vector(scratch, 42, 12), vector(scratch, 54, 12), vector(scratch, 66, 12)
-    rest = vector(scratch, 78, prismatic_shoulder.SCRATCH)
+    rest = vector(scratch, 78, OWN_SCRATCH)
     own_special[:] = special
     if held >= 0:
         write_motion(moved, axes, points, slides, held, value)

@@ -43,6 +43,7 @@ from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import spherical_wrist_lanes
 from ssik_ros.kernels.analytic.chain import map_direction
 from ssik_ros.kernels.analytic.chain import map_point
 from ssik_ros.kernels.analytic.chain import screw
@@ -60,6 +61,7 @@ PARALLEL_12 = 1
 MEETING_12 = 2
 MEETING_23 = 3
 GENERIC = 4
+SCRATCH = 22 + spherical_wrist_lanes.SCRATCH
 
 
 @kernel
@@ -161,7 +163,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param special: (6,) W, then A where the case has one.
     :param g: (12,) G.
     :param offered: q6 where the wrist is straight [rad].
-    :param scratch: (4, 3), (2, 3) and (4,) numbers as one flat array of 22.
+    :param scratch: (SCRATCH,) numbers: (4, 3), (2, 3) and (4,), and those of eight candidates together.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
@@ -169,7 +171,11 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     w, a = triple(special, 0), triple(special, 1)
     p = map_point(g, w)
     arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 2, 3)
+    angles = vector(scratch, 22, spherical_wrist_lanes.SCRATCH)
     if case == PARALLEL_23:
+        spherical_wrist_lanes.write_arm_parallel_23(angles, axes, points, w, p)
+        if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
+            return 8
         count = _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p)
     elif case == PARALLEL_12:
         count = _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p)
@@ -189,6 +195,12 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             vectors.subtract(w, o3),
             vector(scratch, 18, 4),
         )
+    if count == 0:
+        return 0
+    if case != PARALLEL_23:
+        spherical_wrist_lanes.spread_arm(angles, arm, count)
+        if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
+            return 2 * count
     image, aside = map_direction(g, h6), map_direction(g, vectors.perpendicular(h6))
     for i in range(count):
         s1, c1 = so3.sine_cosine(arm[i, 0])

@@ -50,6 +50,7 @@ from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import three_parallel_lanes
 from ssik_ros.kernels.analytic.chain import map_direction
 from ssik_ros.kernels.analytic.chain import map_point
 from ssik_ros.kernels.analytic.chain import screw
@@ -64,6 +65,7 @@ from ssik_ros.kernels.subproblems.sp1 import angle_between
 
 AXES_234 = 0
 AXES_123 = 1
+SCRATCH = max(12, three_parallel_lanes.SCRATCH)
 
 LINED_UP = 1e-11
 """Sine of an angle below which q6 counts as free."""
@@ -264,8 +266,14 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
     :param g: (12,) G.
     :param offered: q6 where it is free [rad].
-    :param scratch: (12,) numbers.
+    :param scratch: (SCRATCH,) numbers.
     """
     if case == AXES_234:
+        angles = vector(scratch, 0, three_parallel_lanes.SCRATCH)
+        count = three_parallel_lanes.write_outer(angles, axes, points, g)
+        if count == 0:
+            return 0
+        if three_parallel_lanes.write_inner(out, angles, axes, points, g):
+            return 2 * count
         return _solve_234(out, axes, points, g, offered, scratch)
     return _solve_123(out, axes, points, triple(special, 0), g, offered)

@@ -56,10 +56,35 @@ def _worse(first, second):
 
 
 @inline_kernel
-def _relative_determinant(m11, m12, m21, m22):
+def relative_determinant(m11, m12, m21, m22):
     """Return |det| relative to the squared size of a 2x2 matrix, 0 for the zero matrix."""
     size = m11 * m11 + m12 * m12 + m21 * m21 + m22 * m22
     return abs(m11 * m22 - m12 * m21) / size if size > 0.0 else 0.0
+
+
+@inline_kernel
+def split_rank_one(a, b, d):
+    """
+    Return the two equations of A u1 + B u2 = d where b has rank one.
+
+    The first, (p, q, r) with p cos t1 + q sin t1 = r, has the first angle alone: it is the left null vector of b applied
+    to both equations. The second, (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1 - q sin t1, is the one of
+    them that has more of the second angle.
+
+    :param a, b: 2x2 matrices as tuples, row by row.
+    :param d: right-hand side, a pair.
+    """
+    row1 = b[0] * b[0] + b[1] * b[1]
+    row2 = b[2] * b[2] + b[3] * b[3]
+    along = b[0] * b[2] + b[1] * b[3]
+    if row1 >= row2:
+        n1, n2 = (-along / row1, 1.0) if row1 > 0.0 else (0.0, 1.0)
+        rest = b[0], b[1], a[0], a[1], d[0]
+    else:
+        n1, n2 = 1.0, -along / row2
+        rest = b[2], b[3], a[2], a[3], d[1]
+    alone = n1 * a[0] + n2 * a[2], n1 * a[1] + n2 * a[3], n1 * d[0] + n2 * d[1]
+    return alone, rest
 
 
 @kernel
@@ -72,20 +97,8 @@ def _eliminate_rank_one(out, first, second, a, b, d, scale):
     :param d: right-hand side.
     :param scale: size of the terms, for what counts as zero.
     """
-    # The left null vector n of b, and the row m of b that is used for the second angle.
-    row1 = b[0] * b[0] + b[1] * b[1]
-    row2 = b[2] * b[2] + b[3] * b[3]
-    if row1 >= row2:
-        along = b[0] * b[2] + b[1] * b[3]
-        n1, n2 = (-along / row1, 1.0) if row1 > 0.0 else (0.0, 1.0)
-        m1, m2, ma1, ma2, md = b[0], b[1], a[0], a[1], d[0]
-    else:
-        along = b[0] * b[2] + b[1] * b[3]
-        n1, n2 = 1.0, -along / row2
-        m1, m2, ma1, ma2, md = b[2], b[3], a[2], a[3], d[1]
-    outcome, t, other = solve_linear(
-        n1 * a[0] + n2 * a[2], n1 * a[1] + n2 * a[3], n1 * d[0] + n2 * d[1], scale
-    )
+    alone, (m1, m2, ma1, ma2, md) = split_rank_one(a, b, d)
+    outcome, t, other = solve_linear(alone[0], alone[1], alone[2], scale)
     count = 0
     for _ in range(2):
         sine, cosine = so3.sine_cosine(t)
@@ -149,8 +162,8 @@ def solve(out, a, b, d, scale, zeros):
     :param scale: size of the terms that a, b and d were computed from, for what counts as zero.
     :param zeros: (4,) scratch.
     """
-    rank_a = _relative_determinant(a[0], a[1], a[2], a[3])
-    rank_b = _relative_determinant(b[0], b[1], b[2], b[3])
+    rank_a = relative_determinant(a[0], a[1], a[2], a[3])
+    rank_b = relative_determinant(b[0], b[1], b[2], b[3])
     if rank_b < RANK_ONE:
         return _eliminate_rank_one(out, 0, 1, a, b, d, scale)
     if rank_a < RANK_ONE:

@@ -1,0 +1,128 @@
+"""
+The candidates of :mod:`spherical_wrist`, all eight at a time, where the wrist is not nearly straight.
+
+The formulas are the same: up to four postures of the first three joints, each in two neighbouring lanes, then the two
+wrists of each.
+"""
+
+from ssik_ros.kernels import lanes
+from ssik_ros.kernels import vectors
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import lane_angles
+from ssik_ros.kernels.analytic.chain import map_direction
+from ssik_ros.kernels.analytic.chain import screw
+from ssik_ros.kernels.analytic.chain import triple
+from ssik_ros.kernels.analytic.chain import unmap_direction
+from ssik_ros.kernels.subproblems import sp4
+from ssik_ros.kernels.subproblems import three_axes
+
+SCRATCH = 3 * lanes.LANES
+"""Numbers that the kernels here need: three angles of each candidate."""
+
+
+@kernel
+def write_arm_parallel_23(angles, axes, points, w, p):
+    """
+    Write the first three angles of eight candidates where axes 2 and 3 are parallel.
+
+    :param angles: (24,) a row of eight for each angle.
+    :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    back = (-h1[0], -h1[1], -h1[2])
+    a, b, c = sp4.coefficients(h2, back, vectors.subtract(p, o1))
+    height = vectors.dot(h2, vectors.subtract(w, o1)) - c
+    side = lane_angles.side_of(4.0)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(a), lanes.spread(b), lanes.spread(height), side
+    )
+    lanes.store(angles, 0, lanes.arc_tangent(sine, cosine))
+    s1, c1 = lane_angles.turned_by(sine, cosine)
+    reach = vectors.subtract(screw(back, o1, c1, s1, p), o2)
+    elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
+    a, b, c = sp4.coefficients(base, h3, elbow)
+    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - c
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(a),
+        lanes.spread(b),
+        middle - 0.5 * vectors.dot(reach, reach),
+        lane_angles.side_of(2.0),
+    )
+    lanes.store(angles, 2 * lanes.LANES, lanes.arc_tangent(sine, cosine))
+    s3, c3 = lane_angles.turned_by(sine, cosine)
+    x = screw(h3, o3, c3, s3, lane_angles.spread_vector(w))
+    sine, cosine = lane_angles.between(h2, vectors.subtract(x, o2), reach)
+    lanes.store(angles, lanes.LANES, lanes.arc_tangent(sine, cosine))
+
+
+@kernel
+def spread_arm(angles, arm, count):
+    """
+    Write the first three angles of eight candidates.
+
+    :param angles: (24,) a row of eight for each angle.
+    :param arm: (4, 3) postures of the first three joints, of which there are ``count``.
+    """
+    for k in range(3):
+        lanes.store(angles, k * lanes.LANES, lane_angles.read_pairs(arm, k, count))
+
+
+@inline_kernel
+def _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
+    """Return (R_1 R_2 R_3)^T v."""
+    return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
+
+
+@kernel
+def write_wrists(out, angles, axes, g):
+    """
+    Write eight candidates; return whether no wrist is nearly straight, without which they are of no use.
+
+    :param out: (8, 6) candidates.
+    :param angles: (24,) their first three angles, overwritten.
+    :param axes: (18,) of the chain.
+    :param g: (12,) G.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
+    q1 = lanes.load(angles, 0)
+    q2, q3 = lanes.load(angles, lanes.LANES), lanes.load(angles, 2 * lanes.LANES)
+    (s1, c1), (s2, c2) = lanes.sine_cosine(q1), lanes.sine_cosine(q2)
+    s3, c3 = lanes.sine_cosine(q3)
+    image = lane_angles.spread_vector(map_direction(g, h6))
+    image = _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, image)
+    tilt = vectors.cross(h4, image)
+    nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
+    if lanes.bits_of(vectors.dot(tilt, tilt) <= nearly) != 0:
+        return False
+    moved = vectors.turn(h3, c3, s3, lane_angles.spread_vector(h4))
+    moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, moved))
+    # The angle of joint 5 from the angle between axes 4 and 6, see three_axes.
+    a, b, along = sp4.coefficients(h4, h5, h6)
+    d = vectors.dot(h4, image)
+    side = lanes.select(d >= 0.0, 1.0, lanes.spread(-1.0))
+    apart = vectors.subtract(image, (side * h4[0], side * h4[1], side * h4[2]))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = vectors.dot(h4, h5) - side * vectors.dot(h5, h6)
+    height = e * (2.0 * (1.0 - side * along) - e) - skew * skew
+    x = lane_angles.side_of(1.0) * lanes.root(lanes.greater(height, lanes.spread(0.0)))
+    sine, cosine = b * (d - along) + a * x, a * (d - along) - b * x
+    q5 = lanes.arc_tangent(sine, cosine)
+    s5, c5 = lane_angles.turned_by(sine, cosine)
+    bent = vectors.turn(h5, c5, s5, lane_angles.spread_vector(h6))
+    sine, cosine = lane_angles.between(h4, bent, image)
+    q4 = lanes.arc_tangent(sine, cosine)
+    bent = vectors.turn(h5, c5, -s5, lane_angles.spread_vector(h4))
+    sine, cosine = lane_angles.between(h6, bent, unmap_direction(g, moved))
+    q6 = -lanes.arc_tangent(sine, cosine)
+    own = vector(angles, 0, lanes.LANES)
+    lane_angles.write_columns(out, 0, q1, own)
+    lane_angles.write_columns(out, 1, q2, own)
+    lane_angles.write_columns(out, 2, q3, own)
+    lane_angles.write_columns(out, 3, q4, own)
+    lane_angles.write_columns(out, 4, q5, own)
+    lane_angles.write_columns(out, 5, q6, own)
+    return True

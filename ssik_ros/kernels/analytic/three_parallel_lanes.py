@@ -1,0 +1,148 @@
+"""
+The candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel, all eight at a time.
+
+The formulas are the same. Poses near a singularity of the wrist, where the one-by-one kernel chooses angles that are
+free and keeps digits that are lost, are left to it.
+"""
+
+from ssik_ros.kernels import lanes
+from ssik_ros.kernels import vectors
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import lane_angles
+from ssik_ros.kernels.analytic.chain import map_direction
+from ssik_ros.kernels.analytic.chain import map_point
+from ssik_ros.kernels.analytic.chain import screw
+from ssik_ros.kernels.analytic.chain import triple
+from ssik_ros.kernels.analytic.chain import unmap_direction
+from ssik_ros.kernels.subproblems import sp4
+from ssik_ros.kernels.subproblems import sp6
+
+NEARLY_LINED_UP = 1e-3
+"""Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""
+SCRATCH = 2 * lanes.LANES
+"""Numbers that the kernel needs: two angles of each candidate, or the pairs of subproblem 6 with its zeros."""
+
+
+@inline_kernel
+def _write_outer(angles, a, b, d):
+    """
+    Write the pairs of angles of :func:`sp6.solve` where b has rank one, each in two neighbouring lanes.
+
+    :param angles: (16,) a row of eight for each angle.
+    :param a, b: 2x2 matrices as tuples, row by row.
+    :param d: right-hand side.
+    """
+    alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(a, b, d)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(alone[0]),
+        lanes.spread(alone[1]),
+        lanes.spread(alone[2]),
+        lane_angles.side_of(4.0),
+    )
+    lanes.store(angles, 0, lanes.arc_tangent(sine, cosine))
+    s, c = lane_angles.turned_by(sine, cosine)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(m1), lanes.spread(m2), md - ma1 * c - ma2 * s, lane_angles.side_of(2.0)
+    )
+    lanes.store(angles, lanes.LANES, lanes.arc_tangent(sine, cosine))
+
+
+@kernel
+def write_outer(angles, axes, points, g):
+    """
+    Write the angles of joints 1 and 5 of eight candidates, and return how many pairs there are, up to four.
+
+    :param angles: (16,) a row of eight for each angle; every pair in two neighbouring lanes.
+    :param axes, points: (18,) the chain.
+    :param g: (12,) G.
+    """
+    h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
+    o1, o5, o6 = triple(points, 0), triple(points, 4), triple(points, 5)
+    back = (-h1[0], -h1[1], -h1[2])
+    p, d6 = vectors.subtract(map_point(g, o6), o1), vectors.subtract(o6, o5)
+    a, b, c = sp4.coefficients(h, back, p)
+    e, f, k = sp4.coefficients(h, h5, d6)
+    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    e2, f2, k2 = sp4.coefficients(h, h5, h6)
+    offset = vectors.subtract(o5, o1)
+    inverse = 1.0 / (vectors.norm(p) + vectors.norm(d6) + vectors.norm(offset))
+    height = (vectors.dot(h, offset) + k - c) * inverse
+    first = (a * inverse, b * inverse, a2, b2)
+    second = (-e * inverse, -f * inverse, -e2, -f2)
+    if sp6.relative_determinant(second[0], second[1], second[2], second[3]) < sp6.RANK_ONE:
+        _write_outer(angles, first, second, (height, k2 - c2))
+        return 4
+    pairs = matrix(angles, 0, 4, 2)
+    _, count = sp6.solve(
+        pairs, first, second, (height, k2 - c2), 1.0, vector(angles, lanes.LANES, 4)
+    )
+    if count > 0:
+        q1 = lane_angles.read_pairs(pairs, 0, count)
+        q5 = lane_angles.read_pairs(pairs, 1, count)
+        lanes.store(angles, 0, q1)
+        lanes.store(angles, lanes.LANES, q5)
+    return count
+
+
+@kernel
+def write_inner(out, angles, axes, points, g):
+    """
+    Write eight candidates; return whether none is nearly singular, without which they are of no use.
+
+    :param out: (8, 6) candidates.
+    :param angles: (16,) the angles of joints 1 and 5, overwritten.
+    :param axes, points: (18,) the chain.
+    :param g: (12,) G.
+    """
+    h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
+    q1, q5 = lanes.load(angles, 0), lanes.load(angles, lanes.LANES)
+    (s1, c1), (s5, c5) = lanes.sine_cosine(q1), lanes.sine_cosine(q5)
+    turned = unmap_direction(g, vectors.turn(h1, c1, s1, lane_angles.spread_vector(h)))
+    across = vectors.cross(h6, turned)
+    if lanes.bits_of(vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP) != 0:
+        return False
+    wanted = vectors.turn(h5, c5, -s5, lane_angles.spread_vector(h))
+    sine, cosine = lane_angles.between(h6, turned, wanted)
+    q6 = lanes.arc_tangent(sine, cosine)
+    s6, c6 = lane_angles.turned_by(sine, cosine)
+    # The motion K of the plane: what it does to a direction, and to the point of axis 4.
+    v = vectors.perpendicular(h)
+    kv = vectors.turn(h5, c5, -s5, lane_angles.spread_vector(v))
+    kv = map_direction(g, vectors.turn(h6, c6, -s6, kv))
+    kv = vectors.turn(h1, c1, -s1, kv)
+    ko = screw(h5, o5, c5, -s5, lane_angles.spread_vector(o4))
+    ko = map_point(g, screw(h6, o6, c6, -s6, ko))
+    reach = vectors.subtract(screw(h1, o1, c1, -s1, ko), o2)
+    sine, cosine = lane_angles.between(h, v, kv)
+    whole = lanes.arc_tangent(sine, cosine)
+    arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
+    a, b, c = sp4.coefficients(base, h, arm)
+    middle = 0.5 * (vectors.dot(arm, arm) + vectors.dot(base, base)) - c
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(a),
+        lanes.spread(b),
+        middle - 0.5 * vectors.dot(reach, reach),
+        lane_angles.side_of(1.0),
+    )
+    elbow = lanes.arc_tangent(sine, cosine)
+    s3, c3 = lane_angles.turned_by(sine, cosine)
+    x = vectors.add(
+        vectors.turn(h, c3, s3, lane_angles.spread_vector(arm)), (-base[0], -base[1], -base[2])
+    )
+    sine, cosine = lane_angles.between(h, x, reach)
+    q2 = lanes.arc_tangent(sine, cosine)
+    sign3 = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
+    sign4 = 1.0 if vectors.dot(h, triple(axes, 3)) > 0.0 else -1.0
+    own = vector(angles, 0, lanes.LANES)
+    lane_angles.write_columns(out, 0, q1, own)
+    lane_angles.write_columns(out, 1, q2, own)
+    lane_angles.write_columns(out, 2, sign3 * elbow, own)
+    lane_angles.write_columns(out, 3, sign4 * (whole - q2 - elbow), own)
+    lane_angles.write_columns(out, 4, q5, own)
+    lane_angles.write_columns(out, 5, q6, own)
+    return True
