@@ -223,11 +223,10 @@ def test_more_samples_give_more_postures_and_reach_narrow_ranges(iiwa):
     assert counts[0] < counts[1] < counts[2]
 
 
-def test_reachable_poses_of_seven_joints_are_seldom_missed(iiwa):
+def test_reachable_poses_of_seven_joints_are_never_missed(iiwa):
     targets = np.array([iiwa.fk(q) for q in postures(iiwa, 200, seed=5)])
-    asked = iiwa.solve_batch(targets)
-    coarse = iiwa.solve_batch(targets, redundancy_samples=16)
-    assert asked.solved.mean() >= 0.98 > coarse.solved.mean()
+    assert iiwa.solve_batch(targets).solved.all()
+    assert iiwa.solve_batch(targets, redundancy_samples=4).solved.all()
 
 
 def test_the_rescue_finds_what_a_strict_tolerance_lost():

@@ -135,7 +135,7 @@ def test_diagnostic_says_how(client, arm):
     assert found.solver == 'ssik_ros/Analytic'
     assert found.tier == ('search' if redundant else 'closed_form')
     assert found.complete is not redundant
-    assert found.redundancy_samples == (17 if redundant else 1)
+    assert found.redundancy_samples >= 17 if redundant else found.redundancy_samples == 1
     assert found.raw_candidates >= found.certified >= found.different
     assert found.different == found.dropped_by_limits + len(answer.branches)
     assert found.searches == found.dropped_by_max == found.dropped_by_verification == 0

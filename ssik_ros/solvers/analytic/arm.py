@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels import se3
+from ssik_ros.kernels.analytic import candidates
+from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.serial_chain import SerialChain
@@ -31,6 +33,8 @@ AT_ONCE = 50
 """Values of a sampled joint that are tried once more where no branch was found."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Values that are tried in turn while there are branches, but all outside the limits."""
+TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
+"""Classes whose branches are followed over the held joint."""
 
 
 class Branches(NamedTuple):
@@ -127,17 +131,7 @@ class AnalyticArm:
             count = arrays.search(ints, reals, samples, pose, seed, options)
             if count < 0:
                 return None
-            rows, n = arrays.rows, self.plan.size
-            raw, certified, different, dropped, *_ = arrays.counters[: search.COUNTERS].tolist()
-            return Branches(
-                rows[:count, :n].copy(),
-                rows[:count, n:].copy(),
-                raw,
-                certified,
-                different,
-                dropped,
-                len(samples),
-            )
+            return self._read(arrays, count, len(samples))
         finally:
             self._pool.append(arrays)
 
@@ -163,19 +157,83 @@ class AnalyticArm:
 
     def branches_refined(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
         """
-        Return the branches of a pose; where samples of a held joint give none, those of finer ones.
+        Return the branches of a pose, a sampled joint being sampled where they are within limits.
 
         :param pose, question: as for :meth:`branches`.
         """
-        found = self.branches(pose, question)
-        for samples in FINER_SAMPLES if self.is_refinable(question) else ():
+        if not self.is_refinable(question):
+            return self.branches(pose, question)
+        if not self.has_arcs(question):
+            return self._refine(pose, question, self.branches(pose, question))
+        found = self._branches_on_arcs(pose, question)
+        if found is None or found.branches > found.dropped:
+            return found
+        return self._refine(pose, question, found._replace(branches=0, dropped=0))
+
+    def _branches_on_arcs(self, pose: FloatArray, question: Question) -> Branches | None:
+        """Return the branches within limits at values of the held joint on the arcs where there are any."""
+        plan, spread = self._plan_for(question.held), self.spread(question)
+        seed = self._no_seed if question.seed is None else question.seed
+        options, reals = self._options_for(plan, question), self._reals(plan, question)
+        arrays = self._take_arrays(self.arc_capacity(question) // search.BRANCHES_OF_SIX)
+        try:
+            count = arrays.search_arcs(plan.ints, reals, spread, pose, seed, options)
+            tried = int(spread[held_search.TRIED])
+            return None if count < 0 else self._read(arrays, count, tried)
+        finally:
+            self._pool.append(arrays)
+
+    def spread(self, question: Question) -> FloatArray:
+        """
+        Return how the held joint is sampled, for :mod:`ssik_ros.kernels.analytic.held_search`.
+
+        :param question: what is asked.
+        """
+        low, high = self.held_range(self._plan_for(question.held).held, question)
+        return np.array([low, high, question.samples or self.samples, 0.0])
+
+    def arc_capacity(self, question: Question) -> int:
+        """
+        Return how many branches a search on arcs may keep.
+
+        :param question: what is asked.
+        """
+        values = 3 * (question.samples or self.samples) + AT_ONCE
+        return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * values)
+
+    def _read(self, arrays: SearchArrays, count: int, samples: int) -> Branches:
+        """Return what a search has written."""
+        rows, n = arrays.rows, self.plan.size
+        raw, certified, different, dropped, *_ = arrays.counters[: search.COUNTERS].tolist()
+        q, errors = rows[:count, :n].copy(), rows[:count, n:].copy()
+        return Branches(q, errors, raw, certified, different, dropped, samples)
+
+    def _refine(
+        self, pose: FloatArray, question: Question, found: Branches | None
+    ) -> Branches | None:
+        """Return the branches of finer samples of a held joint where there are none yet."""
+        for samples in FINER_SAMPLES:
             # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
             if found is None or found.branches > found.dropped:
                 break
             if not found.branches and samples > AT_ONCE:
                 break
+            samples = max(samples, question.samples or 0)
             found = self.branches(pose, question._replace(samples=samples))
         return found
+
+    def has_arcs(self, question: Question) -> bool:
+        """
+        Return whether a sampled joint is sampled on the arcs that are within limits.
+
+        :param question: what is asked.
+        """
+        plan = self._plan_for(question.held)
+        is_sampled = plan.held >= 0 and question.held_values is None
+        is_limited = question.mode == WITHIN_LIMITS
+        is_turning = plan.ints[search.KIND] in TURNING and plan.ints[search.SLIDES] == 0
+        # Branches of a chain that nearly is of a class are not all seen by the closed form of the class.
+        return bool(is_sampled and is_limited and is_turning and plan.drift == 0.0)
 
     def is_refinable(self, question: Question) -> bool:
         """
@@ -183,8 +241,7 @@ class AnalyticArm:
 
         :param question: what is asked.
         """
-        is_sampled = self._plan_for(question.held).held >= 0 and question.held_values is None
-        return is_sampled and question.samples is None
+        return self._plan_for(question.held).held >= 0 and question.held_values is None
 
     def prepare(self, question: Question) -> Prepared:
         """
@@ -251,7 +308,7 @@ class AnalyticArm:
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
         if question.seed is not None:
-            values.insert(0, min(max(float(question.seed[plan.held]), low), high))
+            values.insert(0, held_search.into_range(float(question.seed[plan.held]), low, high))
         return np.array(values)
 
     def held_range(self, held: int, question: Question) -> tuple[float, float]:
@@ -266,6 +323,10 @@ class AnalyticArm:
         low, high = float(lower[held]), float(upper[held])
         if question.mode != WITHIN_LIMITS or not math.isfinite(high - low):
             return -math.pi, math.pi
+        if high - low >= 2.0 * math.pi:
+            # Every angle has a turn inside: one turn is all there is.
+            middle = 0.5 * (low + high)
+            return middle - math.pi, middle + math.pi
         return low, high
 
     def _reals(self, plan: AnalyticPlan, question: Question) -> FloatArray:

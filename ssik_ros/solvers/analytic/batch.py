@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels.analytic import batch
+from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import search
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Prepared
@@ -51,8 +52,12 @@ class _Chunks:
         held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
         self.held_range = np.array(held_range)
         self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
+        self.spread = arm.spread(question) if arm.has_arcs(question) else None
+        if self.spread is not None:
+            self.capacity = arm.arc_capacity(question)
         self.one = SearchArrays(self.n, self.capacity)
-        room = 0 if self.is_eliminating else size * self.capacity
+        is_one_by_one = self.is_eliminating or self.spread is not None
+        room = 0 if is_one_by_one else size * self.capacity
         self.out = np.empty((room, self.n + 3))
         self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(self.n, self.capacity))
@@ -60,8 +65,8 @@ class _Chunks:
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
         """Return the branches of a chunk."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
-        if self.is_eliminating:
-            return self._eliminate(poses, seeds, counts)
+        if self.is_eliminating or self.spread is not None:
+            return self._one_by_one(poses, seeds, counts)
         ints, reals, samples, _, options = self.prepared
         used = batch.search_many(
             self.out,
@@ -79,15 +84,18 @@ class _Chunks:
         )
         return ManyBranches(self.out[:used].copy(), counts)
 
-    def _eliminate(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
-        """Return the branches of a chunk for a chain without structure, one call for each pose."""
+    def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
+        """Return the branches of a chunk by one call for each pose, which is long enough: elimination, or arcs."""
         ints, reals, samples, _, options = self.prepared
         rows = [np.empty((0, self.n + 3))]
         for pose in range(len(poses)):
             seed = seeds[pose if len(seeds) > 1 else 0]
-            if options[search.HAS_SEED] and self.held >= 0:
-                samples[0] = min(max(seed[self.held], self.held_range[0]), self.held_range[1])
-            count = self.one.search(ints, reals, samples, poses[pose], seed, options)
+            if self.spread is not None:
+                count = self.one.search_arcs(ints, reals, self.spread, poses[pose], seed, options)
+            else:
+                if options[search.HAS_SEED] and self.held >= 0:
+                    samples[0] = held_search.into_range(seed[self.held], *self.held_range)
+                count = self.one.search(ints, reals, samples, poses[pose], seed, options)
             counts[pose] = self.one.counters[: search.COUNTERS]
             counts[pose, search.COUNT] = count
             rows.append(self.one.rows[: max(count, 0)].copy())

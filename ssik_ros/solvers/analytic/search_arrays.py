@@ -3,7 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.kernels.analytic import arcs
+from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import general_search
+from ssik_ros.kernels.analytic import held_branches
+from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import search
 from ssik_ros.kernels.analytic.general_search import EliminationArrays
 
@@ -13,7 +17,7 @@ FloatArray = NDArray[np.float64]
 class SearchArrays:
     """Results and scratch for chains of ``n`` joints."""
 
-    __slots__ = ('_elimination', '_n', '_work', 'capacity', 'counters', 'rows')
+    __slots__ = ('_elimination', '_n', '_on_arcs', '_work', 'capacity', 'counters', 'rows')
 
     def __init__(self, n: int, capacity: int) -> None:
         """
@@ -29,6 +33,7 @@ class SearchArrays:
         self.counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
         self._work = np.empty(search.work_size(n, capacity))
         self._elimination: EliminationArrays | None = None
+        self._on_arcs: _ArcArrays | None = None
 
     @property
     def out(self) -> FloatArray:
@@ -92,3 +97,52 @@ class SearchArrays:
             own.loop_ints,
         )
         return count
+
+    def search_arcs(
+        self,
+        ints: NDArray[np.int64],
+        reals: FloatArray,
+        spread: FloatArray,
+        pose: FloatArray,
+        seed: FloatArray,
+        options: FloatArray,
+    ) -> int:
+        """
+        Search one pose of a chain with a held joint on the arcs within limits; return as :meth:`search`.
+
+        :param spread: of the held joint, see :mod:`ssik_ros.kernels.analytic.held_search`; the values tried are written.
+        :param ints, reals, pose, seed, options: as for :meth:`search`.
+        """
+        wanted = int(spread[held_search.WANTED])
+        if self._on_arcs is None or self._on_arcs.wanted < wanted:
+            self._on_arcs = _ArcArrays(self._n, wanted)
+        own = self._on_arcs
+        count: int = held_search.search(
+            self.rows,
+            self.counters,
+            ints,
+            reals,
+            spread,
+            pose,
+            seed,
+            options,
+            self._work,
+            own.places,
+            own.stack,
+            own.scratch,
+        )
+        return count
+
+
+class _ArcArrays:
+    """Scratch of a search on arcs."""
+
+    __slots__ = ('places', 'scratch', 'stack', 'wanted')
+
+    def __init__(self, n: int, wanted: int) -> None:
+        """Allocate for ``n`` joints and so many values of the held one."""
+        self.wanted = wanted
+        size = held_branches.place_size(n)
+        self.places = np.empty((held_search.places_needed(wanted), size))
+        self.stack = np.empty((2 * arcs.DEPTH + 2, 5), dtype=np.int64)
+        self.scratch = np.empty(certify.scratch_size(n) + 2 * n)

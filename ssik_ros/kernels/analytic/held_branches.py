@@ -1,0 +1,263 @@
+"""
+The branches of six joints at one value of the seventh, and how far each is inside the limits.
+
+A place is a row of numbers: the value of the held joint, then a record for each branch. Branches keep their number from
+value to value, so that one branch is a curve over the held joint.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import candidates
+from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import search
+
+BRANCHES = 8
+"""Branches of the closed forms of six joints."""
+VALUE, FIRST = 0, 1
+"""Columns of a place: value of the held joint, first record."""
+MARGIN, ROOM, HIT = 0, 1, 2
+"""Numbers of a record behind its n joint values: least distance to a limit [rad], minus the residual where the branch does
+not exist and 0 where it does, and 1 where its stretch within the limits has been sampled."""
+RECORD = 3
+
+INSIDE = -1e-9
+"""Margin from which on a branch is within the limits [rad]: what certification puts on the limit."""
+ROUNDING = 1e-6
+"""Candidates of an exact class are no further from the solution [rad], and doubled ones reach the pose to this."""
+FAR = 0.6
+"""Beyond this margin [rad] nobody asks whether a branch exists."""
+
+
+@inline_kernel
+def place_size(n):
+    """
+    Return how many numbers a place has.
+
+    :param n: number of joints.
+    """
+    return FIRST + BRANCHES * (n + RECORD)
+
+
+@inline_kernel
+def record(branch, n):
+    """
+    Return the column where the record of a branch begins.
+
+    :param branch: its number.
+    :param n: number of joints.
+    """
+    return FIRST + branch * (n + RECORD)
+
+
+@inline_kernel
+def margin(value, center, half):
+    """
+    Return how far an angle is inside a joint's limits, modulo a turn [rad]; negative outside.
+
+    :param value: the angle [rad].
+    :param center, half: middle of the range and half its width, infinite where every angle has a turn inside.
+    """
+    away = value - center
+    return half - abs(away - 2.0 * math.pi * math.floor(away / (2.0 * math.pi) + 0.5))
+
+
+@kernel
+def write_ranges(ranges, ints, reals):
+    """
+    Write middle and half width of the range of every joint but the held one.
+
+    :param ranges: (2 n,) middles, then half widths [rad], infinite where every angle has a turn inside.
+    :param ints, reals: the plan.
+    """
+    n = ints[search.N]
+    for k in range(n):
+        low, high = reals[6 * n + 24 + k], reals[7 * n + 24 + k]
+        is_free = not high - low < 2.0 * math.pi or k == ints[search.HELD]
+        ranges[k] = 0.0 if is_free else 0.5 * (low + high)
+        ranges[n + k] = math.inf if is_free else 0.5 * (high - low)
+
+
+@kernel
+def write_place(places, at, value, ranges, ints, reals, seed, options, work, scratch):
+    """
+    Write the branches at one value of the held joint, and return how many candidates there are.
+
+    :param places: (., place_size(n)) of which row ``at`` is written.
+    :param value: of the held joint [rad].
+    :param ranges: from :func:`write_ranges`.
+    :param ints, reals, seed, options, work: as for :func:`search.search`, after its ``begin``.
+    :param scratch: (certify.scratch_size(n),) numbers.
+    """
+    n = ints[search.N]
+    raw = matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n)
+    count = candidates.write_candidates(
+        raw,
+        ints[search.KIND],
+        ints[search.CASE],
+        ints[search.REVERSED] != 0,
+        vector(reals, 8 * n + 30, 3 * n),
+        vector(reals, 11 * n + 30, 3 * n),
+        n,
+        ints[search.SLIDES],
+        ints[search.HELD],
+        value,
+        vector(reals, 8 * n + 24, 6),
+        vector(ints, search.BEHIND, 2),
+        vector(work, 0, 12),
+        search.offered_angle(ints, reals, seed, options),
+        vector(
+            work,
+            search.STORE + 2 * n + search.BRANCHES_OF_SIX * n,
+            candidates.SCRATCH,
+        ),
+    )
+    places[at, VALUE] = value
+    for branch in range(BRANCHES):
+        column = record(branch, n)
+        places[at, column + n + HIT] = 0.0
+        if branch >= count:
+            for k in range(n):
+                places[at, column + k] = 0.0
+            places[at, column + n + MARGIN] = places[at, column + n + ROOM] = -math.inf
+            continue
+        least = math.inf
+        for k in range(n):
+            places[at, column + k] = raw[branch, k]
+            if ranges[n + k] < math.inf:
+                least = min(least, margin(raw[branch, k], ranges[k], ranges[n + k]))
+        places[at, column + n + MARGIN] = least
+    for branch in range(count):
+        _write_room(places, at, branch, count, raw, ints, reals, work, scratch)
+        if ints[search.CUT] >= 0:
+            _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scratch)
+    return count
+
+
+@kernel
+def _write_room(places, at, branch, count, raw, ints, reals, work, scratch):
+    """
+    Write whether a branch exists: a tangent subproblem returns one candidate twice, and so does one out of reach.
+
+    :param branch: number of the branch; those that one subproblem makes differ by one bit.
+    :param count: how many candidates stand in ``raw``.
+    :param places, at, ints, reals, work, scratch: as for :func:`write_place`.
+    """
+    n = ints[search.N]
+    column = record(branch, n)
+    places[at, column + n + ROOM] = 0.0
+    twin = -1
+    for bit in (1, 2, 4):
+        if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
+            twin = branch ^ bit
+    if twin < 0:
+        return
+    if 0 <= twin < branch:
+        places[at, column + n + ROOM] = places[at, record(twin, n) + n + ROOM]
+    elif places[at, column + n + MARGIN] < -FAR:
+        places[at, column + n + ROOM] = -math.inf
+    else:
+        screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
+        axes, points = vector(reals, 8 * n + 30, 3 * n), vector(reals, 11 * n + 30, 3 * n)
+        home, q = vector(reals, 6 * n, 12), raw[branch]
+        certify.evaluate(axes, points, home, n, ints[search.SLIDES], q, screws, pose)
+        miss = certify.residual(pose, vector(work, search.TARGET, 12))
+        places[at, column + n + ROOM] = 0.0 if miss < ROUNDING else -miss
+
+
+@inline_kernel
+def _are_same(raw, a, b, n):
+    """Return whether two candidates are one, to the last bit."""
+    same = True
+    for k in range(n):
+        same = same and raw[a, k] == raw[b, k]
+    return same
+
+
+@kernel
+def _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scratch):
+    """
+    Move a branch of the nearby chain onto the arm's own, where that may be within the limits.
+
+    :param places, at, branch, ranges, ints, reals, options, work, scratch: as for :func:`write_place`.
+    """
+    n = ints[search.N]
+    column = record(branch, n)
+    if places[at, column + n + MARGIN] < -options[search.NEAR]:
+        return
+    raw, errors = (
+        matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n),
+        vector(work, 24, 3),
+    )
+    q, near = raw[branch], options[search.NEAR]
+    miss = certify.certify(
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        ints[search.SLIDES],
+        q,
+        vector(ints, search.FREE, n),
+        n - 1,
+        vector(work, search.TARGET, 12),
+        near,
+        errors,
+        scratch,
+    )
+    if not miss <= options[search.TOLERANCE]:
+        places[at, column + n + ROOM] = -miss
+        return
+    least = math.inf
+    for k in range(n):
+        places[at, column + k] = q[k]
+        if ranges[n + k] < math.inf:
+            least = min(least, margin(q[k], ranges[k], ranges[n + k]))
+    places[at, column + n + MARGIN], places[at, column + n + ROOM] = least, 0.0
+
+
+@inline_kernel
+def is_inside(places, at, branch, n):
+    """
+    Return whether a branch exists at a place and is within the limits.
+
+    :param places, at, branch, n: place, number of the branch, number of joints.
+    """
+    column = record(branch, n) + n
+    return places[at, column + MARGIN] >= INSIDE and places[at, column + ROOM] == 0.0
+
+
+@inline_kernel
+def is_hit(places, at, branch, n):
+    """Return whether a branch's stretch within the limits has been sampled, seen from a place."""
+    return places[at, record(branch, n) + n + HIT] != 0.0
+
+
+@kernel
+def keep_place(places, at, counters, ints, reals, seed, options, capacity, work):
+    """
+    Certify and keep the branches of a place that are within the limits and not hit yet; return whether one was kept.
+
+    :param places, at: the place; its branches inside count as hit from now on.
+    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
+    """
+    n = ints[search.N]
+    raw = matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n)
+    count = 0
+    for branch in range(BRANCHES):
+        column = record(branch, n)
+        if places[at, column + n + MARGIN] < -ROUNDING or places[at, column + n + ROOM] < 0.0:
+            continue
+        if is_hit(places, at, branch, n):
+            continue
+        for k in range(n):
+            raw[count, k] = places[at, column + k]
+        count += 1
+        if places[at, column + n + MARGIN] >= INSIDE:
+            places[at, column + n + HIT] = 1.0
+    before = counters[search.KEPT]
+    if count > 0:
+        search.keep(counters, ints, reals, count, before, seed, options, capacity, work)
+    return counters[search.KEPT] > before

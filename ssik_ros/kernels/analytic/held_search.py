@@ -1,0 +1,219 @@
+"""
+Every branch of one pose of seven joints within limits: the held joint is sampled on the arcs that are inside them.
+
+One kernel call for a pose. The seed's own value of the held joint comes first, then values that are spread over its
+range, then what :mod:`ssik_ros.kernels.analytic.arcs` finds between those, then more values on the arcs that were found.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.analytic import arcs
+from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import held_branches as hb
+from ssik_ros.kernels.analytic import search as common
+
+LEAST_SCAN = 12
+"""Values that are looked at, however few are to be kept."""
+LOW, HIGH, WANTED, TRIED = 0, 1, 2, 3
+"""Numbers of a spread: range of the held joint [rad], values that shall be tried at least; values tried, written."""
+SPREAD = 4
+FILL = 4
+SAME_VALUE = 1e-9
+"""Values nearer to the seed's than this are its own [rad]."""
+
+
+@inline_kernel
+def scan_size(wanted):
+    """
+    Return how many values are scanned, a multiple of those wanted.
+
+    :param wanted: values that shall be tried at least.
+    """
+    return wanted * ((LEAST_SCAN + wanted - 1) // wanted)
+
+
+@inline_kernel
+def places_needed(wanted):
+    """Return how many places a search needs: the scanned ones, both ends, and those of the halvings."""
+    return scan_size(wanted) + 2 + arcs.DEPTH + 1
+
+
+@inline_kernel
+def into_range(value, low, high):
+    """
+    Return an angle moved by whole turns into a range, or its nearest end where no turn lies inside.
+
+    :param value, low, high: [rad].
+    """
+    turn = 2.0 * math.pi
+    moved = value
+    if moved > high:
+        moved -= turn * math.ceil((moved - high) / turn)
+    elif moved < low:
+        moved += turn * math.ceil((low - moved) / turn)
+    return moved if low <= moved <= high else min(max(value, low), high)
+
+
+@kernel
+def search(
+    out, counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch
+):
+    """
+    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+
+    :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits count.
+    :param spread: (SPREAD,).
+    :param places: (places_needed(wanted), place_size(n)) scratch.
+    :param stack: (2 DEPTH + 2, 5) integers, scratch.
+    :param scratch: (certify.scratch_size(n) + 2 n,) numbers.
+    """
+    if not common.begin(counters, ints, reals, matrix_t, options, work):
+        return -1
+    n, capacity = ints[common.N], out.shape[0]
+    own = vector(scratch, 0, certify.scratch_size(n))
+    ranges = vector(scratch, certify.scratch_size(n), 2 * n)
+    hb.write_ranges(ranges, ints, reals)
+    wanted = int(spread[WANTED])
+    last, hits, seeded = scan_size(wanted) + 1, 0, math.nan
+    if options[common.HAS_SEED] != 0.0:
+        seeded = into_range(seed[ints[common.HELD]], spread[LOW], spread[HIGH])
+        count = hb.write_place(places, 0, seeded, ranges, ints, reals, seed, options, work, own)
+        common.keep(counters, ints, reals, count, 0, seed, options, capacity, work)
+        hits += counters[common.KEPT] > 0
+    every = (last - 1) // wanted
+    step = (spread[HIGH] - spread[LOW]) / (last - 1)
+    for i in range(last + 1):
+        value = spread[LOW] + (i - 0.5) * step
+        value = min(max(value, spread[LOW]), spread[HIGH])
+        hb.write_place(places, i, value, ranges, ints, reals, seed, options, work, own)
+        if 0 < i < last and i % every == every // 2 and not abs(value - seeded) < SAME_VALUE:
+            hits += hb.keep_place(places, i, counters, ints, reals, seed, options, capacity, work)
+    _keep_runs(places, last, ranges, counters, ints, reals, seed, options, capacity, work)
+    tried = last + 1 + (options[common.HAS_SEED] != 0.0)
+    first = tried
+    for i in range(last):
+        tried += arcs.search_between(
+            places,
+            stack,
+            max(i - 1, 0),
+            i,
+            i + 1,
+            min(i + 2, last),
+            last + 1,
+            ranges,
+            counters,
+            ints,
+            reals,
+            seed,
+            options,
+            capacity,
+            work,
+            own,
+            arcs.MOST - (tried - first),
+        )
+    tried += _fill_up(
+        places,
+        last,
+        wanted // FILL - hits,
+        ranges,
+        counters,
+        ints,
+        reals,
+        seed,
+        options,
+        capacity,
+        work,
+        own,
+    )
+    spread[TRIED] = tried
+    return common.finish(out, counters, ints, reals, options, work)
+
+
+@kernel
+def _keep_runs(places, last, ranges, counters, ints, reals, seed, options, capacity, work):
+    """
+    Sample the runs of scanned places inside the limits that hold no sample yet; all places of a run then count as hit.
+
+    :param places, last: scanned places 0 to ``last``, both ends of the range included.
+    :param ranges: from :func:`held_branches.write_ranges`.
+    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
+    """
+    n = ints[common.N]
+    for branch in range(hb.BRANCHES):
+        start = 0
+        while start <= last:
+            if not hb.is_inside(places, start, branch, n):
+                start += 1
+                continue
+            end, sampled = start, False
+            while end <= last and hb.is_inside(places, end, branch, n):
+                before, after = max(end - 2, 0), min(end + 1, last)
+                if end > start and arcs.count_leaving(
+                    places, before, end - 1, end, after, branch, ranges, n
+                ):
+                    break
+                sampled = sampled or hb.is_hit(places, end, branch, n)
+                end += 1
+            middle = (start + end) // 2
+            if not sampled and 0 < middle < last:
+                hb.keep_place(places, middle, counters, ints, reals, seed, options, capacity, work)
+                sampled = True
+            for i in range(start, end):
+                places[i, hb.record(branch, n) + n + hb.HIT] = 1.0 if sampled else 0.0
+            start = end
+
+
+@inline_kernel
+def _has_hit(places, at, n):
+    """Return whether any branch of a place is inside and sampled."""
+    found = False
+    for branch in range(hb.BRANCHES):
+        found = found or hb.is_hit(places, at, branch, n)
+    return found
+
+
+@kernel
+def _fill_up(
+    places,
+    last,
+    missing,
+    ranges,
+    counters,
+    ints,
+    reals,
+    seed,
+    options,
+    capacity,
+    work,
+    scratch,
+):
+    """
+    Try more values next to those with postures inside the limits, about as many as are missing; return how many.
+
+    :param places, last: scanned places 0 to ``last``; the row behind them is free.
+    :param missing: how many values with postures are wanted; none where it is not positive.
+    :param ranges, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
+    """
+    n, intervals = ints[common.N], 0
+    for i in range(last):
+        intervals += _has_hit(places, i, n) or _has_hit(places, i + 1, n)
+    if missing <= 0 or intervals == 0:
+        return 0
+    parts, tried = (missing + intervals - 1) // intervals + 1, 0
+    # An odd number of parts: what lies half way has been tried already.
+    parts += 1 - parts % 2
+    for i in range(last):
+        if not (_has_hit(places, i, n) or _has_hit(places, i + 1, n)):
+            continue
+        low, high = places[i, hb.VALUE], places[i + 1, hb.VALUE]
+        for part in range(1, parts):
+            value = low + part * (high - low) / parts
+            hb.write_place(
+                places, last + 1, value, ranges, ints, reals, seed, options, work, scratch
+            )
+            hb.keep_place(places, last + 1, counters, ints, reals, seed, options, capacity, work)
+            tried += 1
+    return tried
