@@ -17,6 +17,7 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import search
 from ssik_ros.kernels.analytic import windings as winding_kernels
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
@@ -196,7 +197,8 @@ class AnalyticAnswers:
         # Samples far from the seed would only be thrown away.
         seed, room = settings.seed[plan.held], settings.seed_tolerance[plan.held]
         low, high = max(-math.pi, seed - room), min(math.pi, seed + room)
-        if settings.respect_limits is True:
+        slides = self.chain.kinds[plan.held] == JointKind.PRISMATIC
+        if settings.respect_limits is True or slides:
             low = max(seed - room, self.chain.lower[plan.held])
             high = min(seed + room, self.chain.upper[plan.held])
         if not (math.isfinite(high - low) and low <= high):
@@ -239,7 +241,9 @@ class AnalyticAnswers:
             return rows, 0
         before = len(rows)
         for joint, value in settings.hold:
-            away = np.mod(rows[:, joint] - value + math.pi, 2.0 * math.pi) - math.pi
+            wanted = rows[:, : self.arm.plan.size].copy()
+            wanted[:, joint] -= value
+            away = self.chain.wrap_turns(wanted)[:, joint]
             rows = rows[np.abs(away) <= AT_VALUE].copy()
             rows[:, joint] = value
             inside = self.chain.lower[joint] <= value <= self.chain.upper[joint]
@@ -255,7 +259,7 @@ class AnalyticAnswers:
         if settings.seed_tolerance is None or settings.seed is None or not len(rows):
             return rows, 0
         away = rows[:, : self.arm.plan.size] - settings.seed
-        turns = np.mod(away + math.pi, 2.0 * math.pi) - math.pi
+        turns = self.chain.wrap_turns(away)
         endless = np.isinf(self.chain.lower) & np.isinf(self.chain.upper)
         if settings.respect_limits is False:
             endless = np.ones_like(endless)
@@ -366,7 +370,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     is_elimination = 'general' in plan.name
     tier, name = (2 if is_elimination else 0), f'ikgeo.{plan.name}'
     if plan.held >= 0:
-        name = _seven_name(AxisGeometry(chain.axes, chain.points)) or _near_seven_name(plan)
+        name = _seven_name(AxisGeometry.of_chain(chain)) or _near_seven_name(plan)
         if name.startswith('jointlock'):
             tier = max(tier, 1)
     held = None if plan.held < 0 else chain.joint_names[plan.held]
@@ -387,7 +391,7 @@ def _near_seven_name(plan: AnalyticPlan) -> str:
     """Return the name of a class that seven joints nearly have, that of a sampled joint for none."""
     if plan.drift == 0.0:
         return 'jointlock.seven_r'
-    loose = AxisGeometry(plan.chain.axes, plan.chain.points, near=NEARLY)
+    loose = AxisGeometry.of_chain(plan.chain, near=NEARLY)
     near = _seven_name(loose)
     return f'{near}_polished' if near else 'jointlock.seven_r'
 

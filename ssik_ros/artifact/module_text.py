@@ -142,6 +142,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
     }
     known[f'{analytic}.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
     known.update({(f'{analytic}.{name}', 'solve'): {'case': case} for name in CLASSES})
+    known[f'{analytic}.prismatic_shoulder', 'solve'] = {'slides': case}
     sources = PortableSources(
         known, REPLACED, (RUNTIME, ELIMINATION), (f'{HERE}.views', 'copy_table')
     )

@@ -138,7 +138,8 @@ def held_values(plan: Plan, n: int, seed: Any, within_limits: bool) -> Any:
     if held < 0:
         return np.zeros(1)
     low, high = float(plan.reals[6 * n + 24 + held]), float(plan.reals[7 * n + 24 + held])
-    if not within_limits or not math.isfinite(high - low):
+    slides = (int(plan.ints[search.SLIDES]) >> held) & 1
+    if not (within_limits or slides) or not math.isfinite(high - low):
         low, high = -math.pi, math.pi
     step = (high - low) / plan.held_samples
     values = [low + (i + 0.5) * step for i in range(plan.held_samples)]

@@ -72,7 +72,9 @@ def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation |
 
 
 def _meeting(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
-    """Return by how much axes miss a common point, None when by far or when neighbours are parallel."""
+    """Return by how much axes miss a common point, None when by far, for neighbours in parallel, and for slides."""
+    if geometry.slides.intersection(joints):
+        return None
     if any(geometry.sine(a, b) < NEARBY_PARALLEL for a, b in pairwise(joints)):
         return None
     meeting = geometry.meeting(joints)

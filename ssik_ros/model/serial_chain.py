@@ -6,6 +6,7 @@ the base frame with all joints at zero.
 """
 
 from dataclasses import dataclass
+import math
 
 import numpy as np
 
@@ -96,6 +97,15 @@ class SerialChain:
             joint_indices=indices,
             idx_q=idx_q,
         )
+
+    def wrap_turns(self, values: FloatArray) -> FloatArray:
+        """
+        Return joint values, or differences of such, with angles wrapped to [-pi, pi) and slides as they are.
+
+        :param values: (..., n) [rad or m].
+        """
+        wrapped = np.mod(values + math.pi, 2.0 * math.pi) - math.pi
+        return np.where(self.kinds == JointKind.PRISMATIC, values, wrapped)
 
     def pose(self, q: FloatArray) -> FloatArray:
         """

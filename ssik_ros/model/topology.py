@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
 
 EXACT_PARALLEL = 1e-8
 """Sine of the angle between two axes up to which they are parallel [1]."""
@@ -44,6 +46,19 @@ class AxisGeometry:
     """Distance of axes from a common point, relative to the size, up to which they count as meeting."""
     slides: frozenset[int] = frozenset()
     """Indices of the joints that are prismatic."""
+
+    @classmethod
+    def of_chain(
+        cls, chain: SerialChain, parallel: float = EXACT_PARALLEL, near: float = EXACT_MEETING
+    ) -> 'AxisGeometry':
+        """
+        Return the axes of a chain.
+
+        :param chain: the chain.
+        :param parallel, near: as above.
+        """
+        slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
+        return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))
 
     @property
     def size(self) -> float:
@@ -110,10 +125,12 @@ class AxisGeometry:
 
     def meet(self, *joints: int) -> FloatArray | None:
         """
-        Return the common point (3,) of axes that meet within ``near``, else None.
+        Return the common point (3,) of axes that meet within ``near``, else None; slides meet nothing.
 
         :param joints: indices of joints.
         """
+        if self.slides.intersection(joints):
+            return None
         meeting = self.meeting(joints)
         if meeting is None or meeting.drift >= self.near * max(1.0, self.size):
             return None

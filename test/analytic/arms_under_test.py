@@ -15,8 +15,9 @@ from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
 
-SIX = tuple(name for name in list_arms() if arm_data(name).dof == 6)
-SEVEN = tuple(name for name in list_arms() if arm_data(name).dof == 7)
+TURNING = tuple(name for name in list_arms() if arm_data(name).expected_class != 'prismatic')
+SIX = tuple(name for name in TURNING if arm_data(name).dof == 6)
+SEVEN = tuple(name for name in TURNING if arm_data(name).dof == 7)
 EXACT_SRS = ('iiwa7', 'iiwa14')
 
 

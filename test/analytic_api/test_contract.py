@@ -113,7 +113,8 @@ def test_properties_of_the_contract(arm):
         ('panda', 'seven_r.spherical_shoulder', 0),
         ('iiwa14', 'seven_r.srs', 0),
         ('gen3', 'seven_r.srs_polished', 0),
-        ('hsr065', 'numerical.pose_ik', 3),
+        ('hsr065', 'ikgeo.spherical_rpr', 0),
+        ('stanford', 'ikgeo.spherical_rrp', 0),
     ],
 )
 def test_names_and_tiers_of_solvers(name, solver, tier):

@@ -8,6 +8,9 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros import SsikError
 from ssik_ros import TolerancePolicy
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.loader import load_robot
 
 POSTURE = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
 NAN, INF = math.nan, math.inf
@@ -21,8 +24,11 @@ def arm():
 
 @pytest.fixture(scope='module')
 def sliding():
-    """Return an arm with a sliding joint."""
-    return Manipulator.from_prebuilt('hsr065')
+    """Return an arm with a sliding joint where no closed form allows one."""
+    elbow = '<joint name="elbow_joint" type="revolute">'
+    text = make_urdf(arm_data('ur5e')).replace(elbow, elbow.replace('revolute', 'prismatic'))
+    robot = load_robot(text)
+    return Manipulator(robot, robot.group_from_links('base_link', 'tool0'))
 
 
 def changed(row, column, value):
@@ -154,7 +160,7 @@ def test_nothing_wanted_is_nothing_returned(arm):
     assert arm.solve_q(arm.fk(POSTURE), max_solutions=0).shape == (0, 6)
 
 
-def test_a_sliding_joint_has_no_closed_form_and_is_solved_all_the_same(sliding):
+def test_a_slide_without_a_closed_form_is_solved_all_the_same(sliding):
     with pytest.raises(ValueError, match='prismatic'):
         sliding.solve(np.eye(4), method='ssik_ros/Analytic')
     limits = np.array(sliding.joint_limits)

@@ -114,10 +114,21 @@ def test_a_class_whose_kernels_cannot_be_copied_is_refused(urdf, tmp_path, monke
 
 
 def test_an_arm_without_a_closed_form_is_not_built(tmp_path, capsys):
-    path = tmp_path / 'x.py'
-    assert main(['build', '--robot', 'hsr065', '--out', str(path)]) == 1
+    path, arm = tmp_path / 'x.py', tmp_path / 'arm.urdf'
+    elbow = '<joint name="elbow_joint" type="revolute">'
+    text = make_urdf(arm_data('ur5e')).replace(elbow, elbow.replace('revolute', 'prismatic'))
+    arm.write_text(text, encoding='utf-8')
+    assert main(['build', str(arm), '--out', str(path)]) == 1
     assert 'ssik_ros/PoseIK' in capsys.readouterr().err
     assert not path.exists()
+
+
+@pytest.mark.parametrize('name', ['hsr065', 'stanford'])
+def test_an_arm_with_a_slide_is_built_like_others(name, tmp_path, capsys):
+    path = tmp_path / f'{name}_ik.py'
+    assert main(['build', '--robot', name, '--out', str(path), *FEW]) == 0
+    assert 'the sets are those of the library' in capsys.readouterr().out
+    assert path.stat().st_size > 0
 
 
 @pytest.mark.parametrize(

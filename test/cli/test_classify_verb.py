@@ -93,11 +93,29 @@ def test_the_report_names_everything(capsys):
         assert words in text
 
 
-def test_an_arm_without_a_closed_form_ends_with_one_and_names_what_answers(capsys):
-    assert main(['classify', '--robot', 'hsr065']) == 1
+def test_an_arm_without_a_closed_form_ends_with_one_and_names_what_answers(capsys, tmp_path):
+    def slide(text):
+        elbow = '<joint name="elbow_joint" type="revolute">'
+        return text.replace(elbow, elbow.replace('revolute', 'prismatic'))
+
+    assert main(['classify', write_arm(tmp_path, 'ur5e', slide)]) == 1
     text = capsys.readouterr().err
-    assert 'prismatic joints (joint_3)' in text and 'ssik_ros/PoseIK' in text
+    assert 'prismatic joints (elbow_joint)' in text and 'ssik_ros/PoseIK' in text
     assert text.count('\n') == 1
+
+
+def test_slides_are_parallel_to_axes_and_meet_none(capsys):
+    code, content = classify(capsys, '--robot', 'stanford')
+    assert (code, content['class'], content['solver']) == (
+        0,
+        'spherical_rrp',
+        'ikgeo.spherical_rrp',
+    )
+    relations = {(axes['relation'], tuple(axes['joints'])) for axes in content['axes']}
+    assert ('meet', (4, 5, 6)) in relations and ('meet', (1, 2)) in relations
+    assert ('meet', (2, 3)) not in relations and ('parallel', (3, 4)) in relations
+    assert content['solved'] == content['poses']
+    assert content['branches']['max'] == 8
 
 
 def test_a_follower_in_the_chain_ends_with_one(capsys, tmp_path):

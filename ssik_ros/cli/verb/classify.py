@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     arm = find_closed_form('classify', chosen)
     if arm is None:
         return NO
-    relations = find_relations(AxisGeometry(arm.chain.axes, arm.chain.points))
+    relations = find_relations(AxisGeometry.of_chain(arm.chain))
     sample = sample_branches(arm)
     if arguments.json:
         print(json.dumps(_as_mapping(chosen, arm, relations, sample), indent=2))

@@ -130,7 +130,7 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
 
 def _possible_plans(chain: SerialChain) -> Iterator[AnalyticPlan]:
     """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
-    exact = _geometry_of(chain)
+    exact = AxisGeometry.of_chain(chain)
     n = len(chain.joint_names)
     if n <= 6:
         if n == 6 or exact.slides:
@@ -145,12 +145,6 @@ def _possible_plans(chain: SerialChain) -> Iterator[AnalyticPlan]:
     nearby = replace(exact, parallel=NEARBY_PARALLEL, near=NEARBY_MEETING)
     yield from _held_plans(chain, nearby, turning)
     yield from _general_plans(chain, turning)
-
-
-def _geometry_of(chain: SerialChain) -> AxisGeometry:
-    """Return the axes of a chain, and which of its joints slide."""
-    slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
-    return AxisGeometry(chain.axes, chain.points, slides=frozenset(slides.tolist()))
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
@@ -206,7 +200,7 @@ def _why_elimination(n: int) -> str:
 
 def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray]:
     """Return where the loop of a chain is cut, -1 when no cut serves, and what the elimination knows of the chain."""
-    geometry = _with_added_joints(_geometry_of(chain))
+    geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
         # Any value will do but one that makes the chain special.
         geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
@@ -348,7 +342,7 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     """Return whether a plan finds random postures again, in poses made from them."""
     rng = np.random.default_rng(PROBE_SEED)
     arrays = SearchArrays(plan.size, search.BRANCHES_OF_SIX)
-    geometry = _geometry_of(plan.chain)
+    geometry = AxisGeometry.of_chain(plan.chain)
     slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES

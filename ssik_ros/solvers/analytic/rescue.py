@@ -4,7 +4,6 @@ The rescue of targets that the closed form misses: solve near by, then iterate t
 For targets on a ridge where candidates are lost to rounding. Asked for only when nothing was found.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
@@ -62,7 +62,7 @@ def rescue(
         for q in () if branches is None else branches.q:
             tried += 1
             row = _Iteration(arm, target, question.held).run(q.copy(), iterations)
-            if not row[-1] <= tolerance or any(_is_same(row, other) for other in found):
+            if not row[-1] <= tolerance or any(_is_same(arm.chain, row, other) for other in found):
                 continue
             placed = _place(arm, row, question, target)
             if placed is None:
@@ -154,10 +154,9 @@ def _pose_numbers(pose: FloatArray) -> FloatArray:
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
 
 
-def _is_same(row: FloatArray, other: FloatArray) -> bool:
+def _is_same(chain: SerialChain, row: FloatArray, other: FloatArray) -> bool:
     """Return whether two solutions are one."""
-    away = np.mod(row[:-3] - other[:-3] + math.pi, 2.0 * math.pi) - math.pi
-    return bool(np.abs(away).max() < 1e-3)
+    return bool(np.abs(chain.wrap_turns(row[:-3] - other[:-3])).max() < 1e-3)
 
 
 def _place(
