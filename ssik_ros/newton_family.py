@@ -427,7 +427,8 @@ def _solve(
             f'The chain must be an arm such as a Manipulator, not {type(chain).__name__}.',
             name='chain',
         ) from None
-    if mask is None and not options:
+    # True and 1.0 equal 1 as keys, but are no counts.
+    if mask is None and not options and type(key[1]) is type(key[2]) is int:
         solver = family.get(key)
         if solver is None:
             solver = family.solver(None, None, _named(names, key))

@@ -9,7 +9,7 @@ Method
     =========  ==================================================  =======================================
     law        lambda                                              as the toolbox writes it
     =========  ==================================================  =======================================
-    NEWTON     d^2 + rounding; rounding alone for a plain inverse  dq = J^+ e, s / (s^2 + d^2)
+    NEWTON     d^2 + rounding                                      dq = J^+ e, s / (s^2 + d^2)
     GAUSS      rounding                                            dq = (J^T W J)^-1 J^T W e
     CHAN       k E                                                 dq = (J^T W J + k E I)^-1 J^T W e
     WAMPLER    k                                                   dq = (J^T W J + k I)^-1 J^T W e
@@ -53,7 +53,7 @@ SHRINK = 0.7
 POOR = 0.25
 GOOD = 0.75
 """Gain ratios below and above which the damping follows."""
-SINGULAR = 1e-15
+SINGULAR = 1e-11
 """Ratio of the smallest to the largest pivot of J J^T from which a plain inverse does not exist."""
 
 

@@ -1,0 +1,9 @@
+"""A stand-in for pose objects of other libraries, which keep their matrices in ``.A``."""
+
+
+class Pose:
+    """One pose or several."""
+
+    def __init__(self, matrices):
+        """Keep the matrices."""
+        self.A = matrices
