@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
+from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
@@ -141,3 +142,14 @@ def test_an_arm_on_a_rail_is_sampled_along_all_of_it(on_rail):
 def test_a_slide_where_no_closed_form_allows_one_is_named(on_rail):
     with pytest.raises(TopologyMismatch, match='rail'):
         on_rail.solve(on_rail.fk(ON_RAIL), hold={'wrist_3_joint': 0.5})
+
+
+def test_a_rail_without_limits_has_to_be_held():
+    endless = RAIL.replace('lower="-1" upper="9"', 'lower="-inf" upper="inf"')
+    text = make_urdf(arm_data('ur5e')).replace('<link name="base_link" />', endless)
+    robot = load_robot(text)
+    arm = Manipulator(robot, robot.group_from_links('rail_base', 'tool0'))
+    target = arm.fk(ON_RAIL)
+    assert (arm.solve_q(target, hold={'rail': 8.3})[:, 0] == 8.3).all()
+    with pytest.raises(InvalidLimits, match="'rail' is prismatic and has no limits"):
+        arm.solve(target)

@@ -7,6 +7,7 @@ Only what differs between poses is handled here: the target, its seed, and the f
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.analytic.chain import is_slide
 
 NOT_RIGID = -1
 """Count of a pose that is no rigid transform."""
@@ -34,7 +35,7 @@ def search_many(
     :param counts: (m, COUNTERS) what the search of each pose counts; COUNT is NOT_RIGID for no rigid transform.
     :param poses: (m, 4, 4) targets.
     :param seeds: (m, n) one seed for each pose, or (1, n) the same for all; read if options say so.
-    :param held_range: (2,) range of the held joint into which a seed's value is moved [rad].
+    :param held_range: (2,) range of the held joint into which a seed's value is moved [rad or m].
     :param ints, reals, options: as for :func:`search.search`.
     :param samples: values of the held joint; the first is the seed's, written here, where a seed is read.
     :param capacity: rows that one pose may fill.
@@ -45,7 +46,8 @@ def search_many(
     for pose in range(poses.shape[0]):
         seed = seeds[pose if seeds.shape[0] > 1 else 0]
         if has_seed and held >= 0:
-            samples[0] = held_search.into_range(seed[held], held_range[0], held_range[1])
+            slides = is_slide(ints[search.SLIDES], held)
+            samples[0] = held_search.into_range(seed[held], held_range[0], held_range[1], slides)
         count = search.search(
             out[used : used + capacity],
             counters,

@@ -21,6 +21,7 @@ LOW, HIGH, WANTED, TRIED = 0, 1, 2, 3
 """Numbers of a spread: range of the held joint [rad], values that shall be tried at least; values tried, written."""
 SPREAD = 4
 FILL = 4
+"""Of this share of the values wanted at least one branch shall be within limits."""
 SAME_VALUE = 1e-9
 """Values nearer to the seed's than this are its own [rad]."""
 
@@ -42,14 +43,23 @@ def places_needed(wanted):
 
 
 @inline_kernel
-def into_range(value, low, high):
+def scratch_size(n):
+    """Return how many numbers of scratch a search needs beside its places."""
+    return certify.scratch_size(n) + 2 * n + hb.waiting_size(n)
+
+
+@inline_kernel
+def into_range(value, low, high, slides):
     """
     Return an angle moved by whole turns into a range, or its nearest end where no turn lies inside.
 
-    :param value, low, high: [rad].
+    :param value, low, high: [rad], or [m] of a joint that slides.
+    :param slides: whether the joint slides, and has no turns.
     """
     turn = 2.0 * math.pi
     moved = value
+    if slides:
+        return min(max(value, low), high)
     if moved > high:
         moved -= turn * math.ceil((moved - high) / turn)
     elif moved < low:
@@ -68,32 +78,33 @@ def search(
     :param spread: (SPREAD,).
     :param places: (places_needed(wanted), place_size(n)) scratch.
     :param stack: (2 DEPTH + 2, 5) integers, scratch.
-    :param scratch: (certify.scratch_size(n) + 2 n,) numbers.
+    :param scratch: (scratch_size(n),) numbers.
     """
     if not common.begin(counters, ints, reals, matrix_t, options, work):
         return -1
-    n, capacity = ints[common.N], out.shape[0]
-    own = vector(scratch, 0, certify.scratch_size(n))
-    ranges = vector(scratch, certify.scratch_size(n), 2 * n)
+    n, capacity, size = ints[common.N], out.shape[0], certify.scratch_size(ints[common.N])
+    own, ranges = vector(scratch, 0, size), vector(scratch, size, 2 * n)
+    pending = vector(scratch, size + 2 * n, hb.waiting_size(n))
+    pending[0] = 0.0
     hb.write_ranges(ranges, ints, reals)
+    hits = _scan(
+        places,
+        spread,
+        ranges,
+        pending,
+        counters,
+        ints,
+        reals,
+        seed,
+        options,
+        capacity,
+        work,
+        own,
+    )
     wanted = int(spread[WANTED])
-    last, hits, seeded = scan_size(wanted) + 1, 0, math.nan
-    if options[common.HAS_SEED] != 0.0:
-        seeded = into_range(seed[ints[common.HELD]], spread[LOW], spread[HIGH])
-        count = hb.write_place(places, 0, seeded, ranges, ints, reals, seed, options, work, own)
-        common.keep(counters, ints, reals, count, 0, seed, options, capacity, work)
-        hits += counters[common.KEPT] > 0
-    every = (last - 1) // wanted
-    step = (spread[HIGH] - spread[LOW]) / (last - 1)
-    for i in range(last + 1):
-        value = spread[LOW] + (i - 0.5) * step
-        value = min(max(value, spread[LOW]), spread[HIGH])
-        hb.write_place(places, i, value, ranges, ints, reals, seed, options, work, own)
-        if 0 < i < last and i % every == every // 2 and not abs(value - seeded) < SAME_VALUE:
-            hits += hb.keep_place(places, i, counters, ints, reals, seed, options, capacity, work)
-    _keep_runs(places, last, ranges, counters, ints, reals, seed, options, capacity, work)
-    tried = last + 1 + (options[common.HAS_SEED] != 0.0)
-    first = tried
+    last = scan_size(wanted) + 1
+    _keep_runs(places, last, ranges, pending, counters, ints, reals, seed, options, capacity, work)
+    tried = 0
     for i in range(last):
         tried += arcs.search_between(
             places,
@@ -104,6 +115,7 @@ def search(
             min(i + 2, last),
             last + 1,
             ranges,
+            pending,
             counters,
             ints,
             reals,
@@ -112,13 +124,14 @@ def search(
             capacity,
             work,
             own,
-            arcs.MOST - (tried - first),
+            arcs.MOST - tried,
         )
     tried += _fill_up(
         places,
         last,
         wanted // FILL - hits,
         ranges,
+        pending,
         counters,
         ints,
         reals,
@@ -128,18 +141,64 @@ def search(
         work,
         own,
     )
-    spread[TRIED] = tried
+    hb.flush(pending, counters, ints, reals, seed, options, capacity, work)
+    spread[TRIED] = tried + last + 1 + (options[common.HAS_SEED] != 0.0)
     return common.finish(out, counters, ints, reals, options, work)
 
 
 @kernel
-def _keep_runs(places, last, ranges, counters, ints, reals, seed, options, capacity, work):
+def _scan(
+    places,
+    spread,
+    ranges,
+    pending,
+    counters,
+    ints,
+    reals,
+    seed,
+    options,
+    capacity,
+    work,
+    scratch,
+):
+    """
+    Try the seed's value and values that are spread over the range, and return at how many a branch is within limits.
+
+    :param places: of which the first ones are written: the low end of the range, the values, the high end.
+    :param spread, ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
+    """
+    last, hits, seeded = scan_size(int(spread[WANTED])) + 1, 0, math.nan
+    if options[common.HAS_SEED] != 0.0:
+        # Chains with slides are not sampled on arcs.
+        seeded = into_range(seed[ints[common.HELD]], spread[LOW], spread[HIGH], False)
+        count = hb.write_place(
+            places, 0, seeded, ranges, ints, reals, seed, options, work, scratch
+        )
+        # All of them: the pose may be singular, and the seed one of its postures.
+        common.keep(counters, ints, reals, count, 0, seed, options, capacity, work)
+        hits += counters[common.KEPT] > 0
+    every = (last - 1) // int(spread[WANTED])
+    step = (spread[HIGH] - spread[LOW]) / (last - 1)
+    for i in range(last + 1):
+        value = min(max(spread[LOW] + (i - 0.5) * step, spread[LOW]), spread[HIGH])
+        hb.write_place(places, i, value, ranges, ints, reals, seed, options, work, scratch)
+        if 0 < i < last and i % every == every // 2 and not abs(value - seeded) < SAME_VALUE:
+            hits += hb.keep_place(
+                places, i, pending, counters, ints, reals, seed, options, capacity, work
+            )
+    return hits
+
+
+@kernel
+def _keep_runs(
+    places, last, ranges, pending, counters, ints, reals, seed, options, capacity, work
+):
     """
     Sample the runs of scanned places inside the limits that hold no sample yet; all places of a run then count as hit.
 
     :param places, last: scanned places 0 to ``last``, both ends of the range included.
     :param ranges: from :func:`held_branches.write_ranges`.
-    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
+    :param pending, counters, ints, reals, seed, options, capacity, work: as for :func:`held_branches.keep_place`.
     """
     n = ints[common.N]
     for branch in range(hb.BRANCHES):
@@ -159,7 +218,9 @@ def _keep_runs(places, last, ranges, counters, ints, reals, seed, options, capac
                 end += 1
             middle = (start + end) // 2
             if not sampled and 0 < middle < last:
-                hb.keep_place(places, middle, counters, ints, reals, seed, options, capacity, work)
+                hb.keep_place(
+                    places, middle, pending, counters, ints, reals, seed, options, capacity, work
+                )
                 sampled = True
             for i in range(start, end):
                 places[i, hb.record(branch, n) + n + hb.HIT] = 1.0 if sampled else 0.0
@@ -181,6 +242,7 @@ def _fill_up(
     last,
     missing,
     ranges,
+    pending,
     counters,
     ints,
     reals,
@@ -195,7 +257,7 @@ def _fill_up(
 
     :param places, last: scanned places 0 to ``last``; the row behind them is free.
     :param missing: how many values with postures are wanted; none where it is not positive.
-    :param ranges, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
+    :param ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
     """
     n, intervals = ints[common.N], 0
     for i in range(last):
@@ -214,6 +276,8 @@ def _fill_up(
             hb.write_place(
                 places, last + 1, value, ranges, ints, reals, seed, options, work, scratch
             )
-            hb.keep_place(places, last + 1, counters, ints, reals, seed, options, capacity, work)
+            hb.keep_place(
+                places, last + 1, pending, counters, ints, reals, seed, options, capacity, work
+            )
             tried += 1
     return tried

@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import InvalidLimits
 from ssik_ros.kernels import se3
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.plan import AnalyticPlan
 from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
@@ -102,7 +104,7 @@ class AnalyticArm:
         """
         Find the closed form.
 
-        :param chain: six or seven revolute joints.
+        :param chain: up to seven revolute or prismatic joints.
         :param samples: values of the held joint that a pose of seven joints is solved for.
         :raises TopologyMismatch: when the chain has none.
         """
@@ -308,19 +310,38 @@ class AnalyticArm:
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
         if question.seed is not None:
-            values.insert(0, held_search.into_range(float(question.seed[plan.held]), low, high))
+            own = float(question.seed[plan.held])
+            values.insert(0, held_search.into_range(own, low, high, self.is_slide(plan.held)))
         return np.array(values)
+
+    def is_slide(self, joint: int) -> bool:
+        """
+        Return whether a joint is prismatic.
+
+        :param joint: its index, or -1 for none.
+        """
+        return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
 
     def held_range(self, held: int, question: Question) -> tuple[float, float]:
         """
-        Return the range over which the values of a held joint are spread: its limits, or a turn [rad].
+        Return the range over which the values of a held joint are spread: its limits, or a turn [rad or m].
 
         :param held: index of the joint.
         :param question: what is asked.
+        :raises InvalidLimits: for a slide without limits.
         """
         lower = self.chain.lower if question.lower is None else question.lower
         upper = self.chain.upper if question.upper is None else question.upper
         low, high = float(lower[held]), float(upper[held])
+        if self.is_slide(held):
+            if not math.isfinite(high - low):
+                name = self.chain.joint_names[held]
+                raise InvalidLimits(
+                    f"'{name}' is prismatic and has no limits, between which it could be sampled: give it "
+                    'limits, or a value to hold.',
+                    joint=name,
+                )
+            return low, high
         if question.mode != WITHIN_LIMITS or not math.isfinite(high - low):
             return -math.pi, math.pi
         if high - low >= 2.0 * math.pi:

@@ -51,6 +51,7 @@ class _Chunks:
         self.prepared = prepared._replace(samples=samples)
         held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
         self.held_range = np.array(held_range)
+        self.slides = arm.is_slide(self.held)
         self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
         self.spread = arm.spread(question) if arm.has_arcs(question) else None
         if self.spread is not None:
@@ -94,7 +95,8 @@ class _Chunks:
                 count = self.one.search_arcs(ints, reals, self.spread, poses[pose], seed, options)
             else:
                 if options[search.HAS_SEED] and self.held >= 0:
-                    samples[0] = held_search.into_range(seed[self.held], *self.held_range)
+                    low, high = self.held_range
+                    samples[0] = held_search.into_range(seed[self.held], low, high, self.slides)
                 count = self.one.search(ints, reals, samples, poses[pose], seed, options)
             counts[pose] = self.one.counters[: search.COUNTERS]
             counts[pose, search.COUNT] = count
