@@ -1,7 +1,9 @@
-"""Self collisions of a robot on the geometry of its URDF, by coal."""
+"""Collisions of a robot on the geometry of its URDF, by coal: with itself, with the world, with what it carries."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 import importlib
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,15 @@ import numpy as np
 from ssik_ros.errors import SolverError
 from ssik_ros.model.collision_geometry import CollisionShape
 from ssik_ros.model.collision_geometry import read_shapes
-from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.collision_objects import CarriedObject
+from ssik_ros.model.collision_objects import make_geometry
+from ssik_ros.model.collision_objects import ObjectShape
+from ssik_ros.model.collision_objects import SolidKind
+from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.model.collision_scene import BodyKind
+from ssik_ros.model.collision_scene import CollisionScene
+from ssik_ros.model.collision_scene import IN_WORLD
+from ssik_ros.model.collision_scene import SceneShape
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
@@ -53,15 +63,15 @@ class CollisionChecker:
         self._coal = import_coal()
         self.shapes, self.warnings = read_shapes(robot, self._coal)
         """Sentences about geometry that is left out are in ``warnings``."""
-        self._pairs = np.array(list(self._checked_pairs()), dtype=np.int64).reshape(-1, 2)
-        self._radii = np.array([shape.radius for shape in self.shapes])
-        self._carriers = np.array([shape.carrier for shape in self.shapes], dtype=np.int64)
-        self._placements = np.array([shape.placement for shape in self.shapes]).reshape(-1, 4, 4)
-        self._centers = np.array([shape.center for shape in self.shapes]).reshape(-1, 3, 1)
-        self._request = self._coal.CollisionRequest()
-        self._request.security_margin = padding
+        self._own = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
+        self._scene = self._make_scene(self._own, list(self._checked_pairs()))
         if not robot.srdf.disabled_collisions:
             self._exclude_touching()
+
+    def _make_scene(
+        self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]]
+    ) -> CollisionScene:
+        return CollisionScene(self.robot, self._coal, shapes, pairs, self.padding)
 
     @property
     def available(self) -> bool:
@@ -79,58 +89,72 @@ class CollisionChecker:
 
         :param positions: (nq) full state.
         """
-        if not len(self._pairs):
-            return None
-        poses = self._shape_poses(positions)
-        for a, b in self._near_pairs(poses):
-            if self._collide(a, b, poses):
-                return self.shapes[a].link, self.shapes[b].link
-        return None
+        return self._scene.colliding_pair(positions)
 
-    def _collide(self, a: int, b: int, poses: FloatArray) -> bool:
-        """Return whether two shapes collide at their poses."""
-        result = self._coal.CollisionResult()
-        self._coal.collide(
-            self.shapes[a].geometry,
-            self._transform(poses[a]),
-            self.shapes[b].geometry,
-            self._transform(poses[b]),
-            self._request,
-            result,
+    def scene(
+        self, world: Sequence[WorldObject] = (), carried: Sequence[CarriedObject] = ()
+    ) -> CollisionScene:
+        """
+        Return the robot among objects.
+
+        Objects in the world are checked against every link and every carried object; carried ones also against
+        links that do not carry and must not touch them, and against those that other links carry.
+
+        :param world: objects at their poses in the model frame.
+        :param carried: objects at their poses in links, which have to exist.
+        """
+        if not world and not carried:
+            return self._scene
+        held = [entry for c in carried for entry in self._carried_shapes(c)]
+        standing = [entry for item in world for entry in self._world_shapes(item)]
+        links, first_standing = len(self._own), len(self._own) + len(held)
+        shapes = [*self._own, *held, *standing]
+        pairs = [(int(a), int(b)) for a, b in self._scene.pairs]
+        for index, entry in enumerate(held, start=links):
+            allowed = {entry.holder, *entry.touch_links}
+            pairs += [(k, index) for k in range(links) if self._own[k].shape.link not in allowed]
+            pairs += [(k, index) for k in range(links, index) if shapes[k].holder != entry.holder]
+        pairs += itertools.product(range(first_standing), range(first_standing, len(shapes)))
+        return self._make_scene(shapes, pairs)
+
+    def _world_shapes(self, item: WorldObject) -> Iterator[SceneShape]:
+        for shape in item.shapes:
+            placed = self._place(item.name, IN_WORLD, item.pose @ shape.pose, shape)
+            yield SceneShape(placed, BodyKind.WORLD)
+
+    def _carried_shapes(self, carried: CarriedObject) -> Iterator[SceneShape]:
+        tree, item = self.robot.tree, carried.object
+        link = tree.link(carried.link)
+        placement = tree.link_placements[link] @ item.pose
+        for shape in item.shapes:
+            placed = self._place(
+                item.name, int(tree.link_joints[link]), placement @ shape.pose, shape
+            )
+            yield SceneShape(placed, BodyKind.CARRIED, carried.link, carried.touch_links)
+
+    def _place(
+        self, name: str, carrier: int, placement: FloatArray, shape: ObjectShape
+    ) -> CollisionShape:
+        geometry = make_geometry(shape, self._coal)
+        geometry.computeLocalAABB()
+        is_endless = shape.kind == SolidKind.PLANE
+        center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
+        return CollisionShape(
+            link=name,
+            carrier=carrier,
+            placement=placement,
+            geometry=geometry,
+            center=center,
+            radius=float('inf') if is_endless else float(geometry.aabb_radius),
         )
-        return bool(result.isCollision())
 
     def _exclude_touching(self) -> None:
         """Leave out the pairs that collide in every one of some random states."""
-        touching = {(int(a), int(b)) for a, b in self._pairs}
+        touching = {(int(a), int(b)) for a, b in self._scene.pairs}
         for positions in _random_states(self.robot):
-            poses = self._shape_poses(positions)
-            touching = {
-                (a, b)
-                for a, b in self._near_pairs(poses)
-                if (a, b) in touching and self._collide(a, b, poses)
-            }
-        kept = [pair for pair in self._pairs.tolist() if tuple(pair) not in touching]
-        self._pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
-
-    def _transform(self, pose: FloatArray) -> Any:
-        """Return coal's form of a pose."""
-        return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
-
-    def _shape_poses(self, positions: FloatArray) -> FloatArray:
-        """Return the poses (s, 4, 4) of all shapes in the root frame."""
-        joint_poses = compute_joint_poses(self.robot.tree, self.robot.with_mimic(positions))
-        carriers = np.concatenate([joint_poses, np.eye(4)[None]])[self._carriers]
-        poses: FloatArray = carriers @ self._placements
-        return poses
-
-    def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:
-        """Return the pairs of shapes whose bounding spheres touch."""
-        centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
-        a, b = self._pairs.T
-        distances = np.linalg.norm(centers[a] - centers[b], axis=1)
-        near = distances <= self._radii[a] + self._radii[b] + self.padding
-        return zip(a[near].tolist(), b[near].tolist(), strict=True)
+            touching &= self._scene.touching_pairs(positions)
+        kept = [(int(a), int(b)) for a, b in self._scene.pairs if (int(a), int(b)) not in touching]
+        self._scene = self._make_scene(self._own, kept)
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
         """Return the pairs of shapes to check."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from geometry_msgs.msg import Pose
 from geometry_msgs.msg import PoseStamped
-from geometry_msgs.msg import Transform
 from moveit_msgs.msg import Constraints
 from moveit_msgs.msg import JointConstraint
 from moveit_msgs.msg import OrientationConstraint
@@ -17,17 +16,20 @@ from moveit_msgs.msg import PositionIKRequest
 from moveit_msgs.msg import RobotState
 import numpy as np
 from numpy.typing import NDArray
-from shape_msgs.msg import Mesh
 
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.object_conversions import read_carried
+from ssik_ros.ros.object_conversions import read_vertices
+from ssik_ros.ros.pose_conversions import read_pose
+from ssik_ros.ros.pose_conversions import read_transform
+from ssik_ros.ros.pose_conversions import write_transform
 from ssik_ros.serving.constraints import JointWish
 from ssik_ros.serving.constraints import OrientationWish
 from ssik_ros.serving.constraints import PositionWish
 from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
@@ -37,41 +39,6 @@ from ssik_ros.serving.regions import RegionPart
 from ssik_ros.serving.regions import Solid
 
 FloatArray = NDArray[np.float64]
-
-
-def read_pose(message: Pose) -> FloatArray:
-    """
-    Return the pose (4, 4) of a message.
-
-    :param message: position [m] and quaternion of any length but zero.
-    """
-    p, q = message.position, message.orientation
-    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-
-
-def write_pose(message: Pose, pose: FloatArray) -> None:
-    """
-    Fill a pose message.
-
-    :param message: the message to fill.
-    :param pose: (4, 4).
-    """
-    p, q = message.position, message.orientation
-    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
-
-
-def _read_transform(message: Transform) -> FloatArray:
-    """Return the pose (4, 4) of a transform."""
-    p, q = message.translation, message.rotation
-    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-
-
-def _write_transform(pose: FloatArray) -> Transform:
-    """Return the transform message of a pose (4, 4)."""
-    message = Transform()
-    p, q = message.translation, message.rotation
-    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
-    return message
 
 
 def read_state(message: RobotState) -> StateGiven:
@@ -85,7 +52,7 @@ def read_state(message: RobotState) -> StateGiven:
         joints.name,
         joints.position,
         multi.joint_names,
-        [_read_transform(transform) for transform in multi.transforms],
+        [read_transform(transform) for transform in multi.transforms],
         multi.header.frame_id,
     )
 
@@ -112,7 +79,7 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
         state=read_state(message.robot_state),
         timeout=message.timeout.sec + 1e-9 * message.timeout.nanosec,
         avoid_collisions=message.avoid_collisions,
-        has_attached_objects=bool(message.robot_state.attached_collision_objects),
+        carried=read_carried(message.robot_state),
         constraints=read_constraints(message.constraints),
     )
 
@@ -182,15 +149,6 @@ def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
     return itertools.chain(poses, itertools.repeat(Pose()))
 
 
-def read_vertices(message: Mesh) -> FloatArray:
-    """
-    Return the vertices (v, 3) of a mesh [m].
-
-    :param message: the mesh.
-    """
-    return np.array([(p.x, p.y, p.z) for p in message.vertices], dtype=np.float64).reshape(-1, 3)
-
-
 class StateWriter:
     """Writes full states of one robot into messages, as MoveIt does."""
 
@@ -231,7 +189,7 @@ class StateWriter:
         multi.header.frame_id = self._frame
         multi.joint_names = [*self._virtual, *(self._tree.joint_names[j] for j, _ in self._multi)]
         multi.transforms = [
-            *(_write_transform(state.root_pose) for _ in self._virtual),
+            *(write_transform(state.root_pose) for _ in self._virtual),
             *(self._transform(joint, kind, state) for joint, kind in self._multi),
         ]
 
@@ -239,4 +197,4 @@ class StateWriter:
         """Return the transform of a joint with several variables."""
         start = int(self._tree.idx_q[joint])
         values = state.positions[start : start + POSITION_SIZE[kind]]
-        return _write_transform(joint_motion(kind, self._tree.axes[joint], values))
+        return write_transform(joint_motion(kind, self._tree.axes[joint], values))

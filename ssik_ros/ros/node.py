@@ -18,8 +18,10 @@ import threading
 import time
 from typing import Any
 
+from moveit_msgs.srv import GetCartesianPath
 from moveit_msgs.srv import GetPositionFK
 from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetStateValidity
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
@@ -43,14 +45,18 @@ from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.override_check import check_overrides
 from ssik_ros.ros.parameter_library import load_parameters
+from ssik_ros.ros.path_service import PathService
 from ssik_ros.ros.robot_source import LIMITS_PREFIX
 from ssik_ros.ros.robot_source import RobotDescription
 from ssik_ros.ros.robot_source import RobotSource
+from ssik_ros.ros.scene_topics import SceneTopics
 from ssik_ros.ros.services import KinematicsServices
 from ssik_ros.ros.services import Served
+from ssik_ros.ros.validity_service import ValidityService
 from ssik_ros.serving.group_choice import choose_groups
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.serving.start_table import make_start_table
+from ssik_ros.serving.world import World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 try:
@@ -94,7 +100,9 @@ class IkServer(Node):
         self._settings = self._listener.get_params()
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
         self._live = LiveState(self)
+        self._world = World()
         self._answers = KinematicsServices(self, self._live)
+        self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
         self._loader = _Loader(self._load)
         self._source = RobotSource(self, self._settings, self._loader.put)
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
@@ -178,7 +186,14 @@ class IkServer(Node):
         names = [group.name for group in groups]
         self._kinematics.declare(names, robot.groups)
         kinematics = {name: self._kinematics.kinematics(name) for name in names}
-        server = RobotServer(robot, groups, kinematics, self._cancel)
+        server = RobotServer(
+            robot,
+            groups,
+            kinematics,
+            self._cancel,
+            world=self._world,
+            padding=settings.collision_padding,
+        )
         server.warm_up()
         with self._exchange:
             is_first = self._answers.served is None
@@ -191,11 +206,10 @@ class IkServer(Node):
         if is_first:
             self._advertise()
         self._announce(server, description)
-        if SolveAll is not None:
-            # What only this service needs does not keep the others waiting.
-            server.warm_up_branches()
-            if is_first:
-                self._advertise_solve_all()
+        # What only these services need does not keep the others waiting.
+        server.warm_up_branches()
+        if is_first:
+            self._advertise_branches()
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
         """Log what is served."""
@@ -211,6 +225,8 @@ class IkServer(Node):
         self._offer(GetPositionIK, 'compute_ik', answers.compute_ik)
         self._offer(GetPositionIK, 'solve_ik', answers.solve_ik)
         self._offer(GetPositionFK, 'compute_fk', answers.compute_fk)
+        validity = ValidityService(self, answers.require_served, self._live)
+        self._offer(GetStateValidity, 'check_state_validity', validity.check_state_validity)
 
     def _advertise_describe(self) -> None:
         """Offer the service of this package's own messages, if they are installed."""
@@ -222,10 +238,14 @@ class IkServer(Node):
         else:
             self._offer(Describe, '~/describe', DescribeService(self._describe).describe)
 
-    def _advertise_solve_all(self) -> None:
-        """Offer every branch; the messages are installed."""
-        service = SolveAllService(self._answers.require_served, self._live)
-        self._offer(SolveAll, '~/solve_all', service.solve_all)
+    def _advertise_branches(self) -> None:
+        """Offer what needs the closed forms."""
+        served = self._answers.require_served
+        paths = PathService(served, self._live)
+        self._offer(GetCartesianPath, 'compute_cartesian_path', paths.compute_cartesian_path)
+        if SolveAll is not None:
+            service = SolveAllService(served, self._live)
+            self._offer(SolveAll, '~/solve_all', service.solve_all)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)

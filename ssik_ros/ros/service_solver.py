@@ -19,7 +19,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import IkResult
-from ssik_ros.ros.conversions import write_pose
+from ssik_ros.ros.pose_conversions import write_pose
 from ssik_ros.ros.service_answers import missing_answer
 from ssik_ros.ros.service_answers import read_answer
 from ssik_ros.solvers.base import SolveRequest

@@ -19,8 +19,8 @@ from rclpy.node import Node
 from ssik_ros.ros.conversions import read_ik_question
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.conversions import StateWriter
-from ssik_ros.ros.conversions import write_pose
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.pose_conversions import write_pose
 from ssik_ros.ros.status_codes import code_of_ik
 from ssik_ros.ros.status_codes import code_of_refusal
 from ssik_ros.ros.status_codes import write_code

@@ -7,9 +7,10 @@ from ssik_msgs.msg import BranchDiagnostic
 from ssik_msgs.msg import IkBranch
 from ssik_msgs.srv import SolveAll
 
-from ssik_ros.ros.conversions import read_pose
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.object_conversions import read_carried
+from ssik_ros.ros.pose_conversions import read_pose
 from ssik_ros.ros.services import answer_always
 from ssik_ros.ros.services import Served
 from ssik_ros.ros.status_codes import code_of_ik
@@ -66,7 +67,7 @@ def _read_question(request: SolveAll.Request) -> IkQuestion:
         state=read_state(request.robot_state),
         timeout=timeout.sec + 1e-9 * timeout.nanosec,
         avoid_collisions=request.avoid_collisions,
-        has_attached_objects=bool(request.robot_state.attached_collision_objects),
+        carried=read_carried(request.robot_state),
     )
 
 

@@ -3,6 +3,7 @@
 from moveit_msgs.msg import MoveItErrorCodes
 
 from ssik_ros.results import Cause
+from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.questions import BranchesAnswer
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.refusals import Refusal
@@ -23,6 +24,7 @@ _OF_REFUSAL = {
     Refusal.CONSTRAINTS: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
     Refusal.NOT_SEARCHABLE: MoveItErrorCodes.NO_IK_SOLUTION,
     Refusal.BAD_TOLERANCE: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
+    Refusal.BAD_STEP: MoveItErrorCodes.FAILURE,
     Refusal.FAULT: MoveItErrorCodes.FAILURE,
 }
 
@@ -50,6 +52,17 @@ def code_of_ik(answer: IkAnswer | BranchesAnswer) -> int:
         # The solver may find so too, of numbers that no name tells.
         return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
     if answer.refusal in (Refusal.NONE, Refusal.UNKNOWN_LINK):
+        return int(MoveItErrorCodes.NO_IK_SOLUTION)
+    return code_of_refusal(answer.refusal)
+
+
+def code_of_path(answer: PathAnswer) -> int:
+    """
+    Return the code of an answer of ``compute_cartesian_path``: success, however far the path was followed.
+
+    :param answer: the answer.
+    """
+    if answer.refusal in (Refusal.UNKNOWN_LINK, Refusal.BAD_TARGET):
         return int(MoveItErrorCodes.NO_IK_SOLUTION)
     return code_of_refusal(answer.refusal)
 

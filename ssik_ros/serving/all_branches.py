@@ -150,7 +150,7 @@ class BranchFinder:
         q = server.robot.default_positions()[server.group.idx_q]
         self._order.arrange(q[None], q, BranchWishes(enumerate_windings=True))
         for link in server.solver.tip_frames:
-            self._link_kinematics(server.solver.base_frame, link).pose(q)
+            self.link_kinematics(server.solver.base_frame, link).pose(q)
 
     def find(
         self,
@@ -273,7 +273,7 @@ class BranchFinder:
             postures.q, postures.rows.tolist(), distances, margins
         ):
             pairs = zip(kinematics, targets, strict=True)
-            errors = np.array([_errors_between(k.pose(q, request.state), t) for k, t in pairs])
+            errors = np.array([errors_between(k.pose(q, request.state), t) for k, t in pairs])
             if not (margin >= 0.0 and self._holds(errors, found.errors[row], wishes)):
                 continue
             position, orientation = errors.max(axis=0).tolist()
@@ -306,10 +306,21 @@ class BranchFinder:
         for goal in goals:
             if goal.link:
                 links[self._server.tip_of(solver, goal.link)] = goal.link
-        return [self._link_kinematics(solver.base_frame, link) for link in links]
+        return [self.link_kinematics(solver.base_frame, link) for link in links]
 
-    def _link_kinematics(self, base: str, link: str) -> ChainKinematics:
-        """Return forward kinematics of a link; remembered for the next time."""
+    def complete_solver(self) -> Solver | None:
+        """Return the solver that knows every posture of the group; None where nobody does."""
+        for solver, _ in self._choose(self._server.require_solver()):
+            if isinstance(solver, BranchSolver) and solver.is_complete:
+                return solver
+        return None
+
+    def link_kinematics(self, base: str, link: str) -> ChainKinematics:
+        """
+        Return forward kinematics of a link; remembered for the next time.
+
+        :param base, link: names of links.
+        """
         found = self._links.get((base, link))
         if found is None:
             found = ChainKinematics(self._server.robot, self._server.group, base, link)
@@ -352,8 +363,12 @@ def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
     return f'{what}{more}, by {report.solver}.'
 
 
-def _errors_between(pose: FloatArray, target: FloatArray) -> tuple[float, float]:
-    """Return distance [m] and angle [rad] between two poses (4, 4)."""
+def errors_between(pose: FloatArray, target: FloatArray) -> tuple[float, float]:
+    """
+    Return distance [m] and angle [rad] between two poses.
+
+    :param pose, target: (4, 4).
+    """
     difference = pose[:3, :3].T @ target[:3, :3]
     (_, a, b), (c, _, d), (e, f, _) = difference.tolist()
     sine = 0.5 * math.hypot(f - d, b - e, c - a)

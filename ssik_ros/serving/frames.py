@@ -1,4 +1,6 @@
-"""Poses of named frames: every link of the robot and the model frame, without any transform tree."""
+"""Poses of named frames: every link of the robot and the model frame by itself, others by whoever knows them."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +14,26 @@ from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.serving.world import PlacedFrame
 
 FloatArray = NDArray[np.float64]
+
+Elsewhere = Callable[[str], PlacedFrame | str]
+"""Returns where a frame is, relative to a link or the model frame, or a sentence that says why nobody knows."""
 
 
 class FrameReader:
     """Frames of one robot; may be asked from several threads at once."""
 
-    def __init__(self, robot: RobotModel) -> None:
+    def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
         """
         Keep the poses of links that no joint moves.
 
         :param robot: the robot.
+        :param elsewhere: knows frames that are no links.
         """
         self.robot = robot
+        self._elsewhere = elsewhere
         tree = robot.tree
         self._fixed: dict[str, FloatArray] = {
             name: tree.link_placements[index]
@@ -70,11 +78,15 @@ class FrameReader:
         if not frame or frame == self.robot.model_frame:
             return None
         if frame not in self.robot.tree.link_index:
+            placed = '' if self._elsewhere is None else self._elsewhere(frame)
+            if isinstance(placed, PlacedFrame):
+                base = self.in_model_frame(placed.base, state)
+                return placed.pose if base is None else base @ placed.pose
             known = {self.robot.model_frame, *self.robot.tree.link_names}
             raise QuestionRefused(
                 Refusal.UNKNOWN_FRAME,
                 f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model "
-                f'frame. {describe_choices(frame, known)}',
+                f'frame. {describe_choices(frame, known)} {placed}'.rstrip(),
             )
         pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
         return pose

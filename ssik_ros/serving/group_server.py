@@ -58,7 +58,7 @@ class GroupServer:
         self.reason = ''
         """Why this solver answers, or why there is none."""
         self.warm_up_seconds = 0.0
-        self._frames = frames
+        self.frames = frames
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
         self._has_followers = bool((self.robot.tree.leaders >= 0).any())
         try:
@@ -200,7 +200,7 @@ class GroupServer:
         """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)
-        base_model = self._frames.model_in_link(solver.base_frame, state)
+        base_model = self.frames.model_in_link(solver.base_frame, state)
         count = len(solver.tip_frames)
         targets = np.empty((count, 4, 4))
         if len(goals) < count:
@@ -231,8 +231,8 @@ class GroupServer:
 
     def _present_poses(self, solver: Solver, state: FullState) -> FloatArray:
         """Return the poses (t, 4, 4) of all tips in the base frame: unnamed tips stay where they are."""
-        base_root = self._frames.model_in_link(solver.base_frame, state) @ state.root_pose
-        poses = self._frames.links_in_root(list(solver.tip_frames), state)
+        base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
+        poses = self.frames.links_in_root(list(solver.tip_frames), state)
         return np.array([base_root @ pose for pose in poses])
 
     def _tip_link(self, solver: Solver, link: str) -> _TipLink:

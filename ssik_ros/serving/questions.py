@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.model.collision_objects import WorldObject
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.serving.constraints import NO_WISHES
@@ -58,6 +59,30 @@ class FramedPose(NamedTuple):
     """(4, 4)."""
 
 
+class ObjectGiven(NamedTuple):
+    """An object that a question says is carried, or no longer."""
+
+    object: WorldObject
+    """Its pose is in ``frame``; without shapes the object of this name that stands in the world is meant."""
+    frame: str
+    """Empty for the link that carries it."""
+    link: str
+    touch_links: frozenset[str] = frozenset()
+    is_gone: bool = False
+    """Whether it is carried no more."""
+
+
+class CarriedGiven(NamedTuple):
+    """What a question says about carried objects."""
+
+    objects: Sequence[ObjectGiven] = ()
+    forgets: bool = False
+    """Whether the robot carries nothing else: a state that is no difference says all."""
+
+
+NOTHING_CARRIED = CarriedGiven()
+
+
 class LinkGoal(NamedTuple):
     """One pose that one link is to reach."""
 
@@ -84,7 +109,7 @@ class IkQuestion:
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less means the group's own."""
     avoid_collisions: bool = False
-    has_attached_objects: bool = False
+    carried: CarriedGiven = NOTHING_CARRIED
     constraints: Wishes = NO_WISHES
 
 

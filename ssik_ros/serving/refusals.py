@@ -31,6 +31,8 @@ class Refusal(IntEnum):
 
     BAD_TOLERANCE = 12
     """A tolerance that is no finite number, or negative."""
+    BAD_STEP = 13
+    """A step of a path that is not above zero, or divides it into too many samples."""
 
 
 class QuestionRefused(RequestError):

@@ -6,11 +6,15 @@ import threading
 
 from ssik_ros.errors import SolverError
 from ssik_ros.model.collision import CollisionChecker
+from ssik_ros.model.collision_scene import CollisionScene
+from ssik_ros.model.collision_scene import Contact
+from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.serving.candidate_checks import PairFinder
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.serving.world import Surroundings
 
 _LOGGER = logging.getLogger('ssik_ros.serving')
 
@@ -18,21 +22,64 @@ _LOGGER = logging.getLogger('ssik_ros.serving')
 class RobotCollisions:
     """The collision checker of a robot, made when the server warms up, or else when a question needs it."""
 
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
+    def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
+        """
+        Make nothing yet.
+
+        :param robot: the robot.
+        :param padding: bodies nearer than this to each other collide [m].
+        """
+        self._robot, self._padding = robot, padding
         self._checker: CollisionChecker | None = None
-        # The checker serves one thread at a time.
+        # Checker and scenes serve one thread at a time.
         self._lock = threading.Lock()
+        self._last: tuple[Surroundings, CollisionScene] | None = None
 
     def warm_up(self) -> None:
         """Read the geometry; what is wrong with it is told to those who ask for a check."""
         with contextlib.suppress(QuestionRefused):
             self._require_checker()
 
-    def finder(self) -> PairFinder:
+    def finder(self, around: Surroundings) -> PairFinder:
         """
         Return what finds the bodies that collide in a state.
 
+        :param around: objects in the world and carried ones.
+        :raises QuestionRefused: as :meth:`scene`.
+        """
+        scene = self.scene(around)
+
+        def find(state: FullState) -> tuple[str, str] | None:
+            with self._lock:
+                return scene.colliding_pair(state.positions, state.root_pose)
+
+        return find
+
+    def contacts(
+        self, around: Surroundings, state: FullState, group: JointGroup | None
+    ) -> list[Contact]:
+        """
+        Return one contact for each two bodies that collide.
+
+        :param around: objects in the world and carried ones.
+        :param state: where the robot is.
+        :param group: only what its joints move counts; None for all.
+        :raises QuestionRefused: as :meth:`scene`.
+        """
+        scene = self.scene(around)
+        moved = None if group is None else self._moved_by(group)
+        with self._lock:
+            return scene.contacts(
+                state.positions,
+                state.root_pose,
+                lambda entry: moved is None or entry.shape.carrier in moved,
+            )
+
+    def scene(self, around: Surroundings) -> CollisionScene:
+        """
+        Return the robot among objects.
+
+        :param around: objects in the world and carried ones.
         :raises QuestionRefused: when there is no library, no geometry, or only a part of it, so that an answer
             would not be free of collisions but unchecked.
         """
@@ -49,19 +96,29 @@ class RobotCollisions:
                 f"A part of robot '{self._robot.name}' cannot be checked for collisions: "
                 f'{checker.warnings[0]}',
             )
-
-        def find(state: FullState) -> tuple[str, str] | None:
+        last = self._last
+        if last is None or last[0] is not around:
             with self._lock:
-                return checker.colliding_pair(state.positions)
+                last = (around, checker.scene(around.standing, around.carried))
+            self._last = last
+        return last[1]
 
-        return find
+    def _moved_by(self, group: JointGroup) -> set[int]:
+        """Return the joints that the joints of a group move, themselves and followers included."""
+        tree = self._robot.tree
+        moved = set(group.joint_indices.tolist())
+        moved |= {j for j, leader in enumerate(tree.leaders.tolist()) if leader in moved}
+        for joint, parent in enumerate(tree.parents.tolist()):
+            if parent in moved:
+                moved.add(joint)
+        return moved
 
     def _require_checker(self) -> CollisionChecker:
         """Return the checker, made by the first who needs it, after saying what it leaves out."""
         with self._lock:
             if self._checker is None:
                 try:
-                    self._checker = CollisionChecker(self._robot)
+                    self._checker = CollisionChecker(self._robot, self._padding)
                 except SolverError as error:
                     raise QuestionRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
                 for warning in self._checker.warnings:

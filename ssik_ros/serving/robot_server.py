@@ -5,18 +5,28 @@ Immutable for those who ask: what changes is a new server that shares everything
 in progress keeps the one it began with.
 """
 
+from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import copy
+import dataclasses
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import ModelError
 from ssik_ros.errors import SsikError
+from ssik_ros.model.collision_objects import CarriedObject
+from ssik_ros.model.collision_scene import Contact
 from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
@@ -25,24 +35,38 @@ from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
 from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.constraint_check import ConstraintCheck
+from ssik_ros.serving.constraint_check import Verdict
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.serving.path_follower import PathFollower
+from ssik_ros.serving.path_questions import PathAnswer
+from ssik_ros.serving.path_questions import PathQuestion
 from ssik_ros.serving.questions import BranchesAnswer
 from ssik_ros.serving.questions import BranchReport
 from ssik_ros.serving.questions import BranchWishes
+from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FkAnswer
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.questions import IkQuestion
 from ssik_ros.serving.questions import LinkGoal
+from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.serving.robot_collisions import RobotCollisions
 from ssik_ros.serving.states import StateReader
+from ssik_ros.serving.world import check_objects
+from ssik_ros.serving.world import PlacedFrame
+from ssik_ros.serving.world import Surroundings
+from ssik_ros.serving.world import World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 FloatArray = NDArray[np.float64]
+
+Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
+"""Returns where a frame is, relative to one of some frames, or a sentence that says why it is not known."""
 
 CAUSE_OF_REFUSAL = {
     Refusal.UNKNOWN_GROUP: Cause.UNKNOWN_GROUP,
@@ -55,10 +79,31 @@ CAUSE_OF_REFUSAL = {
     Refusal.CONSTRAINTS: Cause.CONSTRAINTS,
     Refusal.NOT_SEARCHABLE: Cause.BUDGET,
     Refusal.BAD_TOLERANCE: Cause.CONSTRAINTS,
+    Refusal.BAD_STEP: Cause.CONSTRAINTS,
 }
 
 _PERHAPS_CONSTRAINTS = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
 """Causes that narrower limits may have brought about."""
+
+
+class StateJudgement(NamedTuple):
+    """What there is to say against a state."""
+
+    contacts: Sequence[Contact]
+    verdicts: Sequence[Verdict]
+    """On each constraint, joints first, then positions, then orientations."""
+    refusal: Refusal
+    text: str
+    """Why nothing could be judged."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Return whether the state was judged, collides with nothing and keeps all constraints."""
+        return (
+            self.refusal is Refusal.NONE
+            and not self.contacts
+            and all(verdict.holds for verdict in self.verdicts)
+        )
 
 
 class _Understood(NamedTuple):
@@ -80,6 +125,9 @@ class RobotServer:
         groups: Iterable[JointGroup],
         kinematics: Mapping[str, GroupKinematics] | None = None,
         cancel: NDArray[np.int64] | None = None,
+        world: World | None = None,
+        transforms: Transforms | None = None,
+        padding: float = 0.0,
     ) -> None:
         """
         Make a solver for every group.
@@ -88,12 +136,18 @@ class RobotServer:
         :param groups: the groups to serve.
         :param kinematics: solver and parameters by group; others have the default solver.
         :param cancel: (1) flag that ends all searches.
+        :param world: the objects around; None for none.
+        :param transforms: knows frames that are neither links nor objects, given the names of those that are known.
+        :param padding: bodies nearer than this to each other collide [m].
         """
         self.robot = robot
+        self.world = World() if world is None else world
+        self._transforms = transforms
+        self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
         self.states = StateReader(robot)
-        self.frames = FrameReader(robot)
+        self.frames = FrameReader(robot, self._find_frame)
         self.cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
-        self._collisions = RobotCollisions(robot)
+        self._collisions = RobotCollisions(robot, padding)
         given = kinematics or {}
         self.groups: dict[str, GroupServer] = {
             group.name: GroupServer(
@@ -102,6 +156,18 @@ class RobotServer:
             for group in groups
         }
         self._finders = {name: BranchFinder(group) for name, group in self.groups.items()}
+
+    def _find_frame(self, name: str) -> PlacedFrame | str:
+        """Return where a frame is that is no link, or why nobody knows."""
+        placed = self.world.now().find_frame(name)
+        if placed is not None:
+            return placed
+        if self._transforms is None:
+            return ''
+        found = self._transforms(name, self._known_frames)
+        if isinstance(found, PlacedFrame) and found.base == self.robot.model_frame:
+            return found._replace(base='')
+        return found
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """
@@ -163,12 +229,57 @@ class RobotServer:
         except SsikError as error:
             return BranchesAnswer((), (), BranchReport(), *_tell(error))
 
+    def follow(self, question: PathQuestion, current: FullState) -> PathAnswer:
+        """
+        Answer a question for a path; what is wrong with it is an answer too.
+
+        The order of checks is MoveIt's: state, group, frames, step, waypoints.
+
+        :param question: the question.
+        :param current: where the robot is, for what the question does not name.
+        """
+        try:
+            return self._follow(question, current)
+        except SsikError as error:
+            return PathAnswer(None, None, 0.0, *_tell(error))
+
+    def _follow(self, question: PathQuestion, current: FullState) -> PathAnswer:
+        state = self.states.merge(current, question.state)
+        group = self.find_group(question.group)
+        link = question.link or (group.group.tips[0] if len(group.group.tips) == 1 else '')
+        frame = None
+        if question.frame != link or not link:
+            frame = self.frames.in_model_frame(question.frame, current)
+        if not question.max_step > np.finfo(np.float64).eps:
+            raise QuestionRefused(
+                Refusal.BAD_STEP, f'max_step is {question.max_step:g} m; it has to be above zero.'
+            )
+        if not len(question.waypoints):
+            text = 'There is no waypoint, so nothing is followed.'
+            return PathAnswer(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
+        _require_jumps(question)
+        poses = [_in_model_frame(link, pose, frame) for pose in question.waypoints]
+        if question.frame == link and link in self.robot.tree.link_index:
+            here = state.root_pose @ self.frames.link_in_root(link, state)
+            poses = list(itertools.accumulate(poses, np.matmul, initial=here))[1:]
+        checks = self.make_checks(question, state, current)
+        finder = self._finders[group.group.name]
+        follower = PathFollower(group, finder, question, state, checks, self.cancel)
+        speed_link = question.speed_link
+        if question.max_speed > 0.0 and speed_link not in ('', *self.robot.tree.link_index):
+            choices = describe_choices(speed_link, self.robot.tree.link_names)
+            raise QuestionRefused(
+                Refusal.UNKNOWN_LINK,
+                f"There is no link '{speed_link}' whose speed could be limited. {choices}",
+            )
+        return follower.follow(poses)
+
     def _understand(self, question: IkQuestion, current: FullState) -> _Understood:
         """Return what a question means: the one place that decides it, in MoveIt's order of checks."""
-        group = self._group(question.group)
+        group = self.find_group(question.group)
         state = self.states.merge(current, question.state)
         goals = self._goals(question, current)
-        return _Understood(group, state, goals, self._checks(question, current))
+        return _Understood(group, state, goals, self.make_checks(question, state, current))
 
     def _answer_all(
         self, question: IkQuestion, wishes: BranchWishes, current: FullState
@@ -241,7 +352,13 @@ class RobotServer:
         )
         return free.solved
 
-    def _group(self, name: str) -> GroupServer:
+    def find_group(self, name: str) -> GroupServer:
+        """
+        Return a group.
+
+        :param name: its name.
+        :raises QuestionRefused: with the names that there are.
+        """
         found = self.groups.get(name)
         if found is None:
             what = f"There is no group '{name}'." if name else 'The group name is empty.'
@@ -265,24 +382,127 @@ class RobotServer:
             for link, framed, frame in zip(question.links, question.poses, frames, strict=True)
         ]
 
-    def _checks(self, question: IkQuestion, current: FullState) -> CandidateChecks | None:
-        """Return what candidates have to pass, if there is anything."""
-        constraints = None
-        if not question.constraints.are_none:
-            constraints = ConstraintCheck(
-                self.frames,
-                question.constraints,
-                lambda frame: self.frames.in_model_frame(frame, current),
-            )
+    def make_checks(
+        self, question: IkQuestion | PathQuestion, state: FullState, current: FullState
+    ) -> CandidateChecks | None:
+        """
+        Return what candidates have to pass, if there is anything.
+
+        :param question: with constraints, and whether collisions are to be avoided.
+        :param state: the state that the question is about.
+        :param current: where the robot is.
+        :raises QuestionRefused: for what cannot be checked.
+        """
+        constraints = self.make_constraints(question.constraints, current)
         if not question.avoid_collisions:
             return None if constraints is None else CandidateChecks(constraints, None)
-        if question.has_attached_objects:
+        around = self.surroundings(question.carried, state, current)
+        return CandidateChecks(constraints, self._collisions.finder(around))
+
+    def make_constraints(self, wishes: Wishes, current: FullState) -> ConstraintCheck | None:
+        """
+        Return the check of constraints, if there are any.
+
+        :param wishes: the constraints.
+        :param current: where the robot is.
+        :raises QuestionRefused: for what is not understood.
+        """
+        if wishes.are_none:
+            return None
+        return ConstraintCheck(
+            self.frames, wishes, lambda frame: self.frames.in_model_frame(frame, current)
+        )
+
+    def surroundings(
+        self, given: CarriedGiven, state: FullState, current: FullState
+    ) -> Surroundings:
+        """
+        Return the objects around the robot, with those that a question says are carried.
+
+        :param given: what the question says.
+        :param state: the state that the question is about.
+        :param current: where the robot is.
+        :raises QuestionRefused: for objects that are none, and unknown links and frames.
+        """
+        around = self.world.now()
+        if given.forgets and around.carried:
+            around = around._replace(carried=())
+        if not given.objects:
+            return around
+        gone = {entry.object.name for entry in given.objects if entry.is_gone}
+        if gone:
+            kept = tuple(c for c in around.carried if c.object.name not in gone)
+            around = around._replace(carried=kept)
+        added = [
+            self.carry(entry, around, state, current)
+            for entry in given.objects
+            if not entry.is_gone
+        ]
+        return around.carry(added)
+
+    def carry(
+        self, given: ObjectGiven, around: Surroundings, state: FullState, current: FullState
+    ) -> CarriedObject:
+        """
+        Return an object as the link has it that carries it.
+
+        :param given: the object.
+        :param around: where an object without shapes stands.
+        :param state: the state in which it is carried.
+        :param current: where the robot is.
+        :raises QuestionRefused: for an object that is none, and an unknown link or frame.
+        """
+        if given.link not in self.robot.tree.link_index:
+            choices = describe_choices(given.link, self.robot.tree.link_names)
             raise QuestionRefused(
-                Refusal.NO_COLLISION_CHECK,
-                'Attached objects cannot be checked for collisions here; only the links of the '
-                'robot can.',
+                Refusal.BAD_STATE,
+                f"Object '{given.object.name}' is carried by the link '{given.link}', which robot "
+                f"'{self.robot.name}' does not have. {choices}",
             )
-        return CandidateChecks(constraints, self._collisions.finder())
+        item, frame = given.object, given.frame
+        standing = around.standing_named(item.name)
+        if not item.shapes and standing is not None:
+            item, frame = standing, self.robot.model_frame
+        if frame and frame != given.link:
+            placed = self.frames.in_model_frame(frame, current)
+            pose = item.pose if placed is None else placed @ item.pose
+            item = dataclasses.replace(
+                item, pose=self.frames.model_in_link(given.link, state) @ pose
+            )
+        carried = CarriedObject(item, given.link, given.touch_links)
+        try:
+            check_objects([carried])
+        except ModelError as error:
+            raise QuestionRefused(Refusal.BAD_STATE, str(error)) from error
+        return carried
+
+    def judge(
+        self,
+        group: str,
+        given: StateGiven,
+        carried: CarriedGiven,
+        wishes: Wishes,
+        current: FullState,
+    ) -> StateJudgement:
+        """
+        Return whether a state is free of collisions and keeps constraints.
+
+        :param group: what its joints do not move may collide; empty for the whole robot.
+        :param given, carried: the state.
+        :param wishes: the constraints.
+        :param current: where the robot is, for what the state does not name.
+        """
+        try:
+            state = self.states.merge(current, given)
+            chosen = self.find_group(group).group if group else None
+            constraints = self.make_constraints(wishes, current)
+            verdicts = () if constraints is None else constraints.judge(state)
+            around = self.surroundings(carried, state, current)
+            contacts = self._collisions.contacts(around, state, chosen)
+        except SsikError as error:
+            refusal, _, text = _tell(error)
+            return StateJudgement((), (), refusal, text)
+        return StateJudgement(contacts, verdicts, Refusal.NONE, '')
 
     def forward(
         self, links: list[str], frame: str, given: StateGiven, current: FullState
@@ -318,7 +538,7 @@ class RobotServer:
     def _from_model_frame(self, frame: str, current: FullState) -> FloatArray | None:
         """Return the pose of the model frame in a frame; None for the model frame itself."""
         pose = self.frames.in_model_frame(frame, current)
-        return None if pose is None else self.frames.model_in_link(frame, current)
+        return None if pose is None else invert_pose(pose)
 
 
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
@@ -330,6 +550,16 @@ def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Fl
             'or the quaternion is zero.',
         )
     return pose if frame is None else frame @ pose
+
+
+def _require_jumps(question: PathQuestion) -> None:
+    """Refuse thresholds that are no numbers of at least zero."""
+    for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
+        value = getattr(question, name)
+        if not value >= 0.0:
+            raise QuestionRefused(
+                Refusal.BAD_TARGET, f'{name} is {value:g}; it has to be a number of at least zero.'
+            )
 
 
 def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:

@@ -10,8 +10,10 @@ from server_process import WAIT
 
 # isort: split
 
+from moveit_msgs.srv import GetCartesianPath
 from moveit_msgs.srv import GetPositionFK
 from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetStateValidity
 import pytest
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import DescribeParameters
@@ -36,6 +38,8 @@ KINDS = {
     'compute_ik': GetPositionIK,
     'solve_ik': GetPositionIK,
     'compute_fk': GetPositionFK,
+    'compute_cartesian_path': GetCartesianPath,
+    'check_state_validity': GetStateValidity,
     'ssik_ros/describe': Describe,
     'ssik_ros/solve_all': SolveAll,
     'ssik_ros/describe_parameters': DescribeParameters,

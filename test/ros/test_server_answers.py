@@ -347,14 +347,14 @@ def wrong_requests(arm, pose, posture):
     held = AttachedCollisionObject(link_name=arm.tip)
     held.object.id = 'box'
     asked.robot_state.attached_collision_objects = [held]
-    yield 'attached object', request, COLLISION_CHECKING_UNAVAILABLE, ['Attached objects']
+    yield 'attached object without shape', request, INVALID_ROBOT_STATE, ["'box'", 'no shape']
 
 
 @pytest.mark.parametrize('service', ['compute_ik', 'solve_ik'])
 def test_wrong_request_has_its_code_and_says_what_is_wrong(client, arm, good, service):
     cases = list(wrong_requests(arm, *good))
     if service == 'solve_ik':
-        cases = [case for case in cases if case[0] != 'attached object']
+        cases = [case for case in cases if case[0] != 'attached object without shape']
     answers = client.call_all(service, [request for _, request, _, _ in cases])
     for (name, _, code, parts), answer in zip(cases, answers, strict=True):
         assert answer.error_code.val == code, (name, answer.error_code)

@@ -258,7 +258,7 @@ FAULTS = {
     'base as link': (_link('base_link'), -31),
     'not finite': (_not_finite, -31),
     'zero quaternion': (_zero_quaternion, -31),
-    'attached': (_attached, -22),
+    'attached': (_attached, -17),
 }
 
 

@@ -24,14 +24,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 from shape_msgs.msg import Mesh
 from shape_msgs.msg import MeshTriangle
+from shape_msgs.msg import Plane
 from shape_msgs.msg import SolidPrimitive
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.ros.conversions import read_ik_question
-from ssik_ros.ros.conversions import read_pose
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.conversions import StateWriter
-from ssik_ros.ros.conversions import write_pose
+from ssik_ros.ros.pose_conversions import read_pose
+from ssik_ros.ros.pose_conversions import write_pose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.states import StateReader
 
@@ -53,6 +54,8 @@ READ = (
     'robot_state.multi_dof_joint_state.joint_names',
     'robot_state.multi_dof_joint_state.transforms',
     'constraints',
+    'robot_state.is_diff',
+    'robot_state.attached_collision_objects',
 )
 IGNORED = {
     'constraints.name': 'a label',
@@ -68,8 +71,10 @@ IGNORED = {
     'robot_state.multi_dof_joint_state.header': 'poses count in the model frame; MoveIt would transform them',
     'robot_state.multi_dof_joint_state.twist': 'kinematics of positions',
     'robot_state.multi_dof_joint_state.wrench': 'kinematics of positions',
-    'robot_state.is_diff': 'what is not named always keeps its present value',
-    'robot_state.attached_collision_objects': 'whether there are any is read, not which',
+    'robot_state.attached_collision_objects.object.header.stamp': 'the latest transform counts, as in MoveIt',
+    'robot_state.attached_collision_objects.object.type': 'what an object is called elsewhere',
+    'robot_state.attached_collision_objects.detach_posture': 'nothing is let go here',
+    'robot_state.attached_collision_objects.weight': 'kinematics of positions',
 }
 """Parts of a request that change no question, each with its reason."""
 
@@ -109,6 +114,19 @@ def position_constraint():
     return message
 
 
+def attached_object():
+    """Return an object with a solid, a mesh, a plane and a frame."""
+    message = AttachedCollisionObject(link_name='tip', touch_links=['finger'])
+    item = message.object
+    item.id, item.header.frame_id, item.pose = 'box', 'base', pose_message(12)
+    region = position_constraint().constraint_region
+    item.primitives, item.meshes = region.primitives, region.meshes
+    item.primitive_poses, item.mesh_poses = region.primitive_poses, region.mesh_poses
+    item.planes, item.plane_poses = [Plane(coef=[1.0, 2.0, 3.0, 4.0])], [pose_message(13)]
+    item.subframe_names, item.subframe_poses = ['rim'], [pose_message(14)]
+    return message
+
+
 def filled_request(poses):
     """Return a request with something everywhere, and a number of poses in the vector."""
     request = PositionIKRequest(group_name='arm', ik_link_name='tip', avoid_collisions=True)
@@ -123,7 +141,7 @@ def filled_request(poses):
     multi = state.multi_dof_joint_state
     multi.joint_names = ['base']
     multi.transforms, multi.twist, multi.wrench = [transform_message(7)], [Twist()], [Wrench()]
-    state.attached_collision_objects = [AttachedCollisionObject()]
+    state.attached_collision_objects = [attached_object()]
     request.constraints.joint_constraints = [JointConstraint()]
     request.constraints.position_constraints = [position_constraint()]
     request.constraints.orientation_constraints = [OrientationConstraint()]
@@ -170,9 +188,20 @@ def content(question):
         (tuple(state.names), tuple(state.positions), tuple(state.multi_dof_names)),
         [pose.tobytes() for pose in state.multi_dof_poses],
         question.timeout,
-        (question.avoid_collisions, question.has_attached_objects),
+        (question.avoid_collisions, question.carried.forgets),
+        [content_of_object(entry) for entry in question.carried.objects],
         repr(question.constraints),
     )
+
+
+def content_of_object(given):
+    """Return everything in a carried object in a form that compares."""
+    item = given.object
+    shapes = [
+        (s.kind, tuple(s.sizes), s.pose.tobytes(), repr(s.vertices), repr(s.triangles))
+        for s in item.shapes
+    ]
+    return item.name, item.pose.tobytes(), shapes, repr(item.subframes), repr(given[1:])
 
 
 def paths_that_matter():
@@ -219,11 +248,13 @@ def test_every_kind_of_constraints_is_seen():
     assert read_ik_question(PositionIKRequest()).constraints.are_none
 
 
-def test_attached_objects_are_seen():
-    request = PositionIKRequest()
-    assert not read_ik_question(request).has_attached_objects
-    request.robot_state.attached_collision_objects = [AttachedCollisionObject()]
-    assert read_ik_question(request).has_attached_objects is True
+def test_a_state_that_says_all_forgets_what_was_carried():
+    """As in MoveIt: naming joints without ``is_diff`` clears attached objects; an empty state does not."""
+    assert not read_ik_question(PositionIKRequest()).carried.forgets
+    assert read_ik_question(filled_request(0)).carried.forgets
+    request = filled_request(0)
+    request.robot_state.is_diff = True
+    assert not read_ik_question(request).carried.forgets
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import pytest
 
 from ssik_ros.results import Cause
 from ssik_ros.ros.status_codes import code_of_ik
+from ssik_ros.ros.status_codes import code_of_path
 from ssik_ros.ros.status_codes import code_of_refusal
 from ssik_ros.ros.status_codes import write_code
+from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.refusals import Refusal
@@ -28,8 +30,11 @@ IK = {
     Refusal.CONSTRAINTS: -16,
     Refusal.NOT_SEARCHABLE: -31,
     Refusal.BAD_TOLERANCE: -16,
+    Refusal.BAD_STEP: 99999,
     Refusal.FAULT: 99999,
 }
+PATH = {Refusal.NONE: 1}
+"""Where compute_cartesian_path differs from compute_ik."""
 FK = {Refusal.NONE: 1, Refusal.UNKNOWN_LINK: -18}
 """Where compute_fk differs from compute_ik."""
 
@@ -46,6 +51,12 @@ def test_the_table_is_complete():
 def test_a_refused_question_has_its_code(refusal):
     assert code_of_ik(answer(refusal)) == IK[refusal]
     assert code_of_refusal(refusal) == FK.get(refusal, IK[refusal])
+
+
+@pytest.mark.parametrize('refusal', Refusal)
+def test_a_path_has_the_code_of_its_refusal(refusal):
+    refused = PathAnswer(None, None, 0.0, refusal, Cause.NONE, 'text')
+    assert code_of_path(refused) == (PATH | IK)[refusal]
 
 
 def test_only_a_state_is_success():

@@ -18,6 +18,9 @@ from served_robots import torso_robot
 from served_robots import true_pose
 
 from ssik_ros.model.collision import CollisionChecker
+from ssik_ros.model.collision_objects import ObjectShape
+from ssik_ros.model.collision_objects import SolidKind
+from ssik_ros.model.collision_objects import WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
@@ -25,8 +28,10 @@ from ssik_ros.results import IkStatus
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.questions import Branch
 from ssik_ros.serving.questions import BranchWishes
+from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import LARGEST_ANSWER
+from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.serving.robot_server import RobotServer
@@ -249,7 +254,7 @@ def test_counts_add_up(arm):
         assert report.raw >= report.certified >= report.different
         assert report.different == report.dropped_by_limits + len(answer.branches)
         redundant = report.tier == 'search'
-        assert report.samples == (17 if redundant else 1)
+        assert report.samples >= 17 if redundant else report.samples == 1
         assert report.complete is not redundant
         assert report.solver == 'ssik_ros/Analytic' and 'ssik_ros/PoseIK' in report.reason
 
@@ -323,6 +328,7 @@ def test_a_node_that_ends_checks_no_more(robots):
 
 # What is wrong with a question is told as compute_ik tells it.
 
+BOX = WorldObject('box', np.eye(4), (ObjectShape(SolidKind.BOX, (0.1, 0.1, 0.1), np.eye(4)),))
 FAULTS = {
     'group': lambda q: setattr(q, 'group', 'nobody'),
     'empty group': lambda q: setattr(q, 'group', ''),
@@ -334,7 +340,7 @@ FAULTS = {
     'constraints': lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
     'attached': lambda q: (
         setattr(q, 'avoid_collisions', True),
-        setattr(q, 'has_attached_objects', True),
+        setattr(q, 'carried', CarriedGiven([ObjectGiven(BOX, '', 'ghost')])),
     ),
     'unknown link': lambda q: setattr(q, 'links', ['ghost']),
     'other link': lambda q: setattr(q, 'links', ['panda_link3']),

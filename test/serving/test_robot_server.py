@@ -22,13 +22,18 @@ from served_robots import true_pose
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import SolverError
 from ssik_ros.model import collision
+from ssik_ros.model.collision_objects import ObjectShape
+from ssik_ros.model.collision_objects import SolidKind
+from ssik_ros.model.collision_objects import WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.serving.constraints import Wishes
+from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import IkQuestion
+from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
@@ -59,6 +64,9 @@ def target(server, ready):
 
 # The order of checks
 
+BOX = WorldObject('box', np.eye(4), (ObjectShape(SolidKind.BOX, (0.1, 0.1, 0.1), np.eye(4)),))
+CARRIED = CarriedGiven([ObjectGiven(BOX, '', 'ghost')])
+
 FAULTS = {
     # In the order in which they are found.
     'group': (Refusal.UNKNOWN_GROUP, lambda q: setattr(q, 'group', 'nobody')),
@@ -77,8 +85,8 @@ FAULTS = {
         lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
     ),
     'attached': (
-        Refusal.NO_COLLISION_CHECK,
-        lambda q: (setattr(q, 'avoid_collisions', True), setattr(q, 'has_attached_objects', True)),
+        Refusal.BAD_STATE,
+        lambda q: (setattr(q, 'avoid_collisions', True), setattr(q, 'carried', CARRIED)),
     ),
     'link': (Refusal.UNKNOWN_LINK, lambda q: setattr(q, 'links', ['ghost', *q.links[1:]])),
 }
@@ -340,7 +348,7 @@ def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target
 
 
 def test_attached_objects_do_not_matter_where_collisions_do_not(server, ready, target):
-    asked = question(ARM, [('', target)], has_attached_objects=True)
+    asked = question(ARM, [('', target)], carried=CARRIED)
     assert server.answer(asked, ready).solved
 
 

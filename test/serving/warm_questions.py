@@ -15,13 +15,20 @@ import served_robots
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.loader import load_robot
+from ssik_ros.serving.constraints import JointWish
+from ssik_ros.serving.constraints import OrientationWish
+from ssik_ros.serving.constraints import PositionWish
+from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.group_choice import choose_groups
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import IkQuestion
+from ssik_ros.serving.questions import NOTHING_CARRIED
 from ssik_ros.serving.questions import NOTHING_GIVEN
 from ssik_ros.serving.questions import StateGiven
+from ssik_ros.serving.regions import RegionPart
+from ssik_ros.serving.regions import Solid
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -65,6 +72,19 @@ def every_joint_given(robot):
     return StateGiven(multi_dof_names=names, multi_dof_poses=here)
 
 
+def every_constraint(robot, link, pose):
+    """Return constraints of every kind."""
+    ball = RegionPart(Solid.SPHERE, (1.0,), pose)
+    return Wishes(
+        [JointWish(robot.variable_names[0], 0.0, 1.0, 1.0)],
+        [PositionWish(link, '', np.zeros(3), [ball])],
+        [
+            OrientationWish(link, '', pose, (1.0, 1.0, 1.0), is_vector)
+            for is_vector in (False, True)
+        ],
+    )
+
+
 def ask(server, rng):
     """Ask about every group: tips and links behind them, frames, collisions, states; return how often."""
     robot, count = server.robot, 0
@@ -83,6 +103,9 @@ def ask(server, rng):
                 question.avoid_collisions = avoid
                 server.answer(question, current)
                 count += 1
+                question.constraints = every_constraint(robot, links[0], there.poses[0])
+                server.answer(question, current)
+        server.judge(name, NOTHING_GIVEN, NOTHING_CARRIED, question.constraints, current)
     return count
 
 

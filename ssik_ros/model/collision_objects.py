@@ -1,0 +1,140 @@
+"""Objects that are no part of a robot: solids, meshes and planes in the world or carried by a link."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import ModelError
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import IntArray
+
+
+class SolidKind(Enum):
+    """Kinds of solids, with how many numbers describe each."""
+
+    BOX = 3
+    """x, y, z [m]."""
+    SPHERE = 1
+    """Radius [m]."""
+    CYLINDER = (2, 'cylinder')
+    """Height along z, radius [m]."""
+    CONE = (2, 'cone')
+    """Height along z, radius at the bottom [m]; the origin is halfway up."""
+    PLANE = 4
+    """a, b, c, d of a x + b y + c z + d = 0."""
+    MESH = 0
+    UNKNOWN = -1
+    """A kind that a message names and nobody knows."""
+
+    @property
+    def count(self) -> int:
+        """Return how many numbers describe one."""
+        return self.value[0] if isinstance(self.value, tuple) else int(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectShape:
+    """One shape of an object."""
+
+    kind: SolidKind
+    sizes: Sequence[float]
+    pose: FloatArray
+    """(4, 4) in the frame of the object."""
+    vertices: FloatArray | None = None
+    """(v, 3) of a mesh [m]."""
+    triangles: IntArray | None = None
+    """(t, 3) indices of vertices."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorldObject:
+    """A named object; never changed, only replaced."""
+
+    name: str
+    pose: FloatArray
+    """(4, 4) in the model frame; of a carried object in the link that carries it."""
+    shapes: tuple[ObjectShape, ...]
+    subframes: Mapping[str, FloatArray] = field(default_factory=dict)
+    """(4, 4) each, in the frame of the object."""
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedObject:
+    """An object that moves with a link."""
+
+    object: WorldObject
+    link: str
+    touch_links: frozenset[str] = frozenset()
+    """Links that may touch it, beside the one that carries it."""
+
+
+def check_shape(shape: ObjectShape, what: str) -> None:
+    """
+    Refuse a shape that is none.
+
+    :param shape: the shape.
+    :param what: whose it is, for the message.
+    :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
+    """
+    sizes = np.asarray(shape.sizes, dtype=np.float64)
+    wrong = ''
+    if shape.kind == SolidKind.UNKNOWN:
+        wrong = 'a kind other than box, sphere, cylinder and cone'
+    elif not np.isfinite(shape.pose).all():
+        wrong = 'a pose that is no finite rigid transform'
+    elif len(sizes) != shape.kind.count or not np.isfinite(sizes).all():
+        wrong = f'{len(sizes)} numbers instead of {shape.kind.count} finite ones'
+    elif shape.kind == SolidKind.PLANE and not sizes[:3].any():
+        wrong = 'no direction'
+    elif shape.kind not in (SolidKind.PLANE, SolidKind.MESH) and not (sizes > 0.0).all():
+        wrong = 'a size that is not above zero'
+    elif shape.kind == SolidKind.MESH:
+        wrong = _mesh_fault(shape.vertices, shape.triangles)
+    if wrong:
+        name = 'solid' if shape.kind == SolidKind.UNKNOWN else shape.kind.name.lower()
+        raise ModelError(f'{what} has a {name} with {wrong}.', object=what)
+
+
+def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
+    """Return what is wrong with a mesh; empty for nothing."""
+    if vertices is None or triangles is None or not len(triangles):
+        return 'no triangles'
+    if not np.isfinite(vertices).all():
+        return 'a vertex that is not finite'
+    if int(triangles.max()) >= len(vertices) or int(triangles.min()) < 0:
+        return 'a triangle of vertices that it does not have'
+    return ''
+
+
+def make_geometry(shape: ObjectShape, coal: Any) -> Any:
+    """
+    Return the collision library's form of a checked shape.
+
+    :param shape: the shape.
+    :param coal: the library.
+    """
+    sizes = [float(value) for value in shape.sizes]
+    if shape.kind == SolidKind.BOX:
+        return coal.Box(*sizes)
+    if shape.kind == SolidKind.SPHERE:
+        return coal.Sphere(*sizes)
+    if shape.kind == SolidKind.CYLINDER:
+        return coal.Cylinder(sizes[1], sizes[0])
+    if shape.kind == SolidKind.CONE:
+        return coal.Cone(sizes[1], sizes[0])
+    if shape.kind == SolidKind.PLANE:
+        normal = np.array(sizes[:3])
+        length = float(np.linalg.norm(normal))
+        return coal.Plane(normal / length, -sizes[3] / length)
+    model = coal.BVHModelOBBRSS()
+    vertices, triangles = np.asarray(shape.vertices), np.asarray(shape.triangles)
+    model.beginModel(len(triangles), len(vertices))
+    model.addVertices(np.ascontiguousarray(vertices, dtype=np.float64))
+    model.addTriangles(np.ascontiguousarray(triangles, dtype=np.int64))
+    model.endModel()
+    return model

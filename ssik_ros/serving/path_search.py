@@ -1,0 +1,285 @@
+"""
+The smoothest sequence of postures along sampled poses.
+
+**Problem.** Each sample of a line has some postures. Choose one for each so that neighbours join: no joint steps further
+than it may, and halfway between them in joint space the link is halfway along the line. Of all such sequences from the
+start take the one with the smallest sum of squared joint steps; where none reaches the end, one that gets furthest.
+
+**Derivation.** Postures of a sample that join one of the sample before are a layer; the cost of a posture is the least
+over those it joins of their cost plus the squared step (dynamic programming, exact). Whole turns are chosen next to the
+posture before. Where a closed form knows all postures, all of them are tried, otherwise those that the group's solver
+finds from each posture of the layer before.
+
+**Degenerate cases.** Near singularities steps are long although the way is continuous: where no posture of a sample
+joins, the line between the samples is halved until all parts join, down to 1e-5 of it. A change of branch never does.
+
+**References.** docs/ros2.md.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import Cause
+
+FloatArray = NDArray[np.float64]
+
+LARGEST_DEVIATION = (1e-3, 1e-2)
+"""How far the link may leave the line between neighbours [m], [rad]."""
+SHORTEST_PART = 1e-5
+"""Parts of a step that are not halved any more."""
+PAIRS_HALVED = 8
+"""Pairs of postures between which a step is halved, the nearest ones."""
+POSTURES_HALVED = 200
+"""Samples that halving one step may take."""
+LAYER = 64
+"""Postures of one sample that are followed, the cheapest ones."""
+
+
+class Postures(NamedTuple):
+    """What reaches one pose."""
+
+    q: FloatArray
+    """(k, n)."""
+    cause: Cause
+    """Why there is none."""
+
+
+@dataclass(slots=True)
+class PathModel:
+    """What the search asks about the arm."""
+
+    find: Callable[[FloatArray, FloatArray], Postures]
+    """Postures that reach a pose (4, 4), turns next to a posture (n)."""
+    knows_all: bool
+    """Whether ``find`` returns the same postures whatever the seed, whole turns aside."""
+    turns_near: Callable[[FloatArray, FloatArray], FloatArray]
+    """Postures (k, n) at the turns that are nearest to a posture (n)."""
+    errors: Callable[[FloatArray, FloatArray], tuple[float, float]]
+    """Distance [m] and angle [rad] between the link at a posture (n) and a pose (4, 4)."""
+    accepts: Callable[[FloatArray], bool]
+    """Whether a posture (n) is free of collisions and keeps the constraints."""
+    refusal: Callable[[], tuple[Cause, str]]
+    """Why postures were not accepted, when some were not."""
+    largest_steps: FloatArray
+    """(n) largest step of each variable, inf for any [rad or m]."""
+    middle: Callable[[FloatArray, FloatArray], FloatArray]
+    """The posture halfway between two."""
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A posture at a sample, and the cheapest way to it."""
+
+    q: FloatArray
+    cost: float
+    parent: '_Node | None' = None
+    between: Sequence[FloatArray] = ()
+    """Postures inserted between the parent and this one."""
+
+
+class Found(NamedTuple):
+    """A sequence of postures."""
+
+    points: list[FloatArray]
+    """(n) each, the start first."""
+    samples: list[int]
+    """How many samples are reached at each point."""
+    reached: int
+    """Samples reached in all."""
+    part: float
+    """Part of the next step that is followed too."""
+    cause: Cause
+    text: str
+
+
+class PathSearch:
+    """One search along one sequence of samples."""
+
+    def __init__(self, model: PathModel, pose_at: Callable[[int, float], FloatArray]) -> None:
+        """
+        Take the arm and the way.
+
+        :param model: the arm.
+        :param pose_at: the pose (4, 4) at a part (0, 1] of the step to a sample.
+        """
+        self._model = model
+        self._pose_at = pose_at
+        self._left = 0
+        """Samples that halving the present step may still take."""
+
+    def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> Found:
+        """
+        Return the smoothest sequence.
+
+        :param start: (n) posture at the beginning of the first step.
+        :param count: samples.
+        :param is_cancelled: polled at each sample.
+        """
+        layer = [_Node(start, 0.0)]
+        for sample in range(count):
+            if is_cancelled():
+                return self._result(layer, sample, 0.0, Cause.DEADLINE, 'the caller cancelled')
+            following, cause, text = self._next_layer(layer, sample)
+            if following:
+                layer = following
+                continue
+            if cause == Cause.CONSISTENCY:
+                end, part = self._advance(layer[0], sample)
+                return self._result([end], sample, part, cause, text)
+            return self._result(layer, sample, 0.0, cause, text)
+        return self._result(layer, count, 0.0, Cause.NONE, '')
+
+    def _result(
+        self, layer: list[_Node], reached: int, part: float, cause: Cause, text: str
+    ) -> Found:
+        """Return the cheapest sequence to a layer."""
+        node: _Node | None = min(layer, key=lambda n: n.cost)
+        points: list[FloatArray] = []
+        samples: list[int] = []
+        index = reached + (part > 0.0)
+        while node is not None:
+            points += [node.q, *reversed(node.between)]
+            samples += [min(index, reached), *([index - 1] * len(node.between))]
+            index -= 1
+            node = node.parent
+        return Found(points[::-1], samples[::-1], reached, part, cause, text)
+
+    def _next_layer(self, layer: list[_Node], sample: int) -> tuple[list[_Node], Cause, str]:
+        """Return the postures of a sample that join, or why there are none."""
+        target = self._pose_at(sample, 1.0)
+        choices = self._choices(layer, target)
+        if isinstance(choices, Cause):
+            return [], choices, 'no posture reaches it within limits'
+        free = {key: q for key, (q, _) in choices.items() if self._model.accepts(q)}
+        if not free:
+            return [], *self._model.refusal()
+        following: list[_Node] = []
+        for key, q in free.items():
+            pairs = sorted(choices[key][1], key=lambda pair: pair[0])
+            for cost, parent in pairs:
+                if self._joins(parent.q, q, sample, 0.0, 1.0):
+                    following.append(_Node(q, cost, parent))
+                    break
+        if not following:
+            following = self._halved(
+                sorted(
+                    ((c, p, q) for k, q in free.items() for c, p in choices[k][1]),
+                    key=lambda entry: entry[0],
+                ),
+                sample,
+            )
+        following.sort(key=lambda node: node.cost)
+        text = 'no posture there continues the path: the arm would have to jump to another branch'
+        return following[:LAYER], Cause.CONSISTENCY, text
+
+    def _choices(
+        self, layer: list[_Node], target: FloatArray
+    ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _Node]]]] | Cause:
+        """Return postures at a pose, each with costs and parents that it is near the turns of."""
+        model = self._model
+        found: dict[bytes, tuple[FloatArray, list[tuple[float, _Node]]]] = {}
+        postures = model.find(target, layer[0].q)
+        cause = postures.cause
+        for node in layer:
+            if not model.knows_all and node is not layer[0]:
+                postures = model.find(target, node.q)
+            if not len(postures.q):
+                continue
+            for q in model.turns_near(postures.q, node.q):
+                step = q - node.q
+                entry = found.setdefault(np.round(q, 9).tobytes(), (q, []))
+                entry[1].append((node.cost + float(step @ step), node))
+        return found or cause
+
+    def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
+        """Return whether two postures at parts of a step may follow each other."""
+        if (np.abs(b - a) > self._model.largest_steps).any():
+            return False
+        return self._is_on_line(a, b, sample, begin, end)
+
+    def _is_on_line(
+        self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
+    ) -> bool:
+        """Return whether the link is halfway along the line when the joints are halfway."""
+        halfway = self._pose_at(sample, 0.5 * (begin + end))
+        position, angle = self._model.errors(self._model.middle(a, b), halfway)
+        return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
+
+    def _halved(
+        self, pairs: Sequence[tuple[float, _Node, FloatArray]], sample: int
+    ) -> list[_Node]:
+        """Return the first of some pairs that join when the step between them is halved often enough."""
+        for cost, parent, q in pairs[:PAIRS_HALVED]:
+            self._left = POSTURES_HALVED
+            between = self._halve(parent.q, q, sample, 0.0, 1.0)
+            if between is not None:
+                return [_Node(q, cost, parent, between)]
+        return []
+
+    def _halve(
+        self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
+    ) -> list[FloatArray] | None:
+        """Return postures between two that join one after the other; None where there are none."""
+        if self._joins(a, b, sample, begin, end):
+            return []
+        if end - begin < SHORTEST_PART or self._left <= 0:
+            return None
+        self._left -= 1
+        half = 0.5 * (begin + end)
+        middle = self._nearest(self._pose_at(sample, half), self._model.middle(a, b))
+        if middle is None:
+            return None
+        first = self._halve(a, middle, sample, begin, half)
+        if first is None:
+            return None
+        second = self._halve(middle, b, sample, half, end)
+        return None if second is None else [*first, middle, *second]
+
+    def _nearest(self, target: FloatArray, q: FloatArray) -> FloatArray | None:
+        """Return the accepted posture at a pose that is nearest to another one."""
+        postures = self._model.find(target, q).q
+        if not len(postures):
+            return None
+        near = self._model.turns_near(postures, q)
+        for row in np.argsort(((near - q) ** 2).sum(axis=1), kind='stable'):
+            if self._model.accepts(near[row]):
+                found: FloatArray = near[row]
+                return found
+        return None
+
+    def _advance(self, node: _Node, sample: int) -> tuple[_Node, float]:
+        """Return how far a step can be followed that leads nowhere, as a node and a part of the step."""
+        low, high, q = 0.0, 1.0, node.q
+        between: list[FloatArray] = []
+        while high - low > SHORTEST_PART:
+            half = 0.5 * (low + high)
+            found = self._nearest(self._pose_at(sample, half), q)
+            if found is None or not self._joins(q, found, sample, low, half):
+                high = half
+                continue
+            between.append(found)
+            low, q = half, found
+        if not between:
+            return node, 0.0
+        return _Node(between[-1], node.cost, node, between[:-1]), low
+
+
+def cut_at_jump(points: FloatArray, threshold: float) -> int:
+    """
+    Return how many points stay where a step is too long compared with the others; all where none is.
+
+    :param points: (k, n).
+    :param threshold: largest step as a multiple of the mean of the other steps, each the sum over its joints.
+    """
+    steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
+    if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):
+        return len(points)
+    others = (steps.sum() - steps) / (len(steps) - 1)
+    long = np.flatnonzero(steps > threshold * others)
+    return int(long[0]) + 1 if len(long) else len(points)

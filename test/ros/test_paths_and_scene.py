@@ -1,0 +1,328 @@
+"""compute_cartesian_path, check_state_validity and the objects around, over the real services and topics."""
+
+from server_process import claimed_domain  # noqa: F401  (skips without ROS)
+
+# isort: split
+
+import time
+
+from geometry_msgs.msg import Pose
+from moveit_msgs.msg import AttachedCollisionObject
+from moveit_msgs.msg import CollisionObject
+from moveit_msgs.msg import JointConstraint
+from moveit_msgs.msg import VisibilityConstraint
+from moveit_msgs.srv import GetCartesianPath
+from moveit_msgs.srv import GetStateValidity
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from server_client import ready_server
+from server_questions import ARMS
+from server_questions import assert_refused
+from server_questions import assert_solves
+from server_questions import ik_request
+from server_questions import message_of
+from server_questions import PANDA
+from server_questions import set_state
+from server_questions import SUCCESS
+from shape_msgs.msg import SolidPrimitive
+
+pytestmark = pytest.mark.ros
+
+FAILURE = 99999
+POSTURES = {
+    'panda': (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),
+    'fanuc': (0.1, 0.2, -0.3, 0.1, 0.4, 0.0),
+}
+DEEP = QoSProfile(depth=100)
+
+
+@pytest.fixture(scope='module')
+def servers(tmp_path_factory):
+    """Give (server, client) for both robots."""
+    panda = ready_server(tmp_path_factory.mktemp('panda'), {'moveit_config_package': 'panda'})
+    fanuc = ready_server(tmp_path_factory.mktemp('fanuc'), {'moveit_config_package': 'fanuc'})
+    with panda as panda_pair, fanuc as fanuc_pair:
+        yield {'panda': panda_pair, 'fanuc': fanuc_pair}
+
+
+@pytest.fixture(params=ARMS)
+def arm(request):
+    """Return each arm in turn."""
+    return ARMS[request.param]
+
+
+@pytest.fixture
+def client(servers, arm):
+    """Return the client of the arm's node."""
+    return servers[arm.name][1]
+
+
+@pytest.fixture
+def posture(arm):
+    return dict(zip(arm.chain().names, POSTURES[arm.name], strict=True))
+
+
+def path_request(arm, posture, *waypoints, **fields):
+    """Return a request from a posture through poses (4, 4) in the base."""
+    request = GetCartesianPath.Request(group_name=arm.group, max_step=0.01)
+    request.header.frame_id = arm.base
+    set_state(request.start_state, posture)
+    request.waypoints = [message_of(pose) for pose in waypoints]
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
+def moved(pose, *xyz):
+    there = pose.copy()
+    there[:3, 3] += xyz
+    return there
+
+
+def ask_path(client, request):
+    return client.call('compute_cartesian_path', request, wait=300.0)
+
+
+def points_of(response):
+    return np.array([p.positions for p in response.solution.joint_trajectory.points])
+
+
+# Paths
+
+
+def test_a_path_stays_on_its_line_and_comes_with_times(client, arm, posture):
+    start = arm.pose(posture)
+    end = moved(start, 0.0, 0.2, -0.1)
+    answer = ask_path(client, path_request(arm, posture, end))
+    assert (answer.error_code.val, answer.fraction) == (SUCCESS, 1.0), answer.error_code.message
+    assert answer.error_code.source == 'ssik_ros'
+    trajectory = answer.solution.joint_trajectory
+    assert tuple(trajectory.joint_names) == tuple(posture)
+    assert trajectory.header.frame_id == arm.model_frame
+    poses = [arm.pose(dict(zip(posture, q, strict=True))) for q in points_of(answer)]
+    along = (end - start)[:3, 3] / np.linalg.norm((end - start)[:3, 3])
+    for pose in poses:
+        off = pose[:3, 3] - start[:3, 3]
+        assert np.linalg.norm(off - (off @ along) * along) < 1e-4
+        assert np.allclose(pose[:3, :3], start[:3, :3], atol=1e-4)
+    assert np.allclose(poses[0], start, atol=1e-9) and np.allclose(poses[-1], end, atol=1e-4)
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in trajectory.points]
+    assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
+    state = answer.start_state.joint_state
+    assert tuple(state.name) == arm.joints
+    found = dict(zip(state.name, state.position, strict=True))
+    assert {name: found[name] for name in posture} == posture
+
+
+def test_a_waypoint_in_the_frame_of_the_link_is_relative(client, arm, posture):
+    step = Pose()
+    step.position.z = -0.05
+    request = path_request(arm, posture, link_name=arm.tip, waypoints=[step, step])
+    request.header.frame_id = arm.tip
+    answer = ask_path(client, request)
+    assert answer.fraction == 1.0, answer.error_code.message
+    local = np.eye(4)
+    local[2, 3] = -0.1
+    end = arm.pose(dict(zip(posture, points_of(answer)[-1], strict=True)))
+    assert np.allclose(end, arm.pose(posture) @ local, atol=1e-4)
+
+
+def test_a_path_that_ends_early_is_a_success_with_its_fraction_and_reason(client, arm, posture):
+    start = arm.pose(posture)
+    answer = ask_path(
+        client, path_request(arm, posture, moved(start, 0, 0, -0.05), moved(start, 5.0, 0.0, 0.0))
+    )
+    assert answer.error_code.val == SUCCESS
+    assert 0.5 < answer.fraction < 1.0
+    assert 'waypoint 1' in answer.error_code.message
+    assert len(points_of(answer)) > 2
+
+
+def test_no_waypoint_is_success_with_nothing(client, arm, posture):
+    answer = ask_path(client, path_request(arm, posture))
+    assert (answer.error_code.val, answer.fraction) == (SUCCESS, 0.0)
+    assert answer.solution == type(answer.solution)()
+
+
+def wrong_paths(arm, posture):
+    """Yield name, request, code, part of the message."""
+    end = moved(arm.pose(posture), 0.0, 0.1, 0.0)
+
+    def change(**fields):
+        return path_request(arm, posture, end, **fields)
+
+    yield 'group', change(group_name='nobody'), -15, "'nobody'"
+    request = change()
+    set_state(request.start_state, {**posture, 'ghost': 0.0})
+    yield 'state', request, -17, "'ghost'"
+    request = change()
+    request.header.frame_id = 'nowhere'
+    yield 'frame', request, -21, "'nowhere'"
+    for step in (0.0, -0.1, np.nan, 1e-12):
+        yield f'max_step {step}', change(max_step=step), FAILURE, 'max_step'
+    bad = message_of(end)
+    bad.position.x = np.inf
+    yield 'not finite', change(waypoints=[bad]), -31, 'no finite rigid transform'
+    yield 'link', change(link_name='thumb'), -31, "'thumb'"
+    yield 'jump', change(jump_threshold=-1.0), -31, 'jump_threshold'
+    request = change()
+    request.path_constraints.visibility_constraints = [VisibilityConstraint()]
+    yield 'constraint', request, -16, 'visibility_constraints'
+
+
+def test_a_wrong_path_has_its_code_and_says_why(client, arm, posture):
+    for name, request, code, part in wrong_paths(arm, posture):
+        answer = ask_path(client, request)
+        assert answer.error_code.val == code, (name, answer.error_code)
+        assert part in answer.error_code.message, (name, answer.error_code)
+        assert answer.fraction == 0.0
+        assert answer.solution == type(answer.solution)()
+
+
+def test_a_relative_threshold_up_to_one_ends_nothing_but_the_path(client, arm, posture):
+    """MoveIt's node dies of it (moveit.md 2.4)."""
+    end = moved(arm.pose(posture), 0.0, 0.2, 0.0)
+    answer = ask_path(client, path_request(arm, posture, end, jump_threshold=0.5))
+    assert answer.error_code.val == SUCCESS
+    assert answer.fraction < 1.0
+
+
+# Objects
+
+
+def ball(name, pose, radius, frame=''):
+    message = CollisionObject(id=name, operation=CollisionObject.ADD)
+    message.header.frame_id = frame
+    message.primitives = [SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[radius])]
+    message.primitive_poses = [Pose()]
+    message.pose = message_of(pose)
+    return message
+
+
+def publish(client, topic, message):
+    client.publisher(type(message), f'ssik_ros/{topic}', DEEP).publish(message)
+
+
+def judge(client, arm, posture, **fields):
+    request = GetStateValidity.Request(group_name=arm.group, **fields)
+    set_state(request.robot_state, posture)
+    return client.call('check_state_validity', request)
+
+
+def wait_until_valid(client, arm, posture, valid):
+    """Wait until the node has taken an object in; return the last answer."""
+    answers = []
+
+    def is_so():
+        answers.append(judge(client, arm, posture))
+        return answers[-1].valid is valid
+
+    client.spin_until(is_so, f'validity {valid}')
+    return answers[-1]
+
+
+def test_objects_of_the_world_are_avoided_and_named(servers):
+    client, arm = servers['panda'][1], PANDA
+    posture = dict(zip(arm.chain().names, POSTURES['panda'], strict=True))
+    target = arm.pose(posture)
+    elbow = arm.pose(posture, 'panda_link4')
+    ask = ik_request(arm, target, seed=posture, collisions=True, timeout=5.0)
+    try:
+        assert judge(client, arm, posture).valid
+        publish(client, 'collision_object', ball('post', elbow, 0.03, arm.base))
+        answer = wait_until_valid(client, arm, posture, False)
+        (contact,) = [
+            c for c in answer.contacts if 'panda_link4' in (c.contact_body_1, c.contact_body_2)
+        ]
+        assert {contact.contact_body_1, contact.contact_body_2} == {'post', 'panda_link4'}
+        assert contact.depth > 0.0 and contact.header.frame_id == 'world'
+        other = client.call('compute_ik', ask)
+        assert_solves(arm, other, target)
+        state = other.solution.joint_state
+        found = dict(zip(state.name, state.position, strict=True))
+        assert judge(client, arm, found).valid
+        assert not np.allclose(
+            [found[name] for name in posture], list(posture.values()), atol=1e-2
+        )
+        # All collide: the code, and the pair.
+        publish(client, 'collision_object', ball('block', target, 0.3, arm.base))
+        time.sleep(0.2)
+        refused = client.call('compute_ik', ik_request(arm, target, collisions=True, timeout=30.0))
+        assert_refused(refused, -31, 'is in collision', "' with '")
+    finally:
+        publish(client, 'collision_object', CollisionObject(operation=CollisionObject.REMOVE))
+    wait_until_valid(client, arm, posture, True)
+
+
+def test_objects_move_with_the_link_that_carries_them(servers):
+    client, arm = servers['panda'][1], PANDA
+    posture = dict(zip(arm.chain().names, POSTURES['panda'], strict=True))
+    rod = np.eye(4)
+    rod[2, 3] = 0.4
+    carried = AttachedCollisionObject(link_name='panda_hand')
+    carried.object = ball('rod', rod, 0.05, 'panda_hand')
+    where = arm.pose(posture, 'panda_hand') @ rod
+    try:
+        publish(client, 'collision_object', ball('wall', where, 0.05, arm.base))
+        time.sleep(0.2)
+        assert judge(client, arm, posture).valid
+        request = GetStateValidity.Request(group_name=arm.group)
+        set_state(request.robot_state, posture)
+        request.robot_state.attached_collision_objects = [carried]
+        answer = client.call('check_state_validity', request)
+        assert not answer.valid
+        (contact,) = answer.contacts
+        assert {contact.contact_body_1, contact.contact_body_2} == {'rod', 'wall'}
+        assert {contact.body_type_1, contact.body_type_2} == {1, 2}
+        # The same by topic, for states that are differences.
+        request.robot_state.attached_collision_objects = []
+        request.robot_state.is_diff = True
+        assert client.call('check_state_validity', request).valid
+        publish(client, 'attached_collision_object', carried)
+        client.spin_until(
+            lambda: not client.call('check_state_validity', request).valid, 'the rod is carried'
+        )
+    finally:
+        carried.object.operation = CollisionObject.REMOVE
+        publish(client, 'attached_collision_object', carried)
+        time.sleep(0.2)
+        publish(client, 'collision_object', CollisionObject(operation=CollisionObject.REMOVE))
+    wait_until_valid(client, arm, posture, True)
+
+
+def test_an_object_that_is_none_changes_nothing_and_is_logged(servers):
+    server, client = servers['panda']
+    bad = ball('bad', np.eye(4), -1.0)
+    publish(client, 'collision_object', bad)
+    publish(client, 'collision_object', ball('lost', np.eye(4), 0.1, 'nowhere'))
+    publish(
+        client, 'collision_object', CollisionObject(id='ghost', operation=CollisionObject.REMOVE)
+    )
+    for name in ('bad', 'lost', 'ghost'):
+        server.wait_for_log(f"The collision object '{name}' is left out", wait=30.0)
+    posture = dict(zip(PANDA.chain().names, POSTURES['panda'], strict=True))
+    assert judge(client, PANDA, posture).valid
+
+
+def test_a_state_is_judged_by_constraints(client, arm, posture):
+    first = next(iter(posture))
+    constraints = judge(client, arm, posture).constraint_result
+    assert list(constraints) == []
+    request = GetStateValidity.Request(group_name=arm.group)
+    set_state(request.robot_state, posture)
+    for off, valid in ((0.05, True), (0.5, False)):
+        near = JointConstraint(joint_name=first, tolerance_above=0.1, tolerance_below=0.1)
+        near.position = posture[first] + off
+        request.constraints.joint_constraints = [near]
+        answer = client.call('check_state_validity', request)
+        assert answer.valid is valid
+        (verdict,) = answer.constraint_result
+        assert verdict.result is valid
+        assert verdict.distance == pytest.approx(off)
+
+
+def test_a_state_that_cannot_be_judged_is_not_valid(client, arm, posture):
+    assert not judge(client, arm, {**posture, 'ghost': 1.0}).valid
+    request = GetStateValidity.Request(group_name='nobody')
+    assert not client.call('check_state_validity', request).valid

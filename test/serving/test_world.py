@@ -1,0 +1,288 @@
+"""Objects around the robot: how they come and go, and what they do to answers."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from served_robots import is_at
+from served_robots import pose_of
+from served_robots import question
+from served_robots import serve
+from served_robots import true_pose
+
+from ssik_ros.errors import ModelError
+from ssik_ros.model.collision_objects import CarriedObject
+from ssik_ros.model.collision_objects import ObjectShape
+from ssik_ros.model.collision_objects import SolidKind
+from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.results import Cause
+from ssik_ros.serving.constraints import JointWish
+from ssik_ros.serving.constraints import NO_WISHES
+from ssik_ros.serving.constraints import Wishes
+from ssik_ros.serving.questions import CarriedGiven
+from ssik_ros.serving.questions import NOTHING_CARRIED
+from ssik_ros.serving.questions import NOTHING_GIVEN
+from ssik_ros.serving.questions import ObjectGiven
+from ssik_ros.serving.questions import StateGiven
+from ssik_ros.serving.refusals import Refusal
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.serving.world import PlacedFrame
+from ssik_ros.serving.world import World
+
+ARM, TIP = 'panda_arm', 'panda_link8'
+READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+
+
+def ball(name='ball', pose=None, radius=0.1):
+    shape = ObjectShape(SolidKind.SPHERE, (radius,), np.eye(4))
+    return WorldObject(name, np.eye(4) if pose is None else pose, (shape,))
+
+
+# How objects come and go
+
+
+def names(world):
+    return [item.name for item in world.now().standing]
+
+
+def test_an_object_replaces_the_one_of_its_name():
+    world = World()
+    world.add(ball('a'))
+    world.add(ball('b'))
+    world.add(ball('a', radius=0.3))
+    assert names(world) == ['b', 'a']
+    assert world.now().standing_named('a').shapes[0].sizes == (0.3,)
+
+
+def test_shapes_are_added_where_they_are():
+    world = World()
+    world.add(ball('a', pose_of((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))))
+    world.append(ball('a', pose_of((0.0, 2.0, 0.0))))
+    item = world.now().standing_named('a')
+    places = [(item.pose @ s.pose)[:3, 3] for s in item.shapes]
+    assert np.allclose(places, [(1.0, 0.0, 0.0), (0.0, 2.0, 0.0)])
+    world.append(ball('new'))
+    assert names(world) == ['a', 'new']
+
+
+def test_an_object_moves_with_all_its_shapes():
+    world = World()
+    world.add(ball('a'))
+    world.move('a', pose_of((0.0, 0.0, 3.0)))
+    assert world.now().standing_named('a').pose[2, 3] == 3.0
+
+
+def test_objects_go_one_by_one_or_all():
+    world = World()
+    for name in 'abc':
+        world.add(ball(name))
+    world.remove('b')
+    assert names(world) == ['a', 'c']
+    world.remove('')
+    assert names(world) == []
+
+
+def test_what_does_not_exist_is_named():
+    world = World()
+    world.add(ball('cup'))
+    for change in (lambda: world.remove('cap'), lambda: world.move('cap', np.eye(4))):
+        with pytest.raises(ModelError, match=r"'cap'.*'cup'"):
+            change()
+    for bad in (
+        ball(''),
+        dataclasses.replace(ball(), shapes=()),
+        ball(pose=np.full((4, 4), np.nan)),
+    ):
+        for change in (world.add, world.append):
+            with pytest.raises(ModelError):
+                change(bad)
+    assert names(world) == ['cup']
+
+
+def test_a_carried_object_stands_no_more():
+    world = World()
+    world.add(ball('cup'))
+    world.attach(CarriedObject(ball('cup'), 'panda_hand'))
+    assert names(world) == []
+    assert world.detach('cup').link == 'panda_hand'
+    assert world.detach('cup') is None
+    assert world.now().carried == ()
+
+
+def test_a_snapshot_does_not_change():
+    world = World()
+    world.add(ball('a'))
+    before = world.now()
+    world.remove('a')
+    assert [item.name for item in before.standing] == ['a']
+
+
+def test_objects_and_their_subframes_are_frames():
+    world = World()
+    item = dataclasses.replace(
+        ball('cup', pose_of((1.0, 0.0, 0.0))), subframes={'rim': pose_of((0.0, 0.0, 0.2))}
+    )
+    world.add(item)
+    assert np.allclose(world.now().find_frame('cup/rim').pose[:3, 3], (1.0, 0.0, 0.2))
+    world.attach(CarriedObject(item, 'panda_hand'))
+    placed = world.now().find_frame('cup')
+    assert (placed.base, placed.pose[0, 3]) == ('panda_hand', 1.0)
+    assert world.now().find_frame('cup/handle') is None
+    assert world.now().find_frame('mug') is None
+
+
+# What they do to answers
+
+
+@pytest.fixture
+def server(robots):
+    return serve(robots['panda'], ARM, panda_arm={'timeout': 2.0})
+
+
+@pytest.fixture
+def ready(server):
+    return server.groups[ARM].with_group(server.states.default(), READY)
+
+
+def ask(server, current, target, **more):
+    return server.answer(question(ARM, [('', target)], avoid_collisions=True, **more), current)
+
+
+def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
+    target = true_pose(server.robot, ready, TIP)
+    seed = ask(server, ready, target)
+    assert np.allclose(seed.state.positions[:7], READY, atol=1e-3)
+    elbow = true_pose(server.robot, ready, 'panda_link4')[:3, 3]
+    server.world.add(ball('post', pose_of(elbow), 0.03))
+    answer = ask(server, ready, target)
+    assert answer.solved, answer.text
+    assert is_at(server.robot, answer.state, TIP, target)
+    assert not np.allclose(answer.state.positions[:7], READY, atol=1e-2)
+    judged = server.judge('', StateGiven(), NOTHING_CARRIED, NO_WISHES, answer.state)
+    assert judged.is_valid, judged
+    # Who does not ask is not kept from it.
+    free = server.answer(question(ARM, [('', target)]), ready)
+    assert np.allclose(free.state.positions[:7], READY, atol=1e-3)
+
+
+def test_an_object_at_the_pose_is_the_cause(server, ready):
+    target = true_pose(server.robot, ready, TIP)
+    server.world.add(ball('block', target, 0.3))
+    answer = ask(server, ready, target, timeout=60.0)
+    assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.COLLISION)
+    assert "'block'" in answer.text
+
+
+def test_a_carried_object_collides_with_the_world(server, ready):
+    target = true_pose(server.robot, ready, TIP)
+    rod = ObjectGiven(ball('rod', pose_of((0.0, 0.0, 0.6)), 0.05), '', 'panda_hand')
+    there = true_pose(server.robot, ready, 'panda_hand') @ pose_of((0.0, 0.0, 0.6))
+    assert ask(server, ready, target, carried=CarriedGiven([rod])).solved
+    server.world.add(ball('wall', there, 0.05))
+    assert ask(server, ready, target).solved
+    answer = ask(server, ready, target, carried=CarriedGiven([rod]), timeout=60.0)
+    assert answer.cause is Cause.COLLISION
+    assert "'rod'" in answer.text and "'wall'" in answer.text
+
+
+def test_what_is_carried_is_forgotten_by_a_state_that_says_all(server, ready):
+    target = true_pose(server.robot, ready, TIP)
+    server.world.attach(CarriedObject(ball('mass', pose_of((0.0, 0.0, -0.5)), 0.4), 'panda_hand'))
+    assert ask(server, ready, target, timeout=60.0).cause is Cause.COLLISION
+    assert ask(server, ready, target, carried=CarriedGiven(forgets=True)).solved
+    gone = ObjectGiven(ball('mass'), '', 'panda_hand', is_gone=True)
+    assert ask(server, ready, target, carried=CarriedGiven([gone])).solved
+
+
+def test_an_object_without_shapes_is_the_one_that_stands(server, ready):
+    hand = true_pose(server.robot, ready, 'panda_hand')
+    server.world.add(ball('cup', hand @ pose_of((0.0, 0.0, 0.12)), 0.05))
+    taken = ObjectGiven(
+        dataclasses.replace(ball('cup'), shapes=()),
+        '',
+        'panda_hand',
+        frozenset({'panda_leftfinger', 'panda_rightfinger'}),
+    )
+    around = server.surroundings(CarriedGiven([taken]), ready, ready)
+    assert around.standing == ()
+    assert np.allclose(around.carried[0].object.pose, pose_of((0.0, 0.0, 0.12)))
+    judged = server.judge(ARM, StateGiven(), CarriedGiven([taken]), NO_WISHES, ready)
+    assert judged.is_valid, judged
+    assert not server.judge(ARM, StateGiven(), NOTHING_CARRIED, NO_WISHES, ready).is_valid
+
+
+@pytest.mark.parametrize('fault', ['link', 'frame', 'shape'])
+def test_a_carried_object_that_is_none_is_refused(server, ready, fault):
+    item = ball('box', radius=-1.0) if fault == 'shape' else ball('box')
+    link = 'thumb' if fault == 'link' else 'panda_hand'
+    given = ObjectGiven(item, 'nowhere' if fault == 'frame' else '', link)
+    answer = ask(server, ready, np.eye(4), carried=CarriedGiven([given]))
+    expected = Refusal.UNKNOWN_FRAME if fault == 'frame' else Refusal.BAD_STATE
+    assert answer.refusal is expected, answer.text
+
+
+def test_objects_are_frames_of_targets(server, ready):
+    server.world.add(ball('table', pose_of((0.4, 0.1, 0.2), (0.0, 0.0, 1.0))))
+    target = true_pose(server.robot, ready, TIP)
+    local = np.linalg.inv(server.world.now().find_frame('table').pose) @ target
+    answer = server.answer(question(ARM, [('', local, 'table')]), ready)
+    assert answer.solved and is_at(server.robot, answer.state, TIP, target)
+    server.world.attach(CarriedObject(ball('cup', pose_of((0.0, 0.0, 0.1))), 'panda_hand'))
+    hand = true_pose(server.robot, ready, 'panda_hand')
+    poses = server.forward([TIP], 'cup', NOTHING_GIVEN, ready).poses
+    expected = np.linalg.inv(hand @ pose_of((0.0, 0.0, 0.1))) @ target
+    assert np.allclose(poses[0], expected, atol=1e-12)
+
+
+def test_frames_of_others_are_looked_up(robots):
+    asked = []
+
+    def look_up(name, known):
+        asked.append((name, 'panda_hand' in known and 'world' in known))
+        if name == 'camera':
+            return PlacedFrame('panda_hand', pose_of((0.0, 0.0, 0.05)))
+        if name == 'map':
+            return PlacedFrame('world', pose_of((-1.0, 0.0, 0.0)))
+        return 'Nobody publishes it.'
+
+    server = RobotServer(robots['panda'], [robots['panda'].group(ARM)], transforms=look_up)
+    current = server.states.default()
+    assert np.allclose(server.frames.in_model_frame('map', current)[:3, 3], (-1.0, 0.0, 0.0))
+    hand = true_pose(robots['panda'], current, 'panda_hand')
+    camera = server.frames.in_model_frame('camera', current)
+    assert np.allclose(camera, hand @ pose_of((0.0, 0.0, 0.05)))
+    answer = server.answer(question(ARM, [('', np.eye(4), 'moon')]), current)
+    assert answer.refusal is Refusal.UNKNOWN_FRAME and 'Nobody publishes it.' in answer.text
+    assert asked == [('map', True), ('camera', True), ('moon', True)]
+
+
+# Judging states
+
+
+def test_a_state_is_judged_by_collisions_and_constraints(server, ready):
+    folded = np.array([0.0, 1.7, 0.0, -3.0, 0.0, 3.0, 0.0])
+    given = StateGiven(server.groups[ARM].group.variable_names, folded.tolist())
+    judged = server.judge(ARM, given, NOTHING_CARRIED, NO_WISHES, ready)
+    assert not judged.is_valid and judged.contacts and not judged.text
+    wishes = Wishes(
+        joints=[
+            JointWish('panda_joint4', -2.356, 0.1, 0.1),
+            JointWish('panda_joint1', 1.0, 0.1, 0.1),
+        ]
+    )
+    judged = server.judge(ARM, NOTHING_GIVEN, NOTHING_CARRIED, wishes, ready)
+    assert [v.holds for v in judged.verdicts] == [True, False]
+    assert not judged.is_valid and not judged.contacts
+    for group, refusal in (('nobody', Refusal.UNKNOWN_GROUP), ('', Refusal.NONE)):
+        judged = server.judge(group, NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, ready)
+        assert judged.refusal is refusal
+        assert judged.is_valid is (refusal is Refusal.NONE)
+
+
+def test_only_what_the_group_moves_counts(robots):
+    server = serve(robots['panda'], 'hand')
+    current = server.states.default()
+    elbow = true_pose(robots['panda'], current, 'panda_link4')
+    server.world.add(ball('post', elbow, 0.03))
+    assert not server.judge('', NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, current).is_valid
+    assert server.judge('hand', NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, current).is_valid
