@@ -56,7 +56,8 @@ class Class:
             angles = np.zeros(three_parallel_lanes.SCRATCH)
             three_parallel_lanes.write_outer(angles, self.axes, self.points, goal)
             return three_parallel_lanes.write_inner(out, angles, self.axes, self.points, goal)
-        angles = np.repeat(np.asarray(q, dtype=float)[:3], 8)
+        angles = np.zeros(spherical_wrist_lanes.SCRATCH)
+        spherical_wrist_lanes.spread_arm(angles, np.tile(q[:3], (4, 1)), 1)
         return spherical_wrist_lanes.write_wrists(out, angles, self.axes, goal)
 
 

@@ -133,7 +133,7 @@ def test_distances_are_those_of_one_by_one(metric, slides):
 @pytest.mark.parametrize(('n', 'slides'), KINDS)
 def test_candidates_that_are_near_modulo_turns_are_found_to_be_alike(n, slides):
     rng = np.random.default_rng(6)
-    same, different = 1e-3, 0
+    same, different, alone = 1e-3, 0, 0
     turning = np.array([not slides >> k & 1 for k in range(n)])
     for _ in range(100):
         axes, points, home = chain_of(n, rng)
@@ -142,10 +142,13 @@ def test_candidates_that_are_near_modulo_turns_are_found_to_be_alike(n, slides):
         rows[5] += 2.0 * np.pi * turning * rng.integers(-1, 2, n)
         area = area_of(rows)
         lane_pipeline.measure(area, axes, points, home, n, slides, home, 0.5)
-        bits = lane_pipeline.find_alike(area, n, same)
+        bits = lane_pipeline.find_alike(area, n, 8, same)
         assert bits & 0b100100 == 0b100100
         different += bits == 0b100100
+        # Without the sixth candidate the third is alone.
+        alone += lane_pipeline.find_alike(area, n, 5, same) == 0
     assert different > 30
+    assert alone > 30
 
 
 CODE = """

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import lane_pipeline
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import METRICS
@@ -91,6 +92,13 @@ def test_distances_compare_unlimited_joints_modulo_a_turn_and_others_plainly(met
 def test_order_is_that_of_a_stable_sort(keys):
     indices = np.zeros(max(1, len(keys)), dtype=np.int64)
     ranking.order(np.array([*keys, 0.0]), indices, len(keys))
+    assert indices[: len(keys)].tolist() == np.argsort(keys, kind='stable').tolist()
+
+
+@given(st.lists(st.floats(0, 10) | st.sampled_from([0.0, 1.0]), max_size=8))
+def test_order_of_a_few_is_that_of_a_stable_sort_too(keys):
+    indices, padded = np.zeros(8, dtype=np.int64), np.array([*keys, *[-1.0] * (8 - len(keys))])
+    lane_pipeline.order_few(padded, indices, len(keys), np.zeros(8))
     assert indices[: len(keys)].tolist() == np.argsort(keys, kind='stable').tolist()
 
 

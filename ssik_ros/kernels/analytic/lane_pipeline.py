@@ -11,8 +11,8 @@ Method
 1. :mod:`ranking`'s choice of turn and limit. It comes first, so that what is measured is what is handed out.
 2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), to E_1; z = x cross y.
 3. Residuals as in :mod:`certify`.
-4. Duplicates differ by little in every joint, hence in every sum of their sines and cosines with given weights. One sum
-   for each candidate shows which ones have to be compared at all.
+4. Duplicates differ by little in every joint, hence in every sum of their sines and cosines with given weights. Two
+   sums for each candidate show which ones have to be compared at all.
 
 Degeneracies
 ------------
@@ -37,8 +37,9 @@ from ssik_ros.kernels.analytic.chain import triple
 from ssik_ros.kernels.lanes import LANES
 
 # Rows of an area behind the n rows of joint values, each with a number for every candidate.
-RESIDUAL, POSITION, ROTATION, DISTANCE, MARK = 0, 1, 2, 3, 4
-ROWS = 5
+# The first three are in the order of certify.write_errors.
+POSITION, ROTATION, RESIDUAL, DISTANCE, MARK, OTHER_MARK = 0, 1, 2, 3, 4, 5
+ROWS = 6
 
 
 @inline_kernel
@@ -156,9 +157,9 @@ def _squared_difference(v, array, start, step):
 @kernel
 def measure(area, axes, points, home, n, slides, target, doubtful):
     """
-    Write what is left at eight candidates, and the mark by which duplicates are known.
+    Write what is left at eight candidates, and the marks by which duplicates are known.
 
-    :param area: (area_size(n),) joint values; RESIDUAL, POSITION, ROTATION and MARK are written.
+    :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home: the chain, ``slides`` its prismatic joints.
     :param target: (12,) T.
     :param doubtful: the residual of candidates whose angles are too large to be measured here.
@@ -166,18 +167,20 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     x = _spread_vector((home[0], home[3], home[6]))
     y = _spread_vector((home[1], home[4], home[7]))
     t = _spread_vector((home[9], home[10], home[11]))
-    mark = lanes.spread(0.0)
+    mark = other = lanes.spread(0.0)
     is_large = mark > 0.0
     for k in range(n - 1, -1, -1):
         value, h = lanes.load(area, LANES * k), triple(axes, k)
         if is_slide(slides, k):
             t = vectors.add(t, vectors.scale(value, h))
             mark = mark + (1.0 + k) * value
+            other = other + (1.0 + n - k) * value
             continue
         is_large = is_large | (lanes.absolute(value) >= so3.LARGEST_ANGLE)
         s, c = lanes.sine_cosine(value)
         x, y, t = _turn(h, triple(points, k), s, c, x, y, t)
         mark = mark + (0.5 * (1.0 + k) * s + 0.4 * (2.0 + k) * c)
+        other = other + (0.4 * (n - k) * c - 0.5 * (1.0 + n - k) * s)
     turned = _squared_difference(x, target, 0, 3) + _squared_difference(y, target, 1, 3)
     turned = turned + _squared_difference(vectors.cross(x, y), target, 2, 3)
     moved = _squared_difference(t, target, 9, 1)
@@ -187,24 +190,27 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     # Twice the arc sine of certify.write_errors: at rounding, where this is read, it is its argument.
     lanes.store(area, row_of(n, ROTATION), 2.0 * lanes.root(0.125 * turned))
     lanes.store(area, row_of(n, MARK), mark)
+    lanes.store(area, row_of(n, OTHER_MARK), other)
 
 
 @kernel
-def find_alike(area, n, same):
+def find_alike(area, n, count, same):
     """
-    Return the bits of those of eight candidates that may be within ``same`` of another one in every joint.
+    Return the bits of those candidates that may be within ``same`` of another one in every joint.
 
     :param area: (area_size(n),), measured.
+    :param count: how many candidates there are, up to eight.
     :param same: largest difference of a joint [rad or m].
     """
-    mark = lanes.load(area, row_of(n, MARK))
-    # The weights of sine and cosine of joint k sum to 0.9 k + 1.3, that of a length is k + 1.
-    reach = same * n * (0.5 * n + 1.0)
-    bits = 0
-    for lane in range(LANES):
-        near = lanes.bits_of(lanes.absolute(mark - area[row_of(n, MARK) + lane]) <= reach)
-        if near != 1 << lane:
-            bits |= near
+    mark, other = lanes.load(area, row_of(n, MARK)), lanes.load(area, row_of(n, OTHER_MARK))
+    # The weights of all sines, cosines and lengths sum to less than this in either mark.
+    reach = same * n * (0.5 * n + 1.6)
+    bits, every = 0, (1 << count) - 1
+    for lane in range(count):
+        gap = lanes.absolute(mark - area[row_of(n, MARK) + lane])
+        other_gap = lanes.absolute(other - area[row_of(n, OTHER_MARK) + lane])
+        near = lanes.bits_of((gap <= reach) & (other_gap <= reach))
+        bits |= near & every & ~(1 << lane)
     return bits
 
 
@@ -227,3 +233,25 @@ def write_distances(area, seed, n, slides, lower, upper, metric):
             lanes.greater(total, lanes.absolute(d)) if metric == ranking.LARGEST else total + d * d
         )
     lanes.store(area, row_of(n, DISTANCE), total)
+
+
+@kernel
+def order_few(keys, indices, count, scratch):
+    """
+    Write the indices of up to eight keys in ascending order; equal keys keep their order.
+
+    Every key is counted against every other one: no comparison decides what is done next.
+
+    :param keys: (8 or more,) numbers, of which ``count`` are read.
+    :param indices: (8 or more,) out.
+    :param scratch: (8,) numbers.
+    """
+    value, place = lanes.load(keys, 0), lanes.places()
+    rank = lanes.spread(0.0)
+    for lane in range(count):
+        key = keys[lane]
+        comes_after = (value > key) | ((value == key) & (place > 1.0 * lane))
+        rank = rank + lanes.select(comes_after, 1.0, 0.0)
+    lanes.store(scratch, 0, rank)
+    for lane in range(count):
+        indices[int(scratch[lane])] = lane

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.kernels import lanes
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
@@ -212,7 +213,10 @@ def finish(out, counters, ints, reals, options, work):
     keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
     indices = vector(counters, COUNTERS, capacity)
     kept = counters[KEPT]
-    ranking.order(keys, indices, kept)
+    if kept <= LANES <= capacity:
+        lane_pipeline.order_few(keys, indices, kept, vector(work, _area(n), LANES))
+    else:
+        ranking.order(keys, indices, kept)
     wanted, written = min(int(options[MAX_SOLUTIONS]), capacity), 0
     for i in range(kept):
         if written == wanted:
@@ -295,8 +299,15 @@ def _keep_group(counters, ints, reals, start, group, first, seed, options, capac
         lane_pipeline.write_distances(area, seed, n, slides, lower, upper, int(options[METRIC]))
     enough = min(certify.rounding(target), options[TOLERANCE])
     # Branches that came another way than these have no mark to compare.
-    alike = lane_pipeline.find_alike(area, n, options[SAME]) if counters[KEPT] == first else -1
+    alike = (
+        lane_pipeline.find_alike(area, n, group, options[SAME]) if counters[KEPT] == first else -1
+    )
     smallest = math.inf
+    residuals = lanes.load(area, lane_pipeline.row_of(n, lane_pipeline.RESIDUAL))
+    every = (1 << group) - 1
+    done = lanes.bits_of(residuals <= enough) & every
+    if alike == 0 and done == lanes.bits_of(residuals <= options[NEAR]) & every:
+        return _keep_all(counters, ints, done, lost, options, capacity, work)
     for lane in range(group):
         error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
         if error <= enough:
@@ -314,6 +325,43 @@ def _keep_group(counters, ints, reals, start, group, first, seed, options, capac
             error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
             alike = -1
         smallest = min(smallest, error)
+    return smallest
+
+
+@kernel
+def _keep_all(counters, ints, done, lost, options, capacity, work):
+    """
+    Keep all candidates that were measured together and are done with, none like another; return the smallest residual.
+
+    :param done: bits of those that reach the target to rounding.
+    :param lost: bits of those that are outside the limits.
+    :param counters, ints, options, capacity, work: as for :func:`keep`.
+    """
+    n, kept = ints[N], counters[KEPT]
+    area = vector(work, _area(n), lane_pipeline.area_size(n))
+    rows = matrix(work, _store(n), capacity, n + 3)
+    keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
+    has_seed = options[HAS_SEED] != 0.0
+    residual = lane_pipeline.row_of(n, lane_pipeline.RESIDUAL)
+    smallest, certified, dropped = math.inf, 0, 0
+    for lane in range(LANES):
+        smallest = min(smallest, area[residual + lane])
+        is_done, is_lost = (done >> lane) & 1, (lost >> lane) & 1
+        certified += is_done
+        dropped += is_done & is_lost
+        if kept < capacity:
+            # Written in any case, and left to the next one unless it counts: nobody can predict which ones do.
+            for k in range(n):
+                rows[kept, k] = area[LANES * k + lane]
+            for k in range(3):
+                rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
+            key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
+            keys[kept] = key if has_seed else 0.0
+            kept += is_done & (1 - is_lost)
+    counters[CERTIFIED] += certified
+    counters[BRANCHES] += certified
+    counters[DROPPED] += dropped
+    counters[KEPT] = kept
     return smallest
 
 
@@ -353,9 +401,8 @@ def _keep_measured(counters, ints, reals, lane, is_alike, is_lost, first, option
     elif kept < capacity:
         for k in range(n):
             rows[kept, k] = q[k]
-        rows[kept, n] = area[lane_pipeline.row_of(n, lane_pipeline.POSITION) + lane]
-        rows[kept, n + 1] = area[lane_pipeline.row_of(n, lane_pipeline.ROTATION) + lane]
-        rows[kept, n + 2] = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
+        for k in range(3):
+            rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
         key = 0.0
         if options[HAS_SEED] != 0.0:
             key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]

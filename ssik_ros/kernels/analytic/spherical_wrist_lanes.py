@@ -18,8 +18,27 @@ from ssik_ros.kernels.analytic.chain import unmap_direction
 from ssik_ros.kernels.subproblems import sp4
 from ssik_ros.kernels.subproblems import three_axes
 
-SCRATCH = 3 * lanes.LANES
-"""Numbers that the kernels here need: three angles of each candidate."""
+SCRATCH = 9 * lanes.LANES
+"""Numbers that the kernels here need: three angles of each candidate, with their sines and cosines."""
+
+
+@inline_kernel
+def _store_angle(angles, joint, y, x):
+    """Write the angle of the vector (x, y) for one joint, and return its sine and cosine."""
+    s, c = lane_angles.turned_by(y, x)
+    lanes.store(angles, joint * lanes.LANES, lanes.arc_tangent(y, x))
+    lanes.store(angles, (3 + joint) * lanes.LANES, s)
+    lanes.store(angles, (6 + joint) * lanes.LANES, c)
+    return s, c
+
+
+@inline_kernel
+def _load_angle(angles, joint):
+    """Return sine and cosine of a joint."""
+    return (
+        lanes.load(angles, (3 + joint) * lanes.LANES),
+        lanes.load(angles, (6 + joint) * lanes.LANES),
+    )
 
 
 @kernel
@@ -27,7 +46,7 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     """
     Write the first three angles of eight candidates where axes 2 and 3 are parallel.
 
-    :param angles: (24,) a row of eight for each angle.
+    :param angles: (SCRATCH,) rows of eight: the angles, their sines, their cosines.
     :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
@@ -39,8 +58,7 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     sine, cosine = lane_angles.of_component(
         lanes.spread(a), lanes.spread(b), lanes.spread(height), side
     )
-    lanes.store(angles, 0, lanes.arc_tangent(sine, cosine))
-    s1, c1 = lane_angles.turned_by(sine, cosine)
+    s1, c1 = _store_angle(angles, 0, sine, cosine)
     reach = vectors.subtract(screw(back, o1, c1, s1, p), o2)
     elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
     a, b, c = sp4.coefficients(base, h3, elbow)
@@ -51,11 +69,10 @@ def write_arm_parallel_23(angles, axes, points, w, p):
         middle - 0.5 * vectors.dot(reach, reach),
         lane_angles.side_of(2.0),
     )
-    lanes.store(angles, 2 * lanes.LANES, lanes.arc_tangent(sine, cosine))
-    s3, c3 = lane_angles.turned_by(sine, cosine)
+    s3, c3 = _store_angle(angles, 2, sine, cosine)
     x = screw(h3, o3, c3, s3, lane_angles.spread_vector(w))
     sine, cosine = lane_angles.between(h2, vectors.subtract(x, o2), reach)
-    lanes.store(angles, lanes.LANES, lanes.arc_tangent(sine, cosine))
+    _store_angle(angles, 1, sine, cosine)
 
 
 @kernel
@@ -63,11 +80,15 @@ def spread_arm(angles, arm, count):
     """
     Write the first three angles of eight candidates.
 
-    :param angles: (24,) a row of eight for each angle.
+    :param angles: (SCRATCH,) rows of eight: the angles, their sines, their cosines.
     :param arm: (4, 3) postures of the first three joints, of which there are ``count``.
     """
     for k in range(3):
-        lanes.store(angles, k * lanes.LANES, lane_angles.read_pairs(arm, k, count))
+        angle = lane_angles.read_pairs(arm, k, count)
+        sine, cosine = lanes.sine_cosine(angle)
+        lanes.store(angles, k * lanes.LANES, angle)
+        lanes.store(angles, (3 + k) * lanes.LANES, sine)
+        lanes.store(angles, (6 + k) * lanes.LANES, cosine)
 
 
 @inline_kernel
@@ -82,7 +103,7 @@ def write_wrists(out, angles, axes, g):
     Write eight candidates; return whether no wrist is nearly straight, without which they are of no use.
 
     :param out: (8, 6) candidates.
-    :param angles: (24,) their first three angles, overwritten.
+    :param angles: (SCRATCH,) their first three angles, with sines and cosines; overwritten.
     :param axes: (18,) of the chain.
     :param g: (12,) G.
     """
@@ -90,8 +111,8 @@ def write_wrists(out, angles, axes, g):
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
     q1 = lanes.load(angles, 0)
     q2, q3 = lanes.load(angles, lanes.LANES), lanes.load(angles, 2 * lanes.LANES)
-    (s1, c1), (s2, c2) = lanes.sine_cosine(q1), lanes.sine_cosine(q2)
-    s3, c3 = lanes.sine_cosine(q3)
+    (s1, c1), (s2, c2) = _load_angle(angles, 0), _load_angle(angles, 1)
+    s3, c3 = _load_angle(angles, 2)
     image = lane_angles.spread_vector(map_direction(g, h6))
     image = _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, image)
     tilt = vectors.cross(h4, image)

@@ -22,8 +22,16 @@ from ssik_ros.kernels.subproblems import sp6
 
 NEARLY_LINED_UP = 1e-3
 """Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""
-SCRATCH = 2 * lanes.LANES
-"""Numbers that the kernel needs: two angles of each candidate, or the pairs of subproblem 6 with its zeros."""
+SCRATCH = 6 * lanes.LANES
+"""Numbers that the kernels need: two angles of each candidate, with their sines and cosines."""
+
+
+@inline_kernel
+def _store_angle(angles, place, angle, sine, cosine):
+    """Write one of both angles with its sine and cosine."""
+    lanes.store(angles, place * lanes.LANES, angle)
+    lanes.store(angles, (2 + place) * lanes.LANES, sine)
+    lanes.store(angles, (4 + place) * lanes.LANES, cosine)
 
 
 @inline_kernel
@@ -31,7 +39,7 @@ def _write_outer(angles, a, b, d):
     """
     Write the pairs of angles of :func:`sp6.solve` where b has rank one, each in two neighbouring lanes.
 
-    :param angles: (16,) a row of eight for each angle.
+    :param angles: (SCRATCH,) rows of eight: the angles, their sines, their cosines.
     :param a, b: 2x2 matrices as tuples, row by row.
     :param d: right-hand side.
     """
@@ -42,12 +50,13 @@ def _write_outer(angles, a, b, d):
         lanes.spread(alone[2]),
         lane_angles.side_of(4.0),
     )
-    lanes.store(angles, 0, lanes.arc_tangent(sine, cosine))
     s, c = lane_angles.turned_by(sine, cosine)
+    _store_angle(angles, 0, lanes.arc_tangent(sine, cosine), s, c)
     sine, cosine = lane_angles.of_component(
         lanes.spread(m1), lanes.spread(m2), md - ma1 * c - ma2 * s, lane_angles.side_of(2.0)
     )
-    lanes.store(angles, lanes.LANES, lanes.arc_tangent(sine, cosine))
+    s, c = lane_angles.turned_by(sine, cosine)
+    _store_angle(angles, 1, lanes.arc_tangent(sine, cosine), s, c)
 
 
 @kernel
@@ -55,7 +64,8 @@ def write_outer(angles, axes, points, g):
     """
     Write the angles of joints 1 and 5 of eight candidates, and return how many pairs there are, up to four.
 
-    :param angles: (16,) a row of eight for each angle; every pair in two neighbouring lanes.
+    :param angles: (SCRATCH,) rows of eight: the angles, their sines, their cosines; every pair in two neighbouring
+        lanes.
     :param axes, points: (18,) the chain.
     :param g: (12,) G.
     """
@@ -82,8 +92,10 @@ def write_outer(angles, axes, points, g):
     if count > 0:
         q1 = lane_angles.read_pairs(pairs, 0, count)
         q5 = lane_angles.read_pairs(pairs, 1, count)
-        lanes.store(angles, 0, q1)
-        lanes.store(angles, lanes.LANES, q5)
+        s1, c1 = lanes.sine_cosine(q1)
+        s5, c5 = lanes.sine_cosine(q5)
+        _store_angle(angles, 0, q1, s1, c1)
+        _store_angle(angles, 1, q5, s5, c5)
     return count
 
 
@@ -93,7 +105,7 @@ def write_inner(out, angles, axes, points, g):
     Write eight candidates; return whether none is nearly singular, without which they are of no use.
 
     :param out: (8, 6) candidates.
-    :param angles: (16,) the angles of joints 1 and 5, overwritten.
+    :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
     :param axes, points: (18,) the chain.
     :param g: (12,) G.
     """
@@ -101,7 +113,8 @@ def write_inner(out, angles, axes, points, g):
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
     q1, q5 = lanes.load(angles, 0), lanes.load(angles, lanes.LANES)
-    (s1, c1), (s5, c5) = lanes.sine_cosine(q1), lanes.sine_cosine(q5)
+    s1, s5 = lanes.load(angles, 2 * lanes.LANES), lanes.load(angles, 3 * lanes.LANES)
+    c1, c5 = lanes.load(angles, 4 * lanes.LANES), lanes.load(angles, 5 * lanes.LANES)
     turned = unmap_direction(g, vectors.turn(h1, c1, s1, lane_angles.spread_vector(h)))
     across = vectors.cross(h6, turned)
     if lanes.bits_of(vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP) != 0:
