@@ -15,9 +15,13 @@ Method
 1. The margin of a branch is the least distance of a joint to its limits, its room is minus the residual of the nearest
    posture where it does not exist. It is inside where the margin is not negative and the room is 0.
 2. Values are scanned. An arc that holds none of them lies between two neighbours that are both outside.
-3. Between neighbours at a and b a function of slope up to K is at most (f(a) + f(b) + K (b - a)) / 2. K is taken from the
-   slopes between the two and next to them, times GROWTH. Where that bound of a joint's margin or of the room is
-   negative, there is no arc; elsewhere the value half way is tried, until an arc is met or ruled out.
+3. Between two neighbours a joint is taken to be off its chord by no more than half the width times the change of slope
+   towards the intervals beside, which is exact where two straight lines meet and four times too much for a parabola.
+   That says between which shares of the interval each joint may be within its limits. The room is bounded by its slopes:
+   it is at most (f(a) + f(b) + K (b - a)) / 2. Where no share is left, there is no arc; elsewhere the value half way is
+   tried, until an arc is met or ruled out.
+4. Beside a sampled arc there may be another one. Where a branch leaves the limits by joints that go steadily, it does not
+   come back; where two joints may leave and return between two places inside, there may be a third arc between.
 
 Degeneracies
 ------------
@@ -41,10 +45,12 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.analytic import held_branches as hb
 from ssik_ros.kernels.analytic import search
 
+LEAST_BEND = 0.03
+"""What a joint may be off its chord without a trace in its changes, over the width of the interval."""
 GROWTH = 1.5
-"""Slopes inside an interval are at most so much larger than those seen."""
-LEAST_SLOPE = 0.15
-"""Slope that a branch may have without having been seen [rad/rad]."""
+"""Slopes of the room inside an interval are at most so much larger than those seen."""
+LEAST_SLOPE = 0.1
+"""Slope that the room may have without having been seen [1/rad]."""
 STEADY = 0.1
 """A joint whose changes next to an interval go back by no more than this share of the change in it is on its way."""
 LARGEST_TURN = 2.0
@@ -60,12 +66,6 @@ MOST = 600
 
 
 @inline_kernel
-def _reaches(fa, fb, slope, width):
-    """Return whether a function can reach zero between two places where it is ``fa`` and ``fb``."""
-    return fa + fb + slope * width >= 2.0 * hb.INSIDE
-
-
-@inline_kernel
 def _turned(a, b):
     """Return b - a modulo a turn, in [-pi, pi)."""
     d = b - a
@@ -73,18 +73,96 @@ def _turned(a, b):
 
 
 @inline_kernel
-def _steepest(own, before, after, width, width_before, width_after):
-    """Return the largest slope of three neighbouring intervals, by the changes in them."""
-    slope = own / width
-    if width_before > 0.0:
-        slope = max(slope, before / width_before)
-    if width_after > 0.0:
-        slope = max(slope, after / width_after)
-    return GROWTH * slope + LEAST_SLOPE
+def widths(places, p, a, b, r):
+    """
+    Return the width between two places, and one over the widths before, between and behind them, 0 for none.
+
+    :param places, p, a, b, r: as for :func:`may_hide`, in either direction.
+    """
+    width = abs(places[b, hb.VALUE] - places[a, hb.VALUE])
+    before = abs(places[a, hb.VALUE] - places[p, hb.VALUE])
+    after = abs(places[r, hb.VALUE] - places[b, hb.VALUE])
+    return (
+        width,
+        1.0 / before if before > 0.0 else 0.0,
+        1.0 / width,
+        1.0 / after if after > 0.0 else 0.0,
+    )
 
 
-@kernel
-def may_hide(places, p, a, b, r, branch, ranges, n):
+@inline_kernel
+def _bend(places, p, a, b, r, column, change, scales):
+    """
+    Return how far a joint may be from its chord between two places, by its changes there and next to them [rad].
+
+    :param places, p, a, b, r: as for :func:`may_hide`, in either direction.
+    :param column: of the joint.
+    :param change: of the joint between the two [rad].
+    :param scales: from :func:`widths`.
+    """
+    slope = change * scales[2]
+    # At an end of the range half of the change has to do.
+    left = right = 0.5 * slope
+    if scales[1] > 0.0:
+        left = _turned(places[p, column], places[a, column]) * scales[1]
+    if scales[3] > 0.0:
+        right = _turned(places[b, column], places[r, column]) * scales[3]
+    return scales[0] * (0.5 * max(abs(slope - left), abs(right - slope)) + LEAST_BEND)
+
+
+@inline_kernel
+def _shares_inside(places, p, a, b, r, column, center, half, scales):
+    """
+    Return from which to which share of an interval a joint may be within limits; the first is above the second for none.
+
+    :param places, p, a, b, r, column, scales: as for :func:`_bend`.
+    :param center, half: middle of the joint's range and half its width [rad].
+    """
+    start = _turned(center, places[a, column])
+    change = _turned(places[a, column], places[b, column])
+    reach = half + _bend(places, p, a, b, r, column, change, scales) - hb.INSIDE
+    size = abs(change)
+    if change < 0.0:
+        start = -start
+    if abs(start) <= reach and abs(start + size) <= reach:
+        return 0.0, 1.0
+    first, last = 2.0, -1.0
+    for turn in range(2):
+        # A joint that turns upwards is within the range as it stands, or a turn further on.
+        middle = 2.0 * math.pi * turn - start
+        low, high = middle - reach, middle + reach
+        if high >= 0.0 and low <= size:
+            first = min(first, low / size if low > 0.0 else 0.0)
+            last = max(last, high / size if high < size else 1.0)
+    return first, last
+
+
+@inline_kernel
+def _may_exist(places, p, a, b, r, column):
+    """
+    Return whether a branch may exist between two places.
+
+    :param places, p, a, b, r: as for :func:`may_hide`.
+    :param column: of the room of the branch.
+    """
+    ra, rb = places[a, column], places[b, column]
+    if ra == 0.0 or rb == 0.0 or not ra > -math.inf or not rb > -math.inf:
+        return True
+    width = places[b, hb.VALUE] - places[a, hb.VALUE]
+    slope = abs(rb - ra) / width
+    if p != a and places[p, column] > -math.inf:
+        slope = max(
+            slope, abs(ra - places[p, column]) / (places[a, hb.VALUE] - places[p, hb.VALUE])
+        )
+    if r != b and places[r, column] > -math.inf:
+        slope = max(
+            slope, abs(rb - places[r, column]) / (places[r, hb.VALUE] - places[b, hb.VALUE])
+        )
+    return ra + rb + (GROWTH * slope + LEAST_SLOPE) * width >= 0.0
+
+
+@inline_kernel
+def may_hide(places, p, a, b, r, branch, ranges, n, scales):
     """
     Return whether a branch that is outside at two neighbouring places may be inside between them.
 
@@ -92,46 +170,35 @@ def may_hide(places, p, a, b, r, branch, ranges, n):
     :param branch: its number.
     :param ranges: from :func:`held_branches.write_ranges`.
     :param n: number of joints.
+    :param scales: from :func:`widths`.
     """
     column = hb.record(branch, n)
-    width = places[b, hb.VALUE] - places[a, hb.VALUE]
-    before = places[a, hb.VALUE] - places[p, hb.VALUE]
-    after = places[r, hb.VALUE] - places[b, hb.VALUE]
-    room = column + n + hb.ROOM
-    ra, rb = places[a, room], places[b, room]
-    if ra < 0.0 and rb < 0.0 and ra > -math.inf and rb > -math.inf:
-        rp, rr = places[p, room], places[r, room]
-        left = abs(ra - rp) if rp > -math.inf else 0.0
-        right = abs(rb - rr) if rr > -math.inf else 0.0
-        slope = _steepest(abs(ra - rb), left, right, width, before, after)
-        if not _reaches(ra, rb, slope, width):
-            return False
+    # The joint that is furthest outside mostly settles it.
+    worst = int(places[a, column + n + hb.WORST])
+    low, high = _shares_inside(
+        places, p, a, b, r, column + worst, ranges[worst], ranges[n + worst], scales
+    )
+    if low > high or not _may_exist(places, p, a, b, r, column + n + hb.ROOM):
+        return False
     for k in range(n):
-        half = ranges[n + k]
-        if half == math.inf:
+        if k == worst or ranges[n + k] == math.inf:
             continue
-        qa, qb = places[a, column + k], places[b, column + k]
-        fa, fb = hb.margin(qa, ranges[k], half), hb.margin(qb, ranges[k], half)
-        if fa + fb >= 0.0:
-            continue
-        slope = _slope_of(places, p, a, b, r, column + k)
-        if not _reaches(fa, fb, slope, width):
+        first, last = _shares_inside(
+            places, p, a, b, r, column + k, ranges[k], ranges[n + k], scales
+        )
+        low, high = max(low, first), min(high, last)
+        if low > high:
             return False
     return True
 
 
 @inline_kernel
-def _slope_of(places, p, a, b, r, column):
-    """Return how steep a joint may be between two places, by its changes there and next to them; see :func:`may_hide`."""
-    qa, qb = places[a, column], places[b, column]
-    return _steepest(
-        abs(_turned(qa, qb)),
-        abs(_turned(places[p, column], qa)),
-        abs(_turned(qb, places[r, column])),
-        abs(places[b, hb.VALUE] - places[a, hb.VALUE]),
-        abs(places[a, hb.VALUE] - places[p, hb.VALUE]),
-        abs(places[r, hb.VALUE] - places[b, hb.VALUE]),
-    )
+def _stays(places, p, a, b, r, column, center, half, scales):
+    """Return whether a joint that is inside at place a stays so until b; see :func:`_shares_inside`."""
+    start = _turned(center, places[a, column])
+    change = _turned(places[a, column], places[b, column])
+    bend = _bend(places, p, a, b, r, column, change, scales)
+    return max(abs(start), abs(start + change)) + bend <= half
 
 
 @kernel
@@ -141,18 +208,12 @@ def count_leaving(places, p, a, b, r, branch, ranges, n):
 
     :param places, p, a, b, r, branch, ranges, n: as for :func:`may_hide`.
     """
-    column, count = hb.record(branch, n), 0
-    width = places[b, hb.VALUE] - places[a, hb.VALUE]
-    for k in range(column, column + n):
-        half = ranges[n + k - column]
-        if half == math.inf:
-            continue
-        center = ranges[k - column]
-        fa = hb.margin(places[a, k], center, half)
-        fb = hb.margin(places[b, k], center, half)
-        if fa + fb < _slope_of(places, p, a, b, r, k) * width:
+    column, count, scales = hb.record(branch, n), 0, widths(places, p, a, b, r)
+    for k in range(n):
+        half, at = ranges[n + k], column + k
+        if half < math.inf and not _stays(places, p, a, b, r, at, ranges[k], half, scales):
             # Half a turn may have been one the other way round.
-            count += 2 if abs(_turned(places[a, k], places[b, k])) > LARGEST_TURN else 1
+            count += 2 if abs(_turned(places[a, at], places[b, at])) > LARGEST_TURN else 1
     return count
 
 
@@ -163,20 +224,22 @@ def leaves_once(places, p, a, b, r, branch, ranges, n):
 
     :param places, p, a, b, r, branch, ranges, n: as for :func:`may_hide`, in either direction.
     """
-    column = hb.record(branch, n)
-    width = abs(places[b, hb.VALUE] - places[a, hb.VALUE])
-    for k in range(column, column + n):
-        half = ranges[n + k - column]
-        if half == math.inf:
+    column, scales = hb.record(branch, n), widths(places, p, a, b, r)
+    for k in range(n):
+        half, at = ranges[n + k], column + k
+        if half == math.inf or _stays(places, p, a, b, r, at, ranges[k], half, scales):
             continue
-        center = ranges[k - column]
-        qa, qb = places[a, k], places[b, k]
-        fa, fb = hb.margin(qa, center, half), hb.margin(qb, center, half)
-        if fa + fb >= _slope_of(places, p, a, b, r, k) * width:
-            continue
-        own, side = _turned(qa, qb), 1.0 if _turned(center, qb) > 0.0 else -1.0
-        back = min(_turned(places[p, k], qa) * side, _turned(qb, places[r, k]) * side)
-        if not (fb < 0.0 and own * side > 0.0 and back >= -STEADY * abs(own)):
+        end = _turned(ranges[k], places[b, at])
+        side = 1.0 if end > 0.0 else -1.0
+        change = _turned(places[a, at], places[b, at])
+        before, after = (
+            _turned(places[p, at], places[a, at]),
+            _turned(places[b, at], places[r, at]),
+        )
+        is_steady = change * side > 0.0 and min(before * side, after * side) >= -STEADY * abs(
+            change
+        )
+        if not (abs(end) > half and is_steady):
             return False
     return True
 
@@ -201,13 +264,13 @@ def is_doubtful(places, p, a, b, r, ranges, n):
 
     :param places, p, a, b, r, ranges, n: as for :func:`may_hide`.
     """
-    is_wide = places[b, hb.VALUE] - places[a, hb.VALUE] > NEIGHBOURS
+    scales = widths(places, p, a, b, r)
     for branch in range(hb.BRANCHES):
-        hit_a, hit_b = hb.is_hit(places, a, branch, n), hb.is_hit(places, b, branch, n)
-        if hit_a or hit_b:
+        if hb.is_hit(places, a, branch, n) or hb.is_hit(places, b, branch, n):
+            is_wide = scales[0] > NEIGHBOURS
             if is_wide and not _is_settled(places, p, a, b, r, branch, ranges, n):
                 return True
-        elif may_hide(places, p, a, b, r, branch, ranges, n):
+        elif may_hide(places, p, a, b, r, branch, ranges, n, scales):
             return True
     return False
 
@@ -241,6 +304,7 @@ def search_between(
     r,
     pool,
     ranges,
+    pending,
     counters,
     ints,
     reals,
@@ -258,6 +322,7 @@ def search_between(
     :param stack: (2 DEPTH + 2, 5) integers, scratch.
     :param p, a, b, r: as for :func:`may_hide`.
     :param ranges: from :func:`held_branches.write_ranges`.
+    :param pending: candidates that wait, see :func:`held_branches.flush`.
     :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
     :param scratch: as for :func:`held_branches.write_place`.
     :param most: values that may be tried.
@@ -273,7 +338,7 @@ def search_between(
         width = places[b, hb.VALUE] - places[a, hb.VALUE]
         if width < NARROWEST or depth >= DEPTH:
             # One value, as far as numbers go: certification decides.
-            hb.keep_place(places, a, counters, ints, reals, seed, options, capacity, work)
+            hb.keep_place(places, a, pending, counters, ints, reals, seed, options, capacity, work)
             continue
         if tried >= most:
             break
@@ -281,7 +346,9 @@ def search_between(
         value = 0.5 * (places[a, hb.VALUE] + places[b, hb.VALUE])
         hb.write_place(places, middle, value, ranges, ints, reals, seed, options, work, scratch)
         inherit_hits(places, p, a, middle, b, r, ranges, n)
-        hb.keep_place(places, middle, counters, ints, reals, seed, options, capacity, work)
+        hb.keep_place(
+            places, middle, pending, counters, ints, reals, seed, options, capacity, work
+        )
         tried += 1
         for row in range(size, size + 2):
             is_left = row > size

@@ -19,10 +19,10 @@ BRANCHES = 8
 """Branches of the closed forms of six joints."""
 VALUE, FIRST = 0, 1
 """Columns of a place: value of the held joint, first record."""
-MARGIN, ROOM, HIT = 0, 1, 2
+MARGIN, ROOM, HIT, WORST = 0, 1, 2, 3
 """Numbers of a record behind its n joint values: least distance to a limit [rad], minus the residual where the branch does
-not exist and 0 where it does, and 1 where its stretch within the limits has been sampled."""
-RECORD = 3
+not exist and 0 where it does, 1 where its stretch within the limits has been sampled, and the joint nearest to its limit."""
+RECORD = 4
 
 INSIDE = -1e-9
 """Margin from which on a branch is within the limits [rad]: what certification puts on the limit."""
@@ -40,6 +40,16 @@ def place_size(n):
     :param n: number of joints.
     """
     return FIRST + BRANCHES * (n + RECORD)
+
+
+@inline_kernel
+def waiting_size(n):
+    """
+    Return how many numbers :func:`flush` keeps of the candidates that wait.
+
+    :param n: number of joints.
+    """
+    return 1 + BRANCHES * n
 
 
 @inline_kernel
@@ -122,19 +132,30 @@ def write_place(places, at, value, ranges, ints, reals, seed, options, work, scr
         if branch >= count:
             for k in range(n):
                 places[at, column + k] = 0.0
+            places[at, column + n + WORST] = 0.0
             places[at, column + n + MARGIN] = places[at, column + n + ROOM] = -math.inf
             continue
-        least = math.inf
         for k in range(n):
             places[at, column + k] = raw[branch, k]
-            if ranges[n + k] < math.inf:
-                least = min(least, margin(raw[branch, k], ranges[k], ranges[n + k]))
-        places[at, column + n + MARGIN] = least
+        _write_margin(places, at, column, ranges, n)
     for branch in range(count):
         _write_room(places, at, branch, count, raw, ints, reals, work, scratch)
         if ints[search.CUT] >= 0:
             _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scratch)
     return count
+
+
+@inline_kernel
+def _write_margin(places, at, column, ranges, n):
+    """Write how far a branch is inside the limits, and by which joint; its joint values stand in the place."""
+    least, worst = math.inf, 0
+    for k in range(n):
+        if ranges[n + k] < math.inf:
+            room = margin(places[at, column + k], ranges[k], ranges[n + k])
+            if room < least:
+                least, worst = room, k
+    places[at, column + n + MARGIN] = least
+    places[at, column + n + WORST] = float(worst)
 
 
 @kernel
@@ -210,12 +231,10 @@ def _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scrat
     if not miss <= options[search.TOLERANCE]:
         places[at, column + n + ROOM] = -miss
         return
-    least = math.inf
     for k in range(n):
         places[at, column + k] = q[k]
-        if ranges[n + k] < math.inf:
-            least = min(least, margin(q[k], ranges[k], ranges[n + k]))
-    places[at, column + n + MARGIN], places[at, column + n + ROOM] = least, 0.0
+    _write_margin(places, at, column, ranges, n)
+    places[at, column + n + ROOM] = 0.0
 
 
 @inline_kernel
@@ -236,28 +255,55 @@ def is_hit(places, at, branch, n):
 
 
 @kernel
-def keep_place(places, at, counters, ints, reals, seed, options, capacity, work):
+def flush(pending, counters, ints, reals, seed, options, capacity, work):
     """
-    Certify and keep the branches of a place that are within the limits and not hit yet; return whether one was kept.
+    Certify and keep the candidates that wait.
 
-    :param places, at: the place; its branches inside count as hit from now on.
+    :param pending: (waiting_size(n),) how many wait, then their joint values.
     :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
     """
-    n = ints[search.N]
+    n, count = ints[search.N], int(pending[0])
     raw = matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n)
-    count = 0
-    for branch in range(BRANCHES):
-        column = record(branch, n)
-        if places[at, column + n + MARGIN] < -ROUNDING or places[at, column + n + ROOM] < 0.0:
-            continue
-        if is_hit(places, at, branch, n):
-            continue
+    for row in range(count):
         for k in range(n):
-            raw[count, k] = places[at, column + k]
-        count += 1
-        if places[at, column + n + MARGIN] >= INSIDE:
-            places[at, column + n + HIT] = 1.0
-    before = counters[search.KEPT]
+            raw[row, k] = pending[1 + row * n + k]
+    pending[0] = 0.0
     if count > 0:
-        search.keep(counters, ints, reals, count, before, seed, options, capacity, work)
-    return counters[search.KEPT] > before
+        first = counters[search.KEPT]
+        search.keep(counters, ints, reals, count, first, seed, options, capacity, work)
+
+
+@kernel
+def keep_place(places, at, pending, counters, ints, reals, seed, options, capacity, work):
+    """
+    Let the branches of a place that are within the limits and not hit yet wait for :func:`flush`; return whether there are.
+
+    Eight are certified at the cost of one; those of one place stay together.
+
+    :param places, at: the place; these branches count as hit from now on.
+    :param pending: as for :func:`flush`, which is called where it is full.
+    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
+    """
+    n, count, found = ints[search.N], 0, False
+    for branch in range(BRANCHES):
+        count += _is_wanted(places, at, branch, n)
+    if int(pending[0]) + count > BRANCHES:
+        flush(pending, counters, ints, reals, seed, options, capacity, work)
+    for branch in range(BRANCHES):
+        if not _is_wanted(places, at, branch, n):
+            continue
+        column, row = record(branch, n), int(pending[0])
+        for k in range(n):
+            pending[1 + row * n + k] = places[at, column + k]
+        pending[0] += 1.0
+        places[at, column + n + HIT] = 1.0
+        found = True
+    return found
+
+
+@inline_kernel
+def _is_wanted(places, at, branch, n):
+    """Return whether a branch may be within the limits and is not hit."""
+    column = record(branch, n) + n
+    may_be = places[at, column + MARGIN] >= -ROUNDING and not places[at, column + ROOM] < 0.0
+    return may_be and places[at, column + HIT] == 0.0

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels.analytic import arcs
-from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import general_search
 from ssik_ros.kernels.analytic import held_branches
 from ssik_ros.kernels.analytic import held_search
@@ -145,4 +144,4 @@ class _ArcArrays:
         size = held_branches.place_size(n)
         self.places = np.empty((held_search.places_needed(wanted), size))
         self.stack = np.empty((2 * arcs.DEPTH + 2, 5), dtype=np.int64)
-        self.scratch = np.empty(certify.scratch_size(n) + 2 * n)
+        self.scratch = np.empty(held_search.scratch_size(n))
