@@ -22,20 +22,26 @@ from sliding_arms import PLANS
 from sliding_arms import scara
 from sliding_arms import serial_chain
 from sliding_arms import stanford
+from sliding_arms import X
+from sliding_arms import Y
+from sliding_arms import Z
 import sliding_oracle
 from sliding_oracle import compare
 from sliding_oracle import SlidingChain
+from synthetic_arms import CLASSES
 from synthetic_arms import direction
 from synthetic_arms import make_six
 from synthetic_arms import random_lines
 from synthetic_arms import random_pose
 
 from ssik_ros.errors import TopologyMismatch
+from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.analytic.labels import label_branches
 from ssik_ros.solvers.analytic.labels import name_branches
 from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.solvers.analytic.rules import matches
 from ssik_ros.solvers.analytic.rules import RULES
 
 RESIDUAL = 1e-9
@@ -191,6 +197,9 @@ RAILS = {
     'general': lambda rng: on_rail(
         complete_oracle.LineChain(*random_lines(rng), random_pose(rng)), direction(rng)
     ),
+    'between parallel axes': lambda rng: on_rail(
+        make_six('three_parallel', rng), direction(rng), 3
+    ),
     'at the tool': lambda rng: on_rail(catalogue_chain('ur5e'), direction(rng), 6),
 }
 
@@ -299,6 +308,17 @@ def test_special_postures_are_solved(name):
                 assert chain.residuals(found, pose).max() < RESIDUAL
 
 
+def test_a_free_angle_is_the_seeds_where_slides_follow_it():
+    rng = np.random.default_rng(15)
+    axes, points = np.vstack([Z, Y, Z, X, Y, Z]), rng.uniform(-0.3, 0.3, (6, 3))
+    chain = SlidingChain(axes, points, (3, 4, 5), random_pose(rng))
+    q = np.array([0.5, 0.0, 0.2, 0.1, 0.4, -0.3])
+    seed = np.array([0.0, 0.0, 0.9, 0.3, 0.3, 0.3])
+    found = arm_of(chain).branches(chain.poses(q)[0], Question(seed=seed, mode=KEEP_ALL)).q
+    assert np.abs(found[:, 2] - 0.9).min() < 1e-9
+    assert chain.residuals(found, chain.poses(q)[0]).max() < RESIDUAL
+
+
 @pytest.mark.parametrize('order', ['RRP', 'PRR', 'RPR'])
 def test_poses_out_of_reach_are_refused(order):
     rng = np.random.default_rng(8)
@@ -339,6 +359,15 @@ def test_every_rule_for_slides_is_reached():
     assert {name for name, _ in reached} == set(rules)
     both = {name for name in rules if name != 'orientation_first'}
     assert reached >= {(name, way) for name in both for way in (False, True)}
+
+
+def test_rules_for_slides_are_for_chains_with_slides_and_no_others():
+    rng = np.random.default_rng(14)
+    for name in CLASSES:
+        turning = make_six(name, rng)
+        for slides in (frozenset(), frozenset({1})):
+            geometry = AxisGeometry(turning.axes, turning.points, slides=slides)
+            assert all(match.rule.has_slides == bool(slides) for match in matches(geometry))
 
 
 def refused_chains(rng):

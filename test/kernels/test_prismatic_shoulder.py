@@ -122,6 +122,7 @@ def test_a_shoulder_with_slides_finds_its_posture_again(order, n, seed):
 @pytest.mark.parametrize('meet', [False, True], ids=['apart', 'meeting'])
 def test_a_slide_nearly_across_its_axis_loses_no_posture(tilt, meet):
     rng = np.random.default_rng(5)
+    apart = []
     for _ in range(150):
         axes, points = random_chain(rng)
         across = np.cross(axes[1], unit(rng))
@@ -132,7 +133,9 @@ def test_a_slide_nearly_across_its_axis_loses_no_posture(tilt, meet):
         q = random_posture(rng, 4, 6)
         g = product(axes, points, 4, q)
         answers = shoulder_candidates(axes, points, 4, 6, points[3], g)
-        assert distance(answers, q, 4) < NEWTON_REACHES
+        apart.append(distance(answers, q, 4))
+    assert max(apart) < NEWTON_REACHES
+    assert np.median(apart) < 1e-8
 
 
 @pytest.mark.parametrize('order', ['PRR', 'RPR', 'RRP'])
