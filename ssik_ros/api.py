@@ -59,6 +59,7 @@ from ssik_ros.solve_settings import read_target
 from ssik_ros.solve_settings import SolveSettings
 from ssik_ros.solvers.analytic.arm import Prepared
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.batch import ManyBranches
 from ssik_ros.solvers.analytic.batch import search_batch
 from ssik_ros.solvers.analytic.labels import name_branches
 from ssik_ros.solvers.base import Solver
@@ -709,31 +710,29 @@ class Manipulator:
         self, targets: FloatArray, seeds: FloatArray | None, settings: SolveSettings, threads: int
     ) -> BatchSolutions:
         """Return all branches of many poses, by one kernel call for each chunk."""
-        analytic, n = self._closed_form(), self.dof
+        analytic = self._closed_form()
         found = search_batch(analytic.arm, targets, seeds, analytic.question(settings), threads)
         counts = found.counts[:, search.COUNT]
-        rows = found.rows
+        q, residuals = found.q, found.residuals
         again = counts < 0
         if analytic.arm.is_refinable(analytic.question(settings)):
             again |= found.counts[:, search.BRANCHES] <= found.counts[:, search.DROPPED]
         if again.any():
-            rows, counts = self._with_repeated(targets, seeds, settings, rows, counts, again)
-        return BatchSolutions.from_counts(
-            np.ascontiguousarray(rows[:, :n]), np.ascontiguousarray(rows[:, n + 2]), counts
-        )
+            q, residuals, counts = self._with_repeated(targets, seeds, settings, found, again)
+        return BatchSolutions.from_counts(q, residuals, counts)
 
     def _with_repeated(
         self,
         targets: FloatArray,
         seeds: FloatArray | None,
         settings: SolveSettings,
-        rows: FloatArray,
-        counts: NDArray[np.int64],
+        found: ManyBranches,
         again: NDArray[np.bool_],
-    ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the rows with those of targets that one call is not enough for: not quite rigid, or missed by samples."""
-        parts = np.split(rows, np.cumsum(np.maximum(counts, 0))[:-1])
-        counts = counts.copy()
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return what was found with those of targets that one call is not enough for: not quite rigid, or missed by samples."""
+        counts = found.counts[:, search.COUNT].copy()
+        ends = np.cumsum(np.maximum(counts, 0))[:-1]
+        parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
         for pose in np.flatnonzero(again):
             own = settings
             if seeds is not None:
@@ -742,10 +741,9 @@ class Manipulator:
                 answer = self._closed_form().answer(targets[pose], own)
             except InvalidTarget:
                 continue
-            filler = np.zeros((len(answer.q), 2))
-            parts[pose] = np.hstack([answer.q, filler, answer.residuals[:, None]])
+            parts[pose], residuals[pose] = answer.q, answer.residuals
             counts[pose] = len(answer.q)
-        return np.concatenate(parts), counts
+        return np.concatenate(parts), np.concatenate(residuals), counts
 
     def _one_by_one(
         self,

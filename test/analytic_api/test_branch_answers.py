@@ -278,6 +278,21 @@ def test_a_batch_answers_as_single_calls_do(shipped, threads, seeds):
             assert batch[i].tobytes() == shipped.solve_q(target, seed).tobytes()
 
 
+@pytest.mark.parametrize('name', ['ur5e', 'irb6700', 'panda'])
+def test_a_batch_of_many_chunks_is_in_the_order_of_its_poses(name):
+    arm = Manipulator.from_prebuilt(name)
+    rows = postures(arm, 700)
+    targets = np.array([arm.fk(q) for q in rows])
+    batch = arm.solve_batch(targets, rows, threads=3)
+    alone = arm.solve_batch(targets, rows, threads=1)
+    assert batch.q.tobytes() == alone.q.tobytes()
+    assert batch.fk_residuals.tobytes() == alone.fk_residuals.tobytes()
+    assert (batch.offsets == alone.offsets).all()
+    assert np.abs(batch.best() - rows).max() < 1e-6
+    for i in range(0, 700, 23):
+        assert batch[i].tobytes() == arm.solve_q(targets[i], rows[i]).tobytes()
+
+
 @pytest.mark.parametrize('name', ['gofa', 'sawyer', 'xarm5', 'hsr065'])
 def test_a_batch_of_any_solver_answers_as_single_calls_do(name):
     arm = Manipulator.from_prebuilt(name)

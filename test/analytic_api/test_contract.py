@@ -221,11 +221,11 @@ def test_solve_q_and_solve_batch_return_arrays(arm):
 
 
 def test_a_fixed_policy_changes_what_it_says(arm):
-    strict = TolerancePolicy(subproblem_postverify=1e-15)
+    strict = TolerancePolicy(subproblem_postverify=1e-16)
     target = arm.fk(POSTURE)
     solutions, diagnostic = arm.solve(target, policy=strict, explain=True)
-    assert diagnostic.fk_atol == 1e-15 and len(solutions) < 8
-    assert all(s.fk_residual <= 1e-15 for s in solutions)
+    assert diagnostic.fk_atol == 1e-16 and len(solutions) < 8
+    assert all(s.fk_residual <= 1e-16 for s in solutions)
     own = Manipulator(arm.robot, arm.group, policy=strict)
     assert len(own.solve(target)) == len(solutions)
 

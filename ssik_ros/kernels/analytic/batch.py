@@ -15,7 +15,8 @@ NOT_RIGID = -1
 
 @kernel
 def search_many(
-    out,
+    q,
+    residuals,
     counts,
     poses,
     seeds,
@@ -24,24 +25,25 @@ def search_many(
     reals,
     samples,
     options,
-    capacity,
+    rows,
     counters,
     work,
 ):
     """
     Write the solutions of m poses one after the other and return how many rows are written.
 
-    :param out: (m capacity, n + 3) solutions and errors as :func:`search.search` writes them.
+    :param q: (m capacity, n) solutions, best first for each pose.
+    :param residuals: (m capacity,) Frobenius norm of FK - T of each.
     :param counts: (m, COUNTERS) what the search of each pose counts; COUNT is NOT_RIGID for no rigid transform.
     :param poses: (m, 4, 4) targets.
     :param seeds: (m, n) one seed for each pose, or (1, n) the same for all; read if options say so.
     :param held_range: (2,) range of the held joint into which a seed's value is moved [rad or m].
     :param ints, reals, options: as for :func:`search.search`.
     :param samples: values of the held joint; the first is the seed's, written here, where a seed is read.
-    :param capacity: rows that one pose may fill.
+    :param rows: (capacity, n + 3) what one search writes; scratch.
     :param counters, work: scratch of one search.
     """
-    held, has_seed = ints[search.HELD], options[search.HAS_SEED] != 0.0
+    n, held, has_seed = ints[search.N], ints[search.HELD], options[search.HAS_SEED] != 0.0
     used = 0
     for pose in range(poses.shape[0]):
         seed = seeds[pose if seeds.shape[0] > 1 else 0]
@@ -49,7 +51,7 @@ def search_many(
             slides = is_slide(ints[search.SLIDES], held)
             samples[0] = held_search.into_range(seed[held], held_range[0], held_range[1], slides)
         count = search.search(
-            out[used : used + capacity],
+            rows,
             counters,
             ints,
             reals,
@@ -62,5 +64,9 @@ def search_many(
         for i in range(search.COUNTERS):
             counts[pose, i] = counters[i]
         counts[pose, search.COUNT] = count
-        used += max(count, 0)
+        for row in range(count):
+            for k in range(n):
+                q[used, k] = rows[row, k]
+            residuals[used] = rows[row, n + 2]
+            used += 1
     return used

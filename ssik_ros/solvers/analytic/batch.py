@@ -4,6 +4,7 @@ Many poses of one arm: chunks over Python threads, each chunk one kernel call th
 Every pose is answered as if it were asked alone, to the byte, whatever the number of threads.
 """
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 import math
 from typing import NamedTuple
@@ -32,8 +33,10 @@ CHUNK_ROWS = 8192
 class ManyBranches(NamedTuple):
     """The branches of some poses, one pose after the other."""
 
-    rows: FloatArray
-    """(k, n + 3) joint angles [rad], then position error [m], rotation error [rad], Frobenius norm of FK - T."""
+    q: FloatArray
+    """(k, n) joint values [rad or m]."""
+    residuals: FloatArray
+    """(k,) Frobenius norm of FK - T at each."""
     counts: IntArray
     """(m, COUNTERS) what the search of each pose counted; COUNT of them are its rows, -1 for no rigid transform."""
 
@@ -41,10 +44,8 @@ class ManyBranches(NamedTuple):
 class _Chunks:
     """The arrays of one running thread, and the calls that use them."""
 
-    def __init__(
-        self, arm: AnalyticArm, prepared: Prepared, question: Question, size: int
-    ) -> None:
-        """Allocate for chunks of ``size`` poses."""
+    def __init__(self, arm: AnalyticArm, prepared: Prepared, question: Question) -> None:
+        """Allocate."""
         self.n, samples = arm.plan.size, prepared.samples.copy()
         self.held = int(prepared.ints[search.HELD])
         self.capacity = rows_per_pose(samples)
@@ -57,9 +58,7 @@ class _Chunks:
         if self.spread is not None:
             self.capacity = arm.arc_capacity(question)
         self.one = SearchArrays(self.n, self.capacity)
-        is_one_by_one = self.is_eliminating or self.spread is not None
-        room = 0 if is_one_by_one else size * self.capacity
-        self.out = np.empty((room, self.n + 3))
+        self.rows = np.empty((self.capacity, self.n + 3))
         self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(self.n, self.capacity))
 
@@ -69,8 +68,14 @@ class _Chunks:
         if self.is_eliminating or self.spread is not None:
             return self._one_by_one(poses, seeds, counts)
         ints, reals, samples, _, options = self.prepared
+        # Of this room only what is used becomes memory.
+        q, residuals = (
+            np.empty((len(poses) * self.capacity, self.n)),
+            np.empty(len(counts) * self.capacity),
+        )
         used = batch.search_many(
-            self.out,
+            q,
+            residuals,
             counts,
             poses,
             seeds,
@@ -79,11 +84,11 @@ class _Chunks:
             reals,
             samples,
             options,
-            self.capacity,
+            self.rows,
             self.counters,
             self.work,
         )
-        return ManyBranches(self.out[:used].copy(), counts)
+        return ManyBranches(q[:used], residuals[:used], counts)
 
     def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
         """Return the branches of a chunk by one call for each pose, which is long enough: elimination, or arcs."""
@@ -101,7 +106,9 @@ class _Chunks:
             counts[pose] = self.one.counters[: search.COUNTERS]
             counts[pose, search.COUNT] = count
             rows.append(self.one.rows[: max(count, 0)].copy())
-        return ManyBranches(np.concatenate(rows), counts)
+        together = np.concatenate(rows)
+        q, residuals = together[:, : self.n].copy(), together[:, self.n + 2].copy()
+        return ManyBranches(q, residuals, counts)
 
 
 def rows_per_pose(samples: FloatArray) -> int:
@@ -135,26 +142,29 @@ def search_batch(
     starts = range(0, len(poses), size)
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 
-    def work(own: range) -> list[ManyBranches]:
-        chunks = _Chunks(arm, prepared, question, size)
-        return [
-            chunks.search(
-                poses[start : start + size],
-                every[start : start + size] if len(every) > 1 else every,
-            )
-            for start in own
-        ]
+    nothing = np.empty((0, search.COUNTERS), dtype=np.int64)
+    parts = [ManyBranches(np.empty((0, arm.plan.size)), np.empty(0), nothing)] * max(
+        1, len(starts)
+    )
+    # Taken by whoever is free: a thread that has to wait for a processor takes fewer.
+    pending = deque(enumerate(starts))
+
+    def work(_: int) -> None:
+        chunks = _Chunks(arm, prepared, question)
+        while pending:
+            try:
+                index, start = pending.popleft()
+            except IndexError:
+                return
+            own = every[start : start + size] if len(every) > 1 else every
+            parts[index] = chunks.search(poses[start : start + size], own)
 
     count = max(1, min(threads, len(starts)))
-    shares = [starts[k::count] for k in range(count)]
     if count == 1:
-        results = [work(share) for share in shares]
+        work(0)
     else:
         with ThreadPoolExecutor(count) as pool:
-            results = list(pool.map(work, shares))
-    # Chunk number i was answered by thread i modulo count.
-    parts = [results[i % count][i // count] for i in range(len(starts))]
-    if not parts:
-        counts = np.empty((0, search.COUNTERS), dtype=np.int64)
-        return ManyBranches(np.empty((0, arm.plan.size + 3)), counts)
+            list(pool.map(work, range(count)))
+    if len(parts) == 1:
+        return parts[0]
     return ManyBranches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
