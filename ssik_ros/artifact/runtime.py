@@ -12,6 +12,7 @@ import numpy as np
 
 from ssik_ros.kernels import se3
 from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import held_slide
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 
@@ -66,7 +67,7 @@ def solve_pose(
     mode = MODES[respect_limits]
     if np.abs(target).max() > FARTHEST:
         return []
-    samples = held_values(plan, n, seed, mode == ranking.WITHIN_LIMITS)
+    samples = held_values(plan, n, seed, mode == ranking.WITHIN_LIMITS, target)
     capacity = search.BRANCHES_OF_SIX * len(samples)
     options = plan.options.copy()
     options[search.MODE], options[search.METRIC] = mode, ranking.SUM_OF_SQUARES
@@ -126,20 +127,22 @@ def forward(plan: Plan, q: Any) -> Any:
     return matrix
 
 
-def held_values(plan: Plan, n: int, seed: Any, within_limits: bool) -> Any:
+def held_values(plan: Plan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
     """
     Return the values of the held joint to try: the seed's, then some that spread over the limits.
 
     :param n: number of joints.
     :param seed: (n,) or None.
     :param within_limits: whether the limits count.
+    :param target: (4, 4), on which the range of a slide depends.
     """
     held = int(plan.ints[search.HELD])
     if held < 0:
         return np.zeros(1)
     low, high = float(plan.reals[6 * n + 24 + held]), float(plan.reals[7 * n + 24 + held])
-    slides = (int(plan.ints[search.SLIDES]) >> held) & 1
-    if not (within_limits or slides) or not math.isfinite(high - low):
+    if (int(plan.ints[search.SLIDES]) >> held) & 1:
+        low, high = held_slide.slide_range(plan.ints, plan.reals, target)
+    elif not within_limits or not math.isfinite(high - low):
         low, high = -math.pi, math.pi
     step = (high - low) / plan.held_samples
     values = [low + (i + 0.5) * step for i in range(plan.held_samples)]

@@ -34,6 +34,7 @@ from synthetic_arms import make_six
 from synthetic_arms import random_lines
 from synthetic_arms import random_pose
 
+from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
@@ -241,6 +242,26 @@ def test_an_arm_on_a_rail_is_sampled_over_the_rail():
         places |= set(found.q[:, 0].tolist())
     assert len(places) > 20
     assert arm.plan.tier == 'search'
+
+
+def test_four_slides_are_three_and_one_that_is_held():
+    rng = np.random.default_rng(16)
+    axes, points = random_lines(rng)
+    axes, points = np.vstack([axes, direction(rng)]), np.vstack([points, points[:1]])
+    chain = SlidingChain(axes, points, (0, 1, 2, 3), random_pose(rng))
+    q = chain.random_posture(rng)
+    pose = chain.poses(q)[0]
+    free, limit = arm_of(chain), np.where(chain.turns, np.inf, 2.0 * chain.unit)
+    assert (free.plan.name, free.plan.held) == ('orientation_first', 0)
+    found = ask(free, pose, q, held=0).q
+    assert np.abs(chain.gaps(found, q[None])).min() < 1e-6
+    # Where the others may be anywhere, so may the one that is held.
+    with pytest.raises(InvalidLimits, match='joint_1'):
+        free.branches(pose)
+    bounded = arm_of(chain, -limit, limit).branches_refined(pose)
+    assert len(bounded.q)
+    assert (np.abs(bounded.q) <= limit).all()
+    assert chain.residuals(bounded.q, pose).max() < RESIDUAL
 
 
 # Limits, borders and refusals.

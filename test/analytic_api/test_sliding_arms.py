@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
-from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
@@ -144,12 +143,32 @@ def test_a_slide_where_no_closed_form_allows_one_is_named(on_rail):
         on_rail.solve(on_rail.fk(ON_RAIL), hold={'wrist_3_joint': 0.5})
 
 
-def test_a_rail_without_limits_has_to_be_held():
-    endless = RAIL.replace('lower="-1" upper="9"', 'lower="-inf" upper="inf"')
-    text = make_urdf(arm_data('ur5e')).replace('<link name="base_link" />', endless)
+def rail_of(lower, upper):
+    """Return an arm on a rail with other limits."""
+    rail = RAIL.replace('lower="-1" upper="9"', f'lower="{lower}" upper="{upper}"')
+    text = make_urdf(arm_data('ur5e')).replace('<link name="base_link" />', rail)
     robot = load_robot(text)
-    arm = Manipulator(robot, robot.group_from_links('rail_base', 'tool0'))
-    target = arm.fk(ON_RAIL)
-    assert (arm.solve_q(target, hold={'rail': 8.3})[:, 0] == 8.3).all()
-    with pytest.raises(InvalidLimits, match="'rail' is prismatic and has no limits"):
-        arm.solve(target)
+    return Manipulator(robot, robot.group_from_links('rail_base', 'tool0'))
+
+
+@pytest.mark.parametrize('limit', [1.0, 100.0, np.inf])
+def test_a_rail_of_any_length_is_sampled_where_the_arm_reaches_to_the_pose(limit):
+    arm = rail_of(-limit, limit)
+    away = min(0.9 * limit, 80.0)
+    for q in postures(Manipulator.from_prebuilt('ur5e'), 10):
+        target = arm.fk([away, *q])
+        rows = arm.solve_q(target)
+        assert len(set(rows[:, 0].tolist())) >= 3
+        assert np.abs(rows[:, 0] - away).max() < 3.0
+        assert np.abs(rows[:, 0]).max() <= limit
+        assert worst_residual(arm, target, rows) < 1e-9
+        batch = arm.solve_batch(np.array([target]))
+        assert batch[0].tobytes() == rows.tobytes()
+
+
+def test_beyond_the_end_of_a_rail_its_limits_are_the_cause():
+    arm, longer = rail_of(-1, 1), rail_of(-9, 9)
+    target = longer.fk([8.3, *ON_RAIL[1:]])
+    assert arm.solve(target, explain=True)[1].cause == Cause.LIMITS
+    target[2, 3] += 5.0
+    assert arm.solve(target, explain=True)[1].cause == Cause.UNREACHABLE

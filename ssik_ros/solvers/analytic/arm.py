@@ -14,6 +14,7 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.kernels import se3
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import held_search
+from ssik_ros.kernels.analytic import held_slide
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.kinematic_tree import JointKind
@@ -127,7 +128,7 @@ class AnalyticArm:
         :param question: what else is asked.
         :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
         """
-        ints, reals, samples, seed, options = self.prepare(question)
+        ints, reals, samples, seed, options = self.prepare(question, pose)
         arrays = self._take_arrays(len(samples))
         try:
             count = arrays.search(ints, reals, samples, pose, seed, options)
@@ -245,11 +246,12 @@ class AnalyticArm:
         """
         return self._plan_for(question.held).held >= 0 and question.held_values is None
 
-    def prepare(self, question: Question) -> Prepared:
+    def prepare(self, question: Question, pose: FloatArray | None = None) -> Prepared:
         """
         Return a question as arrays for the kernel, which only reads them.
 
         :param question: what is asked besides the pose.
+        :param pose: (4, 4); of a slide, the values that are tried depend on it.
         :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
         """
         plan = self._plan_for(question.held)
@@ -257,7 +259,7 @@ class AnalyticArm:
         return Prepared(
             plan.ints,
             self._reals(plan, question),
-            self._held_values(plan, question),
+            self._held_values(plan, question, pose),
             seed,
             self._options_for(plan, question),
         )
@@ -298,13 +300,18 @@ class AnalyticArm:
             self._plans[held] = make_plan(self.chain, held)
         return self._plans[held]
 
-    def _held_values(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+    def _held_values(
+        self, plan: AnalyticPlan, question: Question, pose: FloatArray | None
+    ) -> FloatArray:
         """Return the values of the held joint: the seed's, then some that spread over the limits."""
         if plan.held < 0:
             return self._no_samples
         if question.held_values is not None:
             return question.held_values
-        low, high = self.held_range(plan.held, question)
+        if self.is_slide(plan.held):
+            low, high = self._slide_range(plan, question, pose)
+        else:
+            low, high = self.held_range(plan.held, question)
         # Halfway points: the ends of the range are the postures nobody wants.
         count = self.samples if question.samples is None else question.samples
         step = (high - low) / count
@@ -322,26 +329,32 @@ class AnalyticArm:
         """
         return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
 
+    def _slide_range(
+        self, plan: AnalyticPlan, question: Question, pose: FloatArray | None
+    ) -> tuple[float, float]:
+        """Return the range over which the values of a held slide are spread [m]; nothing much without a pose."""
+        if pose is None:
+            return 0.0, 0.0
+        low, high = held_slide.slide_range(plan.ints, self._reals(plan, question), pose)
+        if not math.isinf(high - low):
+            return low, high
+        name = self.chain.joint_names[plan.held]
+        raise InvalidLimits(
+            f"'{name}' slides, and so do others without limits: how far it could be for a pose has no bound. "
+            'Give them limits, or it a value to hold.',
+            joint=name,
+        )
+
     def held_range(self, held: int, question: Question) -> tuple[float, float]:
         """
-        Return the range over which the values of a held joint are spread: its limits, or a turn [rad or m].
+        Return the range over which the values of a held joint that turns are spread: its limits, or a turn [rad].
 
         :param held: index of the joint.
         :param question: what is asked.
-        :raises InvalidLimits: for a slide without limits.
         """
         lower = self.chain.lower if question.lower is None else question.lower
         upper = self.chain.upper if question.upper is None else question.upper
         low, high = float(lower[held]), float(upper[held])
-        if self.is_slide(held):
-            if not math.isfinite(high - low):
-                name = self.chain.joint_names[held]
-                raise InvalidLimits(
-                    f"'{name}' is prismatic and has no limits, between which it could be sampled: give it "
-                    'limits, or a value to hold.',
-                    joint=name,
-                )
-            return low, high
         if question.mode != WITHIN_LIMITS or not math.isfinite(high - low):
             return -math.pi, math.pi
         if high - low >= 2.0 * math.pi:

@@ -50,9 +50,9 @@ class _Chunks:
         self.held = int(prepared.ints[search.HELD])
         self.capacity = rows_per_pose(samples)
         self.prepared = prepared._replace(samples=samples)
+        self.rail = (arm, question) if arm.is_slide(self.held) else None
         held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
         self.held_range = np.array(held_range)
-        self.slides = arm.is_slide(self.held)
         self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
         self.spread = arm.spread(question) if arm.has_arcs(question) else None
         if self.spread is not None:
@@ -65,7 +65,7 @@ class _Chunks:
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
         """Return the branches of a chunk."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
-        if self.is_eliminating or self.spread is not None:
+        if self.is_eliminating or self.spread is not None or self.rail is not None:
             return self._one_by_one(poses, seeds, counts)
         ints, reals, samples, _, options = self.prepared
         # Of this room only what is used becomes memory.
@@ -99,9 +99,13 @@ class _Chunks:
             if self.spread is not None:
                 count = self.one.search_arcs(ints, reals, self.spread, poses[pose], seed, options)
             else:
-                if options[search.HAS_SEED] and self.held >= 0:
+                if self.rail is not None:
+                    arm, question = self.rail
+                    own = seed if options[search.HAS_SEED] else None
+                    samples = arm.prepare(question._replace(seed=own), poses[pose]).samples
+                elif options[search.HAS_SEED] and self.held >= 0:
                     low, high = self.held_range
-                    samples[0] = held_search.into_range(seed[self.held], low, high, self.slides)
+                    samples[0] = held_search.into_range(seed[self.held], low, high, False)
                 count = self.one.search(ints, reals, samples, poses[pose], seed, options)
             counts[pose] = self.one.counters[: search.COUNTERS]
             counts[pose, search.COUNT] = count
