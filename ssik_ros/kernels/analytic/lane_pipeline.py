@@ -81,14 +81,12 @@ def read_candidates(area, rows, start, count, n):
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
     """Return what :func:`ranking.place_in_limits` does for each lane, and where there is such a turn."""
-    if lanes.bits_of(lanes.absolute(wish - value) >= math.pi) != 0:
-        value = value + ranking.TWO_PI * lanes.floor((wish - value) / ranking.TWO_PI + 0.5)
+    # No branches: whether a turn is needed is different for every pose.
+    value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.TURNS + 0.5)
     high, low = value > upper + ranking.NEAR_LIMIT, value < lower - ranking.NEAR_LIMIT
-    if lanes.bits_of(high | low) != 0:
-        down = lanes.ceil((value - upper - ranking.NEAR_LIMIT) / ranking.TWO_PI)
-        up = lanes.ceil((lower - ranking.NEAR_LIMIT - value) / ranking.TWO_PI)
-        turns = lanes.select(high, -down, lanes.select(low, up, 0.0))
-        value = value + ranking.TWO_PI * turns
+    down = lanes.floor((upper + ranking.NEAR_LIMIT - value) * ranking.TURNS)
+    up = lanes.ceil((lower - ranking.NEAR_LIMIT - value) * ranking.TURNS)
+    value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
     is_inside = (value >= lower - ranking.NEAR_LIMIT) & (value <= upper + ranking.NEAR_LIMIT)
     return lanes.lesser(lanes.greater(value, lanes.spread(lower)), lanes.spread(upper)), is_inside
 
@@ -246,12 +244,14 @@ def order_few(keys, indices, count, scratch):
     :param indices: (8 or more,) out.
     :param scratch: (8,) numbers.
     """
-    value, place = lanes.load(keys, 0), lanes.places()
+    place = lanes.places()
+    value = lanes.select(place < 1.0 * count, lanes.load(keys, 0), math.inf)
+    lanes.store(scratch, 0, value)
     rank = lanes.spread(0.0)
-    for lane in range(count):
-        key = keys[lane]
+    for lane in range(LANES):
+        key = scratch[lane]
         comes_after = (value > key) | ((value == key) & (place > 1.0 * lane))
         rank = rank + lanes.select(comes_after, 1.0, 0.0)
     lanes.store(scratch, 0, rank)
-    for lane in range(count):
+    for lane in range(LANES):
         indices[int(scratch[lane])] = lane

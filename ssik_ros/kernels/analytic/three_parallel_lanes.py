@@ -5,7 +5,10 @@ The formulas are the same. Poses near a singularity of the wrist, where the one-
 free and keeps digits that are lost, are left to it.
 """
 
+import math
+
 from ssik_ros.kernels import lanes
+from ssik_ros.kernels import so3
 from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
@@ -151,11 +154,15 @@ def write_inner(out, angles, axes, points, g):
     q2 = lanes.arc_tangent(sine, cosine)
     sign3 = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
     sign4 = 1.0 if vectors.dot(h, triple(axes, 3)) > 0.0 else -1.0
+    rest = whole - q2 - elbow
+    # Wrapped here, without a branch, because nobody can predict for which poses it is needed.
+    rest = lanes.select(rest > math.pi, rest - so3.TWO_PI, rest)
+    rest = lanes.select(rest <= -math.pi, rest + so3.TWO_PI, rest)
     own = vector(angles, 0, lanes.LANES)
     lane_angles.write_columns(out, 0, q1, own)
     lane_angles.write_columns(out, 1, q2, own)
     lane_angles.write_columns(out, 2, sign3 * elbow, own)
-    lane_angles.write_columns(out, 3, sign4 * (whole - q2 - elbow), own)
+    lane_angles.write_columns(out, 3, sign4 * rest, own)
     lane_angles.write_columns(out, 4, q5, own)
     lane_angles.write_columns(out, 5, q6, own)
     return True
