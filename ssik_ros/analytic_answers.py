@@ -371,6 +371,9 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     tier, name = (2 if is_elimination else 0), f'ikgeo.{plan.name}'
     if plan.held >= 0:
         name = _seven_name(AxisGeometry.of_chain(chain)) or _near_seven_name(plan)
+        if chain.kinds[plan.held] == JointKind.PRISMATIC:
+            # An arm on a rail is none of seven turning joints, wherever its axes meet.
+            name = 'jointlock.seven_r'
         if name.startswith('jointlock'):
             tier = max(tier, 1)
     held = None if plan.held < 0 else chain.joint_names[plan.held]

@@ -108,6 +108,23 @@ def test_an_arm_on_a_rail_says_that_the_rail_is_held(on_rail):
     assert 'three_parallel' in plan.reason or 'axes 2, 3 and 4 are parallel' in plan.reason
 
 
+@pytest.mark.parametrize('name', ['puma560', 'ur10e'])
+def test_a_rail_does_not_make_a_class_of_seven_turning_joints(name):
+    data = arm_data(name)
+    base = f'<link name="{data.base_link}" />'
+    rail = RAIL.replace('<link name="base_link" />', base)
+    rail = rail.replace('link="base_link"', f'link="{data.base_link}"')
+    robot = load_robot(make_urdf(data).replace(base, rail))
+    arm = Manipulator(robot, robot.group_from_links('rail_base', data.tip_link))
+    plan = arm.dispatch_plan
+    assert (plan.solver_name, plan.tier, plan.held_joint) == ('jointlock.seven_r', 1, 'rail')
+    for q in postures(arm, 5):
+        target = arm.fk(q)
+        rows = arm.solve_q(target, q)
+        assert np.abs(rows[0] - q).max() < 1e-6
+        assert worst_residual(arm, target, rows) < 1e-9
+
+
 def test_an_arm_on_a_rail_has_the_branches_of_the_arm_at_each_place(on_rail):
     parked = Manipulator.from_prebuilt('ur5e')
     target = on_rail.fk(ON_RAIL)
