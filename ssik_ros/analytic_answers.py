@@ -190,7 +190,9 @@ class AnalyticAnswers:
         if plan.held < 0:
             return None, None
         if settings.hold:
-            joint, value = settings.hold[0]
+            # The joint that is sampled anyway, such as a rail, rather than another one.
+            own = [pair for pair in settings.hold if pair[0] == plan.held]
+            joint, value = (own or settings.hold)[0]
             return joint, np.array([value])
         if settings.seed is None or settings.seed_tolerance is None:
             return None, None

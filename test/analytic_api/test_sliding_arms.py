@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from ssik_ros import create_solver
 from ssik_ros import Manipulator
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
+from ssik_ros.solvers.base import SolveRequest
 
 RAIL = """<link name="rail_base"/>
 <joint name="rail" type="prismatic"><parent link="rail_base"/><child link="base_link"/>
@@ -71,6 +73,31 @@ def test_a_slide_is_held_and_kept_near_a_seed_without_turns(sliding):
         seed[slide] += 2.0 * np.pi
         near = {'q_seed': seed, 'seed_tolerance': 0.5, 'respect_limits': False}
         assert not len(sliding.solve_q(target, **near))
+
+
+def test_the_solver_of_the_registry_answers_for_slides(sliding, on_rail):
+    for arm in (sliding, on_rail):
+        solver = create_solver('ssik_ros/Analytic', arm.robot, arm.group)
+        lower, upper = np.array(arm.joint_limits).T
+        for q in postures(arm, 10):
+            target = arm.fk(q)
+            result = solver.solve(SolveRequest(targets=target, seed=q))
+            assert np.abs(result.solutions[0] - q).max() < 1e-6
+            room = np.full(arm.dof, 0.1)
+            near = SolveRequest(targets=target, seed=q, consistency_limits=room)
+            assert np.abs(solver.solve(near).solutions[0] - q).max() < 1e-6
+            slide = arm.joint_names[0] if arm is on_rail else 'joint_3'
+            locked = {arm.joint_names[-1]: q[-1], slide: q[arm.joint_names.index(slide)]}
+            kept = solver.solve(SolveRequest(targets=target, locked=locked)).solutions
+            assert len(kept)
+            assert ((kept >= lower) & (kept <= upper)).all()
+            for name, value in locked.items():
+                assert np.abs(kept[:, arm.joint_names.index(name)] - value).max() < 1e-9
+            far = target.copy()
+            far[:3, 3] += 50.0
+            # A boom as long as one likes would do for the Stanford arm.
+            cause = Cause.LIMITS if arm.dof == 6 else Cause.UNREACHABLE
+            assert solver.solve(SolveRequest(targets=far)).cause == cause
 
 
 def test_slides_have_no_windings():
@@ -138,6 +165,9 @@ def test_an_arm_on_a_rail_has_the_branches_of_the_arm_at_each_place(on_rail):
     assert worst_residual(on_rail, target, rows) < 1e-9
     assert not len(on_rail.solve_q(target, hold={'rail': 1.0}))
     assert not len(on_rail.solve_q(target, hold={'rail': 9.5}))
+    both = on_rail.solve_q(target, hold={'wrist_3_joint': 0.5, 'rail': 8.3})
+    assert 0 < len(both) < len(rows)
+    assert (both[:, [0, 6]] == (8.3, 0.5)).all()
 
 
 def test_an_arm_on_a_rail_is_sampled_along_all_of_it(on_rail):

@@ -274,7 +274,8 @@ class AnalyticSolver:
             value = given if given is not None else (math.nan if seed is None else seed[index])
             if not math.isfinite(value):
                 raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
-            if self._arm.plan.held >= 0 and held[0] is None:
+            # The joint that is sampled anyway, such as a rail, rather than another one.
+            if self._arm.plan.held >= 0 and (held[0] is None or index == self._arm.plan.held):
                 held = index, float(value)
             lower[index] = max(lower[index], value)
             upper[index] = min(upper[index], value)
