@@ -34,6 +34,7 @@ test: setup  ## Run all tests (PYTEST_ARGS="-k name" to choose)
 bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/analytic.py $(ANALYTIC_ARGS)
+	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/many_poses.py $(MANY_POSES_ARGS)
 	@if [ -f .venv/bin/activate ] && . ./activate && python -c 'import rclpy, moveit_msgs.srv' 2>/dev/null; \
 	then timeout 600 python bench/round_trip.py $(ROUND_TRIP_ARGS); \
 	else echo 'No round trips over ROS: rclpy and moveit_msgs are not here (make setup brings them).'; fi

@@ -31,7 +31,8 @@ angle of joint 1 is free, and zero is returned.
 
 Cost
 ----
-About thirty arc tangents for eight solutions.
+About thirty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+:mod:`spherical_wrist_lanes`.
 
 References
 ----------

@@ -36,7 +36,8 @@ it, q5 is sharpened as in :mod:`ssik_ros.kernels.subproblems.three_axes`.
 
 Cost
 ----
-About fifty arc tangents for eight solutions.
+About fifty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+:mod:`three_parallel_lanes`.
 
 References
 ----------

@@ -1,0 +1,194 @@
+"""
+Measure all branches of many poses in one call: ``python bench/many_poses.py --help``.
+
+``Manipulator.solve_batch`` with limits and a seed for each pose, on one thread and on as many as wanted, beside eaik's
+``IK_batched`` (no limits, no seed) where it is installed. Results go to ``bench_output/many_poses.json``.
+"""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+import functools
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+from bench import conditions
+from bench import pinning
+from bench import program
+from bench import report
+from bench.arms import Arm
+from bench.catalogue_arms import GOALS
+from bench.catalogue_arms import make_arm
+from bench.clocks import timed_call
+from bench.peers import eaik_closed_form
+from bench.peers import NotComparable
+from ssik_ros.api import Manipulator
+
+ARMS = ('ur5e', 'irb6700')
+"""Closed forms of six joints, one of each class."""
+GOAL_HERE, GOAL_DESIGN = 1.5, 1.0
+"""What a pose may take on two threads [us]."""
+HEADER = (
+    *(
+        'arm',
+        'call',
+        'threads',
+        'wall us',
+        'median',
+        'cpu us',
+        'solutions',
+        'as single',
+        'goal here',
+        'design',
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one of many poses costs [us]."""
+
+    wall: float
+    """In the fastest pass."""
+    median: float
+    """In the median pass, also by the wall clock."""
+    cpu: float
+    """Processor time of all threads together, in the pass with the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One call on one arm, per pose."""
+
+    arm: str
+    call: str
+    threads: int
+    spent: Spent
+    solutions: float
+    """Mean number."""
+    same: bool | None
+    """Whether single calls give the same bytes; None where nobody was asked alone."""
+
+
+def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return random reachable poses (m, 4, 4) and seeds (m, n), within limits.
+
+    :param arm: the arm.
+    :param count: how many.
+    """
+    rng, (lower, upper) = np.random.default_rng(11), arm.sampling_bounds()
+    q, seeds = (rng.uniform(lower, upper, (count, len(lower))) for _ in range(2))
+    return np.ascontiguousarray(arm.fk(q)), seeds
+
+
+def times(call: Callable[[], Any], poses: int, passes: int) -> tuple[Any, Spent]:
+    """
+    Return an answer, and what a pose costs.
+
+    :param call: what to time.
+    :param poses: how many it answers.
+    :param passes: how often.
+    """
+    answer = call()
+    spent = np.array([timed_call(call)[1:] for _ in range(passes)]) / (1e3 * poses)
+    wall, cpu = spent.T
+    return answer, Spent(float(wall.min()), float(np.median(wall)), float(cpu.min()))
+
+
+def measure(name: str, options: argparse.Namespace) -> list[Row]:
+    """
+    Return the rows of an arm.
+
+    :param name: one of :data:`ARMS`.
+    :param options: poses, threads, passes and output.
+    """
+    arm = make_arm(name, options.output / 'urdf')
+    own = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    poses, seeds = draw(arm, options.poses)
+    rows = []
+    for threads in sorted({1, options.threads}):
+        call = functools.partial(own.solve_batch, poses, seeds, threads=threads)
+        batch, spent = times(call, len(poses), options.passes)
+        alone = (own.solve_q(pose, seed) for pose, seed in zip(poses, seeds, strict=True))
+        same = all(a.tobytes() == b.tobytes() for a, b in zip(batch, alone, strict=True))
+        mean = float(batch.counts.mean())
+        rows.append(Row(name, 'solve_batch', threads, spent, mean, same))
+    return rows + measure_eaik(arm, poses, options)
+
+
+def measure_eaik(arm: Arm, poses: np.ndarray, options: argparse.Namespace) -> list[Row]:
+    """
+    Return eaik's rows, none where it is not installed or does not take the arm.
+
+    :param arm: the arm.
+    :param poses: (m, 4, 4) of its tip.
+    :param options: threads and passes.
+    """
+    if not eaik_closed_form.PEER.available():
+        return []
+    try:
+        robot, turn = eaik_closed_form.make_robot(arm)
+    except NotComparable:
+        return []
+    targets, rows = np.ascontiguousarray(poses @ turn), []
+    for threads in sorted({1, options.threads}):
+        call = functools.partial(robot.IK_batched, targets, threads)
+        answers, spent = times(call, len(poses), min(3, options.passes))
+        mean = float(np.mean([(~np.array(a.is_LS, dtype=bool)).sum() for a in answers[:500]]))
+        rows.append(Row(arm.name, 'eaik IK_batched', threads, spent, mean, None))
+    return rows
+
+
+def cells(row: Row, threads: int) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`HEADER`; the goals are for the call with most threads.
+
+    :param row: the row.
+    :param threads: most threads that were used.
+    """
+    is_goal = row.call == 'solve_batch' and row.threads == threads
+    same = {None: '-', True: 'yes', False: 'NO'}[row.same]
+    goals = [
+        f'{goal:g} ' + ('reached' if row.spent.wall <= goal else 'MISSED') if is_goal else '-'
+        for goal in (GOAL_HERE, GOAL_DESIGN)
+    ]
+    spent = row.spent.wall, row.spent.median, row.spent.cpu, row.solutions
+    figures = (f'{value:.2f}' for value in spent)
+    return [row.arm, row.call, str(row.threads), *figures, same, *goals]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, print and write.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument('--arms', nargs='+', choices=GOALS, default=list(ARMS))
+    parser.add_argument('--poses', type=int, default=10_000, help='(%(default)s)')
+    parser.add_argument('--threads', type=int, default=2, help='most threads (%(default)s)')
+    parser.add_argument('--passes', type=int, default=15, help='passes (%(default)s)')
+    parser.add_argument('--output', type=Path, default=program.OUTPUT)
+    options = parser.parse_args(arguments)
+    around = conditions.describe(None, (eaik_closed_form.PEER,))
+    print(conditions.as_text(around), flush=True)
+    rows = [row for name in options.arms for row in measure(name, options)]
+    around['load_average_after'] = [round(value, 2) for value in os.getloadavg()]
+    print(f'load afterwards {around["load_average_after"]}\n')
+    print(report.table(HEADER, [cells(row, options.threads) for row in rows]))
+    content = {'conditions': around, 'poses': options.poses, 'rows': [asdict(row) for row in rows]}
+    report.write_json(options.output / 'many_poses.json', content)
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()

@@ -1,0 +1,49 @@
+"""The measurement of batches: what it draws, that it compares with single calls, and that it runs and writes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bench import many_poses
+from bench.catalogue_arms import make_arm
+
+
+def test_poses_are_reachable_and_differ_and_seeds_are_within_limits(tmp_path):
+    arm = make_arm('irb6700', tmp_path)
+    poses, seeds = many_poses.draw(arm, 50)
+    assert poses.shape == (50, 4, 4) and len({pose.tobytes() for pose in poses}) == 50
+    assert (seeds >= arm.lower).all() and (seeds <= arm.upper).all()
+
+
+def test_what_is_measured_is_what_single_calls_answer(tmp_path):
+    words = ['--arms', 'irb6700', '--poses', '600', '--passes', '2', '--output', str(tmp_path)]
+    many_poses.main(words)
+    content = json.loads((tmp_path / 'many_poses.json').read_text(encoding='utf-8'))
+    own = [row for row in content['rows'] if row['call'] == 'solve_batch']
+    assert [row['threads'] for row in own] == [1, 2]
+    assert all(row['same'] is True and row['solutions'] > 1.0 for row in own)
+    assert all(0.0 < row['spent']['wall'] <= row['spent']['median'] for row in own)
+
+
+@pytest.mark.parametrize(
+    ('wall', 'words'), [(0.9, ['reached', 'reached']), (1.2, ['reached', 'MISSED'])]
+)
+def test_goals_are_for_the_call_with_most_threads(wall, words):
+    spent = many_poses.Spent(wall, 2.0, 2.0)
+    row = many_poses.Row('ur5e', 'solve_batch', 2, spent, 7.0, True)
+    texts = many_poses.cells(row, 2)
+    assert [text.split()[-1] for text in texts[-2:]] == words
+    assert many_poses.cells(row, 4)[-2:] == ['-', '-']
+
+
+def test_a_difference_to_single_calls_is_said_loudly():
+    spent = many_poses.Spent(1.0, 1.0, 1.0)
+    row = many_poses.Row('ur5e', 'solve_batch', 1, spent, 7.0, False)
+    assert 'NO' in many_poses.cells(row, 2)
+
+
+def test_time_is_counted_per_pose():
+    spent = many_poses.times(lambda: np.linalg.norm(np.ones(2000)), 1, 3)[1]
+    many = many_poses.times(lambda: np.linalg.norm(np.ones(2000)), 1000, 3)[1]
+    assert many.wall < spent.wall
