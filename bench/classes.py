@@ -35,5 +35,18 @@ CLASSES = {
             reference='roboticstoolbox',
             spread=0.05,
         ),
+        BenchClass(
+            'first_found_1e-6',
+            'The same at 1e-6, seed anywhere',
+            reference='roboticstoolbox exact',
+            tolerance=1e-6,
+        ),
+        BenchClass(
+            'near_seed_1e-6',
+            'The same at 1e-6, seed within 0.05 rad',
+            reference='roboticstoolbox exact',
+            tolerance=1e-6,
+            spread=0.05,
+        ),
     )
 }

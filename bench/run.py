@@ -15,14 +15,29 @@ from bench import conditions
 from bench import pinning
 from bench import program
 from bench import report
+from bench.arms import Arm
 from bench.arms import CHAINS
 from bench.arms import read_arm
 from bench.cases import load_cases
+from bench.catalogue_arms import make_arm
 from bench.classes import BenchClass
 from bench.classes import CLASSES
 from bench.measure import measure
 from bench.peers import load_peers
 from bench.peers import Peer
+
+ARMS = (*CHAINS, 'jaco2', 'xarm6')
+"""The shipped robots, and arms of the catalogue without structure."""
+
+
+def find_arm(name: str, output: Path) -> Arm:
+    """
+    Return an arm by its name.
+
+    :param name: one of :data:`ARMS`.
+    :param output: where the URDF of an arm of the catalogue is written.
+    """
+    return read_arm(name) if name in CHAINS else make_arm(name, output / 'urdf')
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -33,7 +48,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--classes', nargs='+', choices=CLASSES, default=list(CLASSES))
-    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
+    parser.add_argument('--arms', nargs='+', choices=ARMS, default=list(ARMS))
     parser.add_argument('--peers', nargs='+', help='all by default; a named one must be there')
     parser.add_argument('--samples', type=int, default=2000, help='goals per arm (%(default)s)')
     parser.add_argument('--repeats', type=int, default=5, help='passes (%(default)s)')
@@ -72,7 +87,7 @@ def compare(
     :param peers: whom.
     :param options: samples, repeats and output.
     """
-    arm = read_arm(arm_name)
+    arm = find_arm(arm_name, options.output)
     path = options.output / 'cases' / f'{bench_class.name}_{arm_name}.npz'
     cases = load_cases(path, arm, options.samples, bench_class.spread)
     taking_part = {n: peer for n, peer in peers.items() if bench_class.name in peer.classes}

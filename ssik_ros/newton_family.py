@@ -27,13 +27,13 @@ from ssik_ros.kernels.newton import paths
 from ssik_ros.kernels.newton import search
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.newton_solution import Facts
 from ssik_ros.newton_solution import IkSolution
 from ssik_ros.newton_solution import IkSolutions
 from ssik_ros.newton_solution import make_solution
 from ssik_ros.results import Cause
 from ssik_ros.solve_settings import read_numbers
 from ssik_ros.solve_settings import repair_target
+from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.base import Validation
 from ssik_ros.solvers.iterative_solver import nanoseconds
 from ssik_ros.solvers.newton.many import Answers
@@ -48,7 +48,11 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 FloatArray = NDArray[np.float64]
 
 NO_CAUSE = Cause.NONE
-KERNEL: Any = search.search
+FOUND = pose_search.FOUND
+ASK: Any = search.ask
+NEW_TUPLE = tuple.__new__
+NDARRAY = np.ndarray
+FLOAT64 = np.dtype(np.float64)
 MOST_SOLVERS = 64
 """Combinations of arguments whose solvers an arm keeps."""
 JUMP = 0.5
@@ -86,7 +90,10 @@ class NewtonFamily:
         """
         self._robot, self._group = robot, group
         self._solvers: dict[Any, NewtonSolver] = {}
+        self.last: tuple[tuple[Any, ...], NewtonSolver] | None = None
+        """The arguments that were used last, and their solver."""
         self._size = group.variable_count
+        self._out_size = 2 * (self._size + 4)
 
     def solver(
         self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
@@ -104,6 +111,7 @@ class NewtonFamily:
         found = self._solvers.get(key)
         if found is None:
             found = NewtonSolver(self._robot, self._group, checked, rows=own)
+            self._out_size = 2 * found.width
             self.keep(key, found)
         return found
 
@@ -117,62 +125,76 @@ class NewtonFamily:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver
 
-    def one(
+    def one(self, solver: NewtonSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
+        """Answer one pose (4, 4): the fast path, without anything that few callers need."""
+        pool: Any = solver.pool
+        arrays = pool.pop() if pool else solver.make_arrays()
+        if q0 is None:
+            arrays.reference[:] = solver.middle
+            arrays.parts[arrays.at_seeded] = 0.0
+        else:
+            arrays.parts[arrays.at_seeded] = 1.0
+            if type(q0) is NDARRAY and q0.shape == arrays.reference.shape:
+                arrays.reference[:] = q0
+            else:
+                self._write_seed(solver, arrays.reference, q0)
+        arrays.first_matrix[:] = target
+        out = np.empty(self._out_size)
+        code = ASK(arrays.whole, arrays.parts, out)
+        if code != FOUND:
+            failure = self._failure(solver, code, arrays, out, target)
+            pool.append(arrays)
+            return failure
+        counters = arrays.counters
+        norm = arrays.scalars.item(search.ERROR)
+        solution = NEW_TUPLE(
+            IkSolution,
+            (
+                out[: self._size],
+                1,
+                counters.item(pose_search.ITERATIONS),
+                counters.item(pose_search.SEARCHES),
+                0.5 * norm * norm,
+            ),
+        )
+        solution._facts = (out, self._group, NO_CAUSE, False)
+        pool.append(arrays)
+        return solution
+
+    def _write_seed(self, solver: NewtonSolver, reference: FloatArray, q0: ArrayLike) -> None:
+        """Write a start into the arrays of a search."""
+        if type(q0) is not np.ndarray:
+            q0 = read_numbers('q0', q0)
+        if q0.shape == reference.shape:
+            reference[:] = q0
+        else:
+            reference[:] = solver.full_states(solver.checked_seed(q0)[None])[0]
+
+    def one_checked(
         self,
         solver: NewtonSolver,
         target: FloatArray,
         q0: ArrayLike | None,
-        timeout_ns: int = 0,
-        validate: Validation | None = None,
+        timeout_ns: int,
+        validate: Validation | None,
     ) -> IkSolution:
-        """Answer one pose (4, 4)."""
-        options = solver.unseeded
-        arrays = solver.borrow()
+        """Answer one pose (4, 4) within a time budget, by candidates that a validation accepts."""
+        request = SolveRequest(target, validate=validate)
+        arrays, out = solver.borrow(), np.empty((2, solver.width))
+        arrays.reference[:] = solver.middle
+        if q0 is not None:
+            self._write_seed(solver, arrays.reference, q0)
+        arrays.first_matrix[:] = target
+        options = (solver.unseeded if q0 is None else solver.seeded).copy()
+        options[pose_search.VALIDATED] = float(validate is not None)
         try:
-            if q0 is None:
-                arrays.reference[:] = solver.middle
-            else:
-                options = solver.seeded
-                seed = q0 if type(q0) is np.ndarray else read_numbers('q0', q0)
-                if seed.shape != (self._size,):
-                    solver.checked_seed(seed)
-                if arrays.reference.shape[0] == self._size:
-                    arrays.reference[:] = seed
-                else:
-                    arrays.reference[:] = solver.full_states(seed[None])[0]
-            arrays.matrices[0] = target
-            out = np.empty((2, solver.width))
-            counters = arrays.counters
-            problem = solver.problem
-            if validate is None:
-                code = KERNEL(
-                    problem.ints,
-                    problem.reals,
-                    options,
-                    0,
-                    timeout_ns,
-                    solver.never,
-                    counters,
-                    arrays.work,
-                    out,
-                )
-            else:
-                code = _validated(solver, options, timeout_ns, arrays, out, validate)
+            code = solver.run(solver.problem, options, timeout_ns, arrays, out, request)
             if code != pose_search.FOUND:
-                return self._failure(solver, code, arrays, out, target)
-            nq = problem.nq
-            norm = arrays.scalars.item(search.ERROR)
-            group = self._group
-            return make_solution(
-                (
-                    out[0, : self._size],
-                    1,
-                    counters.item(pose_search.ITERATIONS),
-                    counters.item(pose_search.SEARCHES),
-                    0.5 * norm * norm,
-                ),
-                Facts(out, nq, NO_CAUSE, False, group.lower, group.upper),
-            )
+                return self._failure(solver, code, arrays, out.ravel(), target)
+            counters, norm = arrays.counters, arrays.scalars.item(search.ERROR)
+            work = counters.item(pose_search.ITERATIONS), counters.item(pose_search.SEARCHES)
+            values = (out[0, : self._size], 1, *work, 0.5 * norm * norm)
+            return make_solution(values, (out.ravel(), self._group, NO_CAUSE, False))
         finally:
             solver.give_back(arrays)
 
@@ -190,11 +212,10 @@ class NewtonFamily:
             variable = int(counters[pose_search.UNSAMPLED_VARIABLE])
             raise solver.unsampled(solver.problem, variable)
         nq = solver.problem.nq
-        out[0, :nq] = arrays.best
-        out[0, nq : nq + 2] = arrays.errors
+        out[:nq], out[nq : nq + 2] = arrays.best, arrays.errors
         norm = arrays.scalars.item(search.BEST_ERROR)
         values = (
-            out[0, : self._size],
+            out[: self._size],
             0,
             counters.item(pose_search.ITERATIONS),
             counters.item(pose_search.SEARCHES),
@@ -202,9 +223,7 @@ class NewtonFamily:
         )
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         cause = solver.explain(code, counters)[1]
-        return make_solution(
-            values, Facts(out, nq, cause, clock_ended, self._group.lower, self._group.upper)
-        )
+        return make_solution(values, (out, self._group, cause, clock_ended))
 
     def many(
         self,
@@ -272,9 +291,11 @@ class NewtonFamily:
             return self.many(solver, targets, q0, **own)
         if own:
             raise InvalidOption(f'{", ".join(own)}: only for stacks of poses.')
-        timeout = question.get('timeout')
+        timeout, validate = question.get('timeout'), question.get('validate')
+        if timeout is None and validate is None:
+            return self.one(solver, targets, q0)
         timeout_ns = 0 if timeout is None else nanoseconds(timeout)
-        return self.one(solver, targets, q0, timeout_ns, question.get('validate'))
+        return self.one_checked(solver, targets, q0, timeout_ns, validate)
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
         """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
@@ -429,11 +450,15 @@ def _solve(
         ) from None
     # True and 1.0 equal 1 as keys, but are no counts.
     if mask is None and not options and type(key[1]) is type(key[2]) is int:
-        solver = family.get(key)
-        if solver is None:
-            solver = family.solver(None, None, _named(names, key))
+        last = family.last
+        if last is not None and last[0] == key:
+            solver = last[1]
+        else:
+            known = family.get(key)
+            solver = known or family.solver(None, None, _named(names, key))
             family.keep(key, solver)
-        if type(Tep) is np.ndarray and Tep.shape == (4, 4) and Tep.dtype == np.float64:
+            family.last = key, solver
+        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == (4, 4):
             return family.one(solver, Tep, q0)
         return family.ask(solver, Tep, q0, {})
     question = {name: options.pop(name) for name in QUESTION if name in options}
@@ -502,36 +527,6 @@ def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
     poses = poses.copy()
     poses[..., :3, :3] = u @ v
     return poses
-
-
-def _validated(
-    solver: NewtonSolver,
-    options: FloatArray,
-    timeout_ns: int,
-    arrays: Any,
-    out: FloatArray,
-    validate: Validation,
-) -> int:
-    """Search, and ask the validation about each candidate."""
-    own = options.copy()
-    own[pose_search.VALIDATED] = 1.0
-    phase = pose_search.FRESH
-    while True:
-        code: int = KERNEL(
-            solver.problem.ints,
-            solver.problem.reals,
-            own,
-            phase,
-            timeout_ns,
-            solver.never,
-            arrays.counters,
-            arrays.work,
-            out,
-        )
-        if code != pose_search.CANDIDATE:
-            return code
-        accepted = validate(out[-1, : solver.problem.group_size].copy())
-        phase = pose_search.ACCEPTED if accepted else pose_search.REFUSED
 
 
 def _thread_count(threads: int | None) -> int:

@@ -2,30 +2,16 @@
 
 import functools
 from typing import Any
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-class Facts(NamedTuple):
-    """What stands behind the five values of one pose."""
-
-    row: FloatArray
-    """(., nq + 2 + ...) the joint vector and both errors in its first row."""
-    nq: int
-    """Where the errors start."""
-    cause: Cause
-    clock_ended: bool
-    lower: FloatArray
-    """(n,) limits of the joints [rad or m]."""
-    upper: FloatArray
 
 
 class IkSolution(tuple[Any, ...]):
@@ -35,7 +21,8 @@ class IkSolution(tuple[Any, ...]):
     Without success ``q`` is the best state seen, and everything else belongs to it.
     """
 
-    _facts: Facts
+    _facts: tuple[FloatArray, JointGroup, Cause, bool]
+    """Row of joint values and errors, the joints, the cause, whether the clock ended the search."""
 
     @property
     def q(self) -> FloatArray:
@@ -63,34 +50,40 @@ class IkSolution(tuple[Any, ...]):
         return self[4]  # type: ignore[no-any-return]
 
     @property
+    def _place(self) -> int:
+        """Return where the errors stand in the first of two rows that end in two more numbers."""
+        return len(self._facts[0]) // 2 - 4
+
+    @property
     def position_error(self) -> float:
         """Return the distance left, over the rows that count [m]."""
-        return float(self._facts.row[0, self._facts.nq])
+        return self._facts[0].item(self._place)
 
     @property
     def rotation_error(self) -> float:
         """Return the angle left, over the rows that count [rad]."""
-        return float(self._facts.row[0, self._facts.nq + 1])
+        return self._facts[0].item(self._place + 1)
 
     @property
     def cause(self) -> Cause:
         """Return why there is no solution; NONE where there is one."""
-        return self._facts.cause
+        return self._facts[2]
 
     @property
     def reason(self) -> str:
         """Return the cause as text, empty where there is a solution."""
-        return '' if self._facts.cause == Cause.NONE else CAUSE_TEXT[self._facts.cause]
+        return '' if self.cause == Cause.NONE else CAUSE_TEXT[self.cause]
 
     @property
     def limits_ok(self) -> bool:
         """Return whether every joint is inside its limits, asked for or not."""
-        return bool(((self.q >= self._facts.lower) & (self.q <= self._facts.upper)).all())
+        group = self._facts[1]
+        return bool(((self.q >= group.lower) & (self.q <= group.upper)).all())
 
     @property
     def clock_ended(self) -> bool:
         """Return whether a timeout ended the search."""
-        return self._facts.clock_ended
+        return self._facts[3]
 
     def __repr__(self) -> str:
         """Return the five values and the cause."""
@@ -98,17 +91,20 @@ class IkSolution(tuple[Any, ...]):
         return f'IkSolution({values}, cause={self.cause.name})'
 
 
+_new = tuple.__new__
 _FIVE = ('q', 'success', 'iterations', 'searches', 'residual')
 
 
-def make_solution(values: tuple[Any, ...], facts: Facts) -> IkSolution:
+def make_solution(
+    values: tuple[Any, ...], facts: tuple[FloatArray, JointGroup, Cause, bool]
+) -> IkSolution:
     """
     Return an answer.
 
     :param values: the five.
     :param facts: what stands behind them.
     """
-    solution = tuple.__new__(IkSolution, values)
+    solution = _new(IkSolution, values)
     solution._facts = facts
     return solution
 

@@ -1,7 +1,7 @@
 """
 Who is compared: one module per peer, found by its place in this folder.
 
-A module has ``PEER``, a :class:`Peer`. A peer that is not installed is a row that says so.
+A module has ``PEER``, a :class:`Peer`, and may have ``EXACT``, another one at a tighter tolerance. A peer that is not installed is a row that says so.
 """
 
 from collections.abc import Callable
@@ -75,9 +75,10 @@ def load_peers(names: Iterable[str] | None = None) -> dict[str, Peer]:
     :param names: which; None means all.
     :raises KeyError: for a name that no file has.
     """
-    found = {
-        module.name: importlib.import_module(f'{__name__}.{module.name}').PEER
+    files = [
+        importlib.import_module(f'{__name__}.{module.name}')
         for module in pkgutil.iter_modules(__path__)
-    }
-    peers = {peer.name: peer for peer in found.values()}
+    ]
+    found = [value for file in files for value in (file.PEER, getattr(file, 'EXACT', None))]
+    peers = {peer.name: peer for peer in found if peer is not None}
     return peers if names is None else {name: peers[name] for name in names}

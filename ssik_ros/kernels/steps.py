@@ -102,11 +102,15 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
         if not limited or not stop_at_limits(variable_i, w, scales):
             break
     left = 0.0
-    for a in range(m):
-        rest = w.residual[a]
-        for v in range(nv):
-            rest -= w.jacobian[a, v] * w.step[v]
-        left += rest * rest
+    if m <= nv:
+        # With y = (J J^T + damping I)^-1 e the residual left is e - J J^T y = damping y.
+        left = damping * damping * squared_norm(w.right)
+    else:
+        for a in range(m):
+            rest = w.residual[a]
+            for v in range(nv):
+                rest -= w.jacobian[a, v] * w.step[v]
+            left += rest * rest
     shorten(variable_i, w, scales, largest)
     return left
 

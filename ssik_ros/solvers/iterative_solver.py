@@ -45,15 +45,30 @@ KEPT_TOOLS = 16
 class SearchArrays:
     """The arrays of one running search; reused by later ones, never shared by two at a time."""
 
-    __slots__ = ('best', 'counters', 'errors', 'matrices', 'reference', 'scalars', 'work')
+    __slots__ = (
+        *('best', 'counters', 'errors', 'first_matrix'),
+        *('matrices', 'reference', 'scalars', 'work'),
+    )
 
-    def __init__(self, problem: Problem) -> None:
-        """Allocate what a problem needs."""
+    def __init__(
+        self,
+        problem: Problem,
+        counters: NDArray[np.int64] | None = None,
+        work: FloatArray | None = None,
+    ) -> None:
+        """
+        Make the views; what is not given is allocated.
+
+        :param counters: (STATE_SIZE,); work: (workspace_size,).
+        """
         ints, nq = problem.ints, problem.nq
-        self.counters = np.zeros(pose_search.STATE_SIZE, dtype=np.int64)
-        self.work = np.zeros(problem.workspace_size)
+        self.counters = (
+            np.zeros(pose_search.STATE_SIZE, dtype=np.int64) if counters is None else counters
+        )
+        self.work = np.zeros(problem.workspace_size) if work is None else work
         targets = int(ints[layout.TARGETS])
         self.matrices = self._part(ints[layout.WORK_MATRICES], 16 * targets).reshape(-1, 4, 4)
+        self.first_matrix = self.matrices[0]
         states = self._part(ints[layout.WORK_STATES], layout.STATE_ARRAYS * nq)
         states = states.reshape(layout.STATE_ARRAYS, nq)
         self.best, self.reference = states[layout.BEST], states[layout.REFERENCE]
@@ -109,7 +124,7 @@ class IterativeSolver:
         self._seed_shape = (self.problem.group_size,)
         self.width = self.problem.nq + 2 * len(self.tip_frames) + 2
         self._error_columns = slice(self.problem.nq, self.problem.nq + 2 * len(self.tip_frames))
-        self._pool: list[SearchArrays] = []
+        self.pool: list[SearchArrays] = []
         self.never = np.zeros(1, dtype=np.int64)
 
     def packed_options(self, request: SolveRequest) -> FloatArray:
@@ -157,13 +172,17 @@ class IterativeSolver:
     def borrow(self) -> SearchArrays:
         """Return arrays for one search; :meth:`give_back` ends the loan."""
         try:
-            return self._pool.pop()
+            return self.pool.pop()
         except IndexError:
-            return SearchArrays(self.problem)
+            return self.make_arrays()
+
+    def make_arrays(self) -> SearchArrays:
+        """Return fresh arrays."""
+        return SearchArrays(self.problem)
 
     def give_back(self, arrays: SearchArrays) -> None:
         """Take arrays back."""
-        self._pool.append(arrays)
+        self.pool.append(arrays)
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
@@ -193,12 +212,12 @@ class IterativeSolver:
             options = narrowed
         out = np.empty((request.max_solutions + 1, self.width))
         timeout_ns = 0 if request.timeout is None else nanoseconds(request.timeout)
-        code = self._search(problem, options, timeout_ns, arrays, out, request)
+        code = self.run(problem, options, timeout_ns, arrays, out, request)
         if code == pose_search.FOUND:
             return self._solved(arrays, out)
         return self._failed(code, request, problem, arrays)
 
-    def _search(
+    def run(
         self,
         problem: Problem,
         options: FloatArray,
@@ -207,7 +226,7 @@ class IterativeSolver:
         out: FloatArray,
         request: SolveRequest,
     ) -> int:
-        """Run the kernel, and ask the validation about each candidate it hands out."""
+        """Run the kernel, and ask the request's validation about each candidate; return the last code."""
         validate = request.validate
         cancel = self.never if request.cancel is None else checked_flag(request.cancel)
         phase = pose_search.FRESH

@@ -8,7 +8,7 @@ Problem
 Method
     On their own, poses are searched like single ones: the same numbers, whoever else is in the batch. On a path the
     search of a pose starts at the configuration before it and is first confined to a box around that one. When the
-    box holds no solution: with a hard bound, the state in the box with the smallest error goes into the path;
+    box holds no solution: with a hard bound, the nearest state in the box that is found goes into the path;
     otherwise the search goes on without the box, and the caller sees the jump by the length of the step.
 
 Solutions
@@ -25,9 +25,9 @@ import math
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
-from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.newton import search
+from ssik_ros.kernels.newton import tracking
 
 BOX_SEARCHES = 3
 """Searches within the box."""
@@ -111,30 +111,6 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
     codes[UNSAMPLED_VARIABLE] = counters[pose_search.UNSAMPLED_VARIABLE]
 
 
-@inline_kernel
-def confine(ints, reals, base, centre, bounds, own):
-    """
-    Narrow limits and sampling ranges to a box around a configuration.
-
-    :param base: options of the search; own: a copy of them, whose ranges are overwritten.
-    :param bounds: (nv,) half the width of the box; infinite for none.
-    """
-    variable_i = layout.view_tables(ints, reals).variable_i
-    nv = bounds.shape[0]
-    for v in range(nv):
-        low, high = -math.inf, math.inf
-        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
-            at = variable_i[v, layout.VARIABLE_Q]
-            low, high = centre[at] - bounds[v], centre[at] + bounds[v]
-        for row in range(0, 4, 2):
-            lower, upper = search.OPTIONS + row * nv + v, search.OPTIONS + (row + 1) * nv + v
-            own[lower] = max(base[lower], low)
-            own[upper] = min(base[upper], high)
-            # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
-            own[lower] = min(own[lower], base[upper])
-            own[upper] = max(own[upper], own[lower])
-
-
 @kernel
 def solve_path(
     ints, reals, base, own, targets, bounds, hard, cancel, counters, work, out, q, numbers, codes
@@ -157,7 +133,7 @@ def solve_path(
         code = pose_search.EXHAUSTED
         iterations, searches = 0, 0
         if i > 0:
-            confine(ints, reals, base, w.reference, bounds, own)
+            tracking.confine(ints, reals, base, w.reference, bounds, own)
             own[search.MAX_SEARCHES] = min(BOX_SEARCHES, base[search.MAX_SEARCHES])
             code = search.search(
                 ints, reals, own, pose_search.FRESH, 0, cancel, counters, work, out
@@ -170,7 +146,22 @@ def solve_path(
             )
             counters[pose_search.ITERATIONS] += iterations
             counters[pose_search.SEARCHES] += searches
+        stopped = code == pose_search.EXHAUSTED or code == pose_search.OUT_OF_REACH
+        if i > 0 and hard and stopped:
+            come_nearer(ints, reals, own, cancel, counters, work)
         write_row(ints, code, counters, work, out, q[i], numbers[i], codes[i])
         refused = code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE
         if code == pose_search.FOUND or (hard and not refused):
             w.reference[:] = q[i]
+
+
+@kernel
+def come_nearer(ints, reals, options, cancel, counters, work):
+    """Replace the best state of a search in a box by that of a descent in which every step comes nearer, if it is."""
+    w = layout.view_workspace(ints, work)
+    w.state[:] = w.reference
+    square, _ = tracking.approach(ints, reals, options, cancel, counters, work)
+    if square < w.scalars[search.BEST_ERROR] ** 2:
+        w.scalars[search.BEST_ERROR] = math.sqrt(square)
+        w.best[:] = w.state
+    search.measure(ints, reals, options, work, w.best)

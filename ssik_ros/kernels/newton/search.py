@@ -54,6 +54,7 @@ from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.newton import laws
 from ssik_ros.kernels.newton import null_space
+from ssik_ros.kernels.newton import serial
 from ssik_ros.kernels.pose_search import ACCEPTED
 from ssik_ros.kernels.pose_search import BAD_STATE
 from ssik_ros.kernels.pose_search import BAD_TARGET
@@ -107,9 +108,12 @@ WEIGHTED = 14
 """Whether joints have weights."""
 GIVES_UP = 15
 """Whether starts that make little progress are given up."""
+SERIAL = 16
+"""Whether :func:`ssik_ros.kernels.newton.serial.evaluate` holds."""
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
+ASK_HEAD = 3
 NEVER = np.iinfo(np.int64).max
 FIRST_CANDIDATES = 3
 """Points of which the best one is the first start when there is no seed."""
@@ -183,6 +187,25 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
         square, _ = measure(ints, reals, options, work, w.state)
         w.scalars[BEST_ERROR] = math.sqrt(square)
     return code
+
+
+@kernel
+def ask(whole, parts, out):
+    """
+    Run a search whose arrays lie in two, for callers to whom each argument is time.
+
+    :param whole: int64: sizes of ints, reals and options, then ints, counters and the cancel flag.
+    :param parts: float64: reals, options and work.
+    :param out: (2 (nq + 2 c + 2),) the two rows of :func:`search`, whose code is returned.
+    """
+    ints_size, reals_size, options_size = whole[0], whole[1], whole[2]
+    at = ASK_HEAD + ints_size
+    ints = vector(whole, ASK_HEAD, ints_size)
+    counters, cancel = vector(whole, at, STATE_SIZE), vector(whole, at + STATE_SIZE, 1)
+    reals, options = vector(parts, 0, reals_size), vector(parts, reals_size, options_size)
+    work = vector(parts, reals_size + options_size, ints[layout.WORK_SIZE])
+    rows_out = matrix(out, 0, 2, out.shape[0] // 2)
+    return search(ints, reals, options, FRESH, 0, cancel, counters, work, rows_out)
 
 
 @kernel
@@ -358,7 +381,10 @@ def measure(ints, reals, options, work, q):
     :returns: |W^1/2 e|^2, and whether every tolerance is kept.
     """
     w = layout.view_workspace(ints, work)
-    rows.evaluate(ints, reals, work, q, False)
+    if options[SERIAL] != 0.0:
+        serial.evaluate(ints, reals, work, q)
+    else:
+        rows.evaluate(ints, reals, work, q, False)
     constraints = ints[layout.CONSTRAINTS]
     square = steps.squared_norm(w.residual)
     inside = square < options[ERROR_SQUARED]
@@ -394,7 +420,8 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         square, inside = measure(ints, reals, options, work, w.state)
         if keeps and square < w.scalars[BEST_ERROR]:
             w.scalars[BEST_ERROR] = square
-            w.best[:] = w.state
+            for k in range(w.state.shape[0]):
+                w.best[k] = w.state[k]
         if inside:
             return RUNNING
         ends = iteration >= options[MAX_ITERATIONS] or not math.isfinite(square)

@@ -20,6 +20,7 @@ from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import laws
 from ssik_ros.kernels.newton import null_space
 from ssik_ros.kernels.newton import search
+from ssik_ros.kernels.newton import serial
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -175,6 +176,7 @@ class NewtonSettings:
         head[pose_search.SAME] = DEFAULT_TOLERANCES.same_solution
         head[search.SEEDED] = float(seeded)
         head[search.RANDOM_SEED] = FIRST_SEED if self.seed is None else self.seed
+        head[search.SERIAL] = float(serial.is_serial(problem.ints, problem.reals))
         own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
         head[search.LARGEST_STEP] = own_step if self.max_step is None else self.max_step
         head[search.WEIGHTED] = float(self.joint_weights is not None)

@@ -46,7 +46,7 @@ class Tracker:
         dt: float | None = None,
         velocity_limits: ArrayLike | None = None,
         max_step: ArrayLike | None = None,
-        max_iterations: int = 20,
+        max_iterations: int = 30,
     ) -> None:
         """
         Start at a configuration.
@@ -71,10 +71,8 @@ class Tracker:
         self._bounds = per_variable(solver, bounds)
         self._arrays = solver.borrow()
         base = solver.seeded.copy()
-        base[search.MAX_SEARCHES] = 1
         base[search.MAX_ITERATIONS] = max_iterations
         self._base, self._own = base, base.copy()
-        self._out = np.empty((2, solver.width))
         self._report = np.zeros(tracking.NUMBERS)
         self._state = solver.full_states(None)[0]
         self._view: FloatArray = self._state[:n].view()
@@ -155,7 +153,6 @@ class Tracker:
             solver.never,
             arrays.counters,
             arrays.work,
-            self._out,
             self._state,
             self._report,
         )
