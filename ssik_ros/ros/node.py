@@ -37,6 +37,8 @@ from rclpy.qos import QoSProfile
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import SsikError
+from ssik_ros.ros.call_records import CallRecords
+from ssik_ros.ros.diagnostics import Diagnostics
 from ssik_ros.ros.executors import InlineExecutor
 from ssik_ros.ros.group_parameters import GroupParameters
 from ssik_ros.ros.group_parameters import PREFIX
@@ -52,6 +54,7 @@ from ssik_ros.ros.robot_source import RobotSource
 from ssik_ros.ros.scene_topics import SceneTopics
 from ssik_ros.ros.services import KinematicsServices
 from ssik_ros.ros.services import Served
+from ssik_ros.ros.transform_listener import TransformListener
 from ssik_ros.ros.validity_service import ValidityService
 from ssik_ros.serving.group_choice import choose_groups
 from ssik_ros.serving.robot_server import RobotServer
@@ -61,13 +64,17 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 try:
     from ssik_msgs.srv import Describe
+    from ssik_msgs.srv import ExplainIk
     from ssik_msgs.srv import SolveAll
+    from ssik_msgs.srv import SolveBatch
 
+    from ssik_ros.ros.batch_service import BatchService
     from ssik_ros.ros.describe_service import Described
     from ssik_ros.ros.describe_service import DescribeService
+    from ssik_ros.ros.explain_service import ExplainService
     from ssik_ros.ros.solve_all_service import SolveAllService
 except ImportError:
-    Describe = SolveAll = None
+    Describe = ExplainIk = SolveAll = SolveBatch = None
 
 NAME = 'ssik_ros'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
@@ -101,6 +108,9 @@ class IkServer(Node):
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
         self._live = LiveState(self)
         self._world = World()
+        self._transforms = TransformListener(self)
+        self._records: dict[str, CallRecords] = {}
+        self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)
         self._answers = KinematicsServices(self, self._live)
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
         self._loader = _Loader(self._load)
@@ -192,6 +202,7 @@ class IkServer(Node):
             kinematics,
             self._cancel,
             world=self._world,
+            transforms=self._transforms.find,
             padding=settings.collision_padding,
         )
         server.warm_up()
@@ -202,7 +213,9 @@ class IkServer(Node):
                 if self._kinematics.kinematics(name) is not kinematics[name]:
                     server = server.with_kinematics(self._kinematics.kinematics(name))
             self._description = description
-            self._answers.serve(server, self._listener.get_params().report_times)
+            parameters = self._listener.get_params()
+            self._answers.serve(server, parameters.report_times, parameters.report_timeout)
+            self._diagnostics.hardware = robot.name
         if is_first:
             self._advertise()
         self._announce(server, description)
@@ -227,13 +240,16 @@ class IkServer(Node):
         self._offer(GetPositionFK, 'compute_fk', answers.compute_fk)
         validity = ValidityService(self, answers.require_served, self._live)
         self._offer(GetStateValidity, 'check_state_validity', validity.check_state_validity)
+        if SolveBatch is not None:
+            batches = BatchService(answers.require_served, self._live)
+            self._offer(SolveBatch, '~/solve_batch', batches.solve_batch)
 
     def _advertise_describe(self) -> None:
         """Offer the service of this package's own messages, if they are installed."""
         if Describe is None:
             self.get_logger().warning(
-                "The package ssik_msgs is not installed: MoveIt's services only, no ~/describe and no "
-                '~/solve_all.'
+                "The package ssik_msgs is not installed: MoveIt's services only, and none of those "
+                'below the name of the node.'
             )
         else:
             self._offer(Describe, '~/describe', DescribeService(self._describe).describe)
@@ -246,10 +262,15 @@ class IkServer(Node):
         if SolveAll is not None:
             service = SolveAllService(served, self._live)
             self._offer(SolveAll, '~/solve_all', service.solve_all)
+            explanations = ExplainService(served, self._live)
+            self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)
-        self.create_service(kind, name, handler, qos_profile=depth, callback_group=self._callbacks)
+        records = self._records[name] = CallRecords()
+        self.create_service(
+            kind, name, records.timed(handler), qos_profile=depth, callback_group=self._callbacks
+        )
 
     def _describe(self) -> 'Described | None':
         """Return what is served and where it came from."""
@@ -264,7 +285,9 @@ class IkServer(Node):
         """Follow the parameters that may change at run time."""
         with self._exchange:
             if self._answers.served is not None:
-                self._answers.serve(self._answers.served.server, parameters.report_times)
+                self._answers.serve(
+                    self._answers.served.server, parameters.report_times, parameters.report_timeout
+                )
 
     def _change_group(self, kinematics: GroupKinematics) -> None:
         """Serve a group with other parameters from the next request on."""
@@ -273,7 +296,7 @@ class IkServer(Node):
             if served is None or kinematics.group not in served.server.groups:
                 return
             server = served.server.with_kinematics(kinematics)
-            self._answers.serve(server, served.report_times)
+            self._answers.serve(server, served.report_times, served.report_timeout)
 
 
 class _Loader:

@@ -56,6 +56,8 @@ class Served(NamedTuple):
     server: RobotServer
     writer: StateWriter
     report_times: bool
+    report_timeout: bool = False
+    """Whether a search that the clock ended has a code of its own."""
 
 
 class KinematicsServices:
@@ -72,17 +74,18 @@ class KinematicsServices:
         self._live = live
         self.served: Served | None = None
 
-    def serve(self, server: RobotServer, report_times: bool) -> None:
+    def serve(self, server: RobotServer, report_times: bool, report_timeout: bool = False) -> None:
         """
         Answer for a robot from the next request on.
 
         :param server: the robot.
         :param report_times: whether messages end by the time within the solver.
+        :param report_timeout: whether a search that the clock ended has a code of its own.
         """
         before = self.served
         same = before is not None and before.server.robot is server.robot
         writer = before.writer if before is not None and same else StateWriter(server.robot)
-        self.served = Served(server, writer, report_times)
+        self.served = Served(server, writer, report_times, report_timeout)
 
     def compute_ik(
         self, request: GetPositionIK.Request, response: GetPositionIK.Response
@@ -124,7 +127,8 @@ class KinematicsServices:
         answer = served.server.answer(question, self._live.current(served.server.states))
         if answer.state is not None:
             served.writer.write(response.solution, answer.state)
-        write_code(response.error_code, code_of_ik(answer), _text(answer, served, note))
+        code = code_of_ik(answer, served.report_timeout)
+        write_code(response.error_code, code, _text(answer, served, note))
 
     def _forward(self, request: GetPositionFK.Request, response: GetPositionFK.Response) -> None:
         served = self.require_served()

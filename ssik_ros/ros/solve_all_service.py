@@ -47,14 +47,16 @@ class SolveAllService:
         return answered
 
     def _solve(self, request: SolveAll.Request, response: SolveAll.Response) -> None:
-        server = self._served().server
+        served = self._served()
+        server = served.server
         answer = server.answer_all(
             _read_question(request), _read_wishes(request), self._live.current(server.states)
         )
         response.joint_names = list(answer.joint_names)
         response.branches = [_write_branch(branch) for branch in answer.branches]
         response.diagnostic = _write_report(answer.report)
-        write_code(response.error_code, code_of_ik(answer), answer.text)
+        code = code_of_ik(answer, served.report_timeout)
+        write_code(response.error_code, code, answer.text)
 
 
 def _read_question(request: SolveAll.Request) -> IkQuestion:

@@ -38,22 +38,52 @@ def code_of_refusal(refusal: Refusal) -> int:
     return int(_OF_REFUSAL[refusal])
 
 
-def code_of_ik(answer: IkAnswer | BranchesAnswer) -> int:
+def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
+    """
+    Return the code of a pose that was searched for.
+
+    :param cause: why it has no solution; NONE where it has one.
+    :param report_timeout: whether a search that the clock ended is told apart.
+    """
+    if cause == Cause.NONE:
+        return int(MoveItErrorCodes.SUCCESS)
+    if cause == Cause.BAD_STATE:
+        # The solver may find so too, of numbers that no name tells.
+        return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
+    if cause == Cause.DEADLINE and report_timeout:
+        return int(MoveItErrorCodes.TIMED_OUT)
+    return int(MoveItErrorCodes.NO_IK_SOLUTION)
+
+
+def code_of_ik(answer: IkAnswer | BranchesAnswer, report_timeout: bool = False) -> int:
     """
     Return the code of an answer of ``compute_ik`` or ``~/solve_all``.
 
     MoveIt answers a link that it cannot find a pose for with "no solution".
 
     :param answer: the answer.
+    :param report_timeout: whether a search that the clock ended is told apart.
     """
     if answer.solved:
         return int(MoveItErrorCodes.SUCCESS)
+    if answer.refusal is Refusal.NONE and answer.cause != Cause.NONE:
+        return code_of_cause(answer.cause, report_timeout)
     if answer.cause == Cause.BAD_STATE:
-        # The solver may find so too, of numbers that no name tells.
         return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
     if answer.refusal in (Refusal.NONE, Refusal.UNKNOWN_LINK):
         return int(MoveItErrorCodes.NO_IK_SOLUTION)
     return code_of_refusal(answer.refusal)
+
+
+def code_of_link_refusal(refusal: Refusal) -> int:
+    """
+    Return the code of a question about a link that is to be somewhere.
+
+    :param refusal: what was wrong; NONE is success.
+    """
+    if refusal is Refusal.UNKNOWN_LINK:
+        return int(MoveItErrorCodes.NO_IK_SOLUTION)
+    return code_of_refusal(refusal)
 
 
 def code_of_path(answer: PathAnswer) -> int:
@@ -62,9 +92,7 @@ def code_of_path(answer: PathAnswer) -> int:
 
     :param answer: the answer.
     """
-    if answer.refusal in (Refusal.UNKNOWN_LINK, Refusal.BAD_TARGET):
-        return int(MoveItErrorCodes.NO_IK_SOLUTION)
-    return code_of_refusal(answer.refusal)
+    return code_of_link_refusal(answer.refusal)
 
 
 def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:

@@ -150,7 +150,9 @@ class BranchFinder:
         q = server.robot.default_positions()[server.group.idx_q]
         self._order.arrange(q[None], q, BranchWishes(enumerate_windings=True))
         for link in server.solver.tip_frames:
-            self.link_kinematics(server.solver.base_frame, link).pose(q)
+            chain = self.link_kinematics(server.solver.base_frame, link)
+            chain.pose(q)
+            chain.jacobian(q)
 
     def find(
         self,

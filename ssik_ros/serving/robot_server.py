@@ -33,10 +33,17 @@ from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.results import IkResult
 from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
+from ssik_ros.serving.batches import BatchAnswer
+from ssik_ros.serving.batches import BatchQuestion
+from ssik_ros.serving.batches import read_poses
+from ssik_ros.serving.batches import refused_batch
+from ssik_ros.serving.batches import solve_batch
 from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.constraint_check import ConstraintCheck
 from ssik_ros.serving.constraint_check import Verdict
 from ssik_ros.serving.constraints import Wishes
+from ssik_ros.serving.explanations import explain_pose
+from ssik_ros.serving.explanations import Explanation
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.path_follower import PathFollower
@@ -229,6 +236,48 @@ class RobotServer:
         except SsikError as error:
             return BranchesAnswer((), (), BranchReport(), *_tell(error))
 
+    def answer_batch(self, question: BatchQuestion, current: FullState) -> BatchAnswer:
+        """
+        Answer a question for many poses; what is wrong with it is an answer too.
+
+        :param question: the question.
+        :param current: where the robot is, for what the question does not name.
+        """
+        try:
+            group = self.find_group(question.group)
+            state = self.states.merge(current, question.state)
+            poses = read_poses(question.poses)
+            frame = self.frames.in_model_frame(question.frame, current)
+            poses = poses if frame is None else frame @ poses
+            checks = self.make_checks(question, state, current)
+            return solve_batch(group, question, poses, state, checks, self.cancel)
+        except SsikError as error:
+            return refused_batch(*_tell(error))
+
+    def explain(self, question: IkQuestion, current: FullState) -> Explanation:
+        """
+        Answer a question for one pose, and say what is behind the answer.
+
+        :param question, current: as for :meth:`answer`.
+        """
+        try:
+            understood = self._understand(question, current)
+            answer = self._search(question, understood)
+            group, state, goals, checks = understood
+            pair = None if checks is None else checks.pair
+            return explain_pose(
+                group,
+                self._finders[group.group.name],
+                goals[0],
+                state,
+                answer,
+                timeout=question.timeout,
+                colliding=tuple(pair or ()) if answer.cause == Cause.COLLISION else (),
+                cancel=self.cancel,
+            )
+        except SsikError as error:
+            return Explanation(IkAnswer(None, *_tell(error)))
+
     def follow(self, question: PathQuestion, current: FullState) -> PathAnswer:
         """
         Answer a question for a path; what is wrong with it is an answer too.
@@ -305,7 +354,10 @@ class RobotServer:
         return answer
 
     def _answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
-        understood = self._understand(question, current)
+        return self._search(question, self._understand(question, current))
+
+    def _search(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
+        """Return what the group's solver finds."""
         group, state, goals, checks = understood
         limits = None
         if checks is not None and checks.constraints is not None:
@@ -383,7 +435,10 @@ class RobotServer:
         ]
 
     def make_checks(
-        self, question: IkQuestion | PathQuestion, state: FullState, current: FullState
+        self,
+        question: IkQuestion | PathQuestion | BatchQuestion,
+        state: FullState,
+        current: FullState,
     ) -> CandidateChecks | None:
         """
         Return what candidates have to pass, if there is anything.

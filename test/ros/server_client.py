@@ -29,7 +29,9 @@ from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.srv import Describe
+from ssik_msgs.srv import ExplainIk
 from ssik_msgs.srv import SolveAll
+from ssik_msgs.srv import SolveBatch
 from std_msgs.msg import String
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -42,6 +44,8 @@ KINDS = {
     'check_state_validity': GetStateValidity,
     'ssik_ros/describe': Describe,
     'ssik_ros/solve_all': SolveAll,
+    'ssik_ros/solve_batch': SolveBatch,
+    'ssik_ros/explain_ik': ExplainIk,
     'ssik_ros/describe_parameters': DescribeParameters,
     'ssik_ros/get_parameters': GetParameters,
     'ssik_ros/list_parameters': ListParameters,

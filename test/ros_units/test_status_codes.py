@@ -69,6 +69,16 @@ def test_an_answer_without_a_state_is_no_solution(cause):
     assert code_of_ik(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
 
 
+@pytest.mark.parametrize('cause', Cause)
+def test_only_a_deadline_is_told_apart_and_only_on_demand(cause):
+    expected = {Cause.DEADLINE: -6, Cause.BAD_STATE: -17}.get(cause, -31)
+    assert code_of_ik(answer(cause=cause), report_timeout=True) == expected
+    assert code_of_ik(answer(state=FullState(None, None)), report_timeout=True) == 1
+    assert code_of_ik(answer(Refusal.UNKNOWN_GROUP, cause=cause), report_timeout=True) == (
+        -17 if cause is Cause.BAD_STATE else -15
+    )
+
+
 def test_reason_and_source_are_written():
     message = MoveItErrorCodes()
     write_code(message, -31, 'Out of reach.')

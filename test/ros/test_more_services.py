@@ -1,0 +1,237 @@
+"""~/solve_batch, ~/explain_ik, frames from /tf, -6 on demand, and /diagnostics, over the real node."""
+
+from server_process import claimed_domain  # noqa: F401  (skips without ROS)
+
+# isort: split
+
+import time
+
+from geometry_msgs.msg import TransformStamped
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from scipy.spatial.transform import Rotation
+from server_client import LATCHED
+from server_client import ready_server
+from server_questions import assert_refused
+from server_questions import assert_solves
+from server_questions import fk_request
+from server_questions import ik_request
+from server_questions import matrix_of
+from server_questions import message_of
+from server_questions import PANDA
+from server_questions import set_state
+from server_questions import SLOW
+from server_questions import SUCCESS
+from ssik_msgs.srv import ExplainIk
+from ssik_msgs.srv import SolveBatch
+
+pytestmark = pytest.mark.ros
+
+FAR = matrix_of((9.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """Give (server, client)."""
+    parameters = {'moveit_config_package': 'panda', 'diagnostics_period': 0.2}
+    with ready_server(tmp_path_factory.mktemp('panda'), parameters) as pair:
+        yield pair
+
+
+@pytest.fixture
+def client(server):
+    return server[1]
+
+
+def numbers(poses):
+    rows = [[*p[:3, 3], *Rotation.from_matrix(p[:3, :3]).as_quat()] for p in poses]
+    return np.array(rows).ravel().tolist()
+
+
+def batch_request(poses, **fields):
+    return SolveBatch.Request(
+        group=PANDA.group, frame_id=PANDA.base, poses=numbers(poses), **fields
+    )
+
+
+def test_a_batch_has_a_row_for_each_pose(client):
+    postures = PANDA.postures(100, seed=3)
+    poses = [*(PANDA.pose(posture) for posture in postures), FAR]
+    answer = client.call('ssik_ros/solve_batch', batch_request(poses))
+    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    assert answer.solved == 100
+    rows = np.array(answer.positions).reshape(101, 7)
+    for pose, row, left in zip(
+        poses[:-1], rows, zip(answer.position_errors, answer.orientation_errors)
+    ):
+        found = dict(zip(answer.joint_names, row.tolist(), strict=True))
+        reached = PANDA.pose(found)
+        assert np.abs(reached - pose).max() < 2e-3
+        assert np.hypot(*left) <= 1e-3 + 1e-9
+    assert list(answer.codes) == [SUCCESS] * 100 + [-31]
+    assert answer.cause_names[answer.causes[-1]] == 'UNREACHABLE'
+    assert np.isnan(rows[-1]).all()
+
+
+def test_a_row_is_what_compute_ik_answers(client):
+    posture, seed = PANDA.postures(2, seed=5)
+    request = batch_request([PANDA.pose(posture)])
+    set_state(request.robot_state, seed)
+    row = client.call('ssik_ros/solve_batch', request)
+    single = client.call('compute_ik', ik_request(PANDA, PANDA.pose(posture), seed=seed))
+    state = single.solution.joint_state
+    found = dict(zip(state.name, state.position, strict=True))
+    expected = [found[name] for name in row.joint_names]
+    assert np.allclose(row.positions, expected, atol=1e-9)
+
+
+def test_a_wrong_batch_has_its_code(client):
+    wrong = {
+        -15: batch_request([FAR]),
+        -17: batch_request([FAR]),
+        -18: batch_request([FAR]),
+        -21: batch_request([FAR]),
+        -31: batch_request([FAR], link='thumb'),
+    }
+    wrong[-15].group = 'nobody'
+    set_state(wrong[-17].robot_state, {'ghost': 1.0})
+    wrong[-18].poses = [0.0] * 8
+    wrong[-21].frame_id = 'nowhere'
+    for code, request in wrong.items():
+        answer = client.call('ssik_ros/solve_batch', request)
+        assert answer.error_code.val == code, answer.error_code
+        assert len(answer.codes) == len(answer.positions) == 0
+
+
+def test_a_batch_costs_less_than_single_calls(client, record_figure):
+    """The figure is printed, not judged: speed belongs to benchmarks."""
+    poses = [PANDA.pose(posture) for posture in PANDA.postures(1000, seed=6)]
+    for _ in range(2):
+        start = time.perf_counter()
+        answer = client.call('ssik_ros/solve_batch', batch_request(poses))
+        batch = time.perf_counter() - start
+    assert answer.solved == 1000
+    start = time.perf_counter()
+    for pose in poses[:200]:
+        client.call('compute_ik', ik_request(PANDA, pose))
+    record_figure('one pose of a batch of 1,000, round trip', batch / 1000)
+    record_figure('one pose by compute_ik, round trip', (time.perf_counter() - start) / 200)
+
+
+def explain_request(pose, **fields):
+    request = ExplainIk.Request(group=PANDA.group, **fields)
+    request.pose_stamped.header.frame_id = PANDA.base
+    request.pose_stamped.pose = message_of(pose)
+    return request
+
+
+def test_an_explanation_says_how_near_and_what_would_help(client):
+    answer = client.call('ssik_ros/explain_ik', explain_request(FAR))
+    assert (answer.error_code.val, answer.cause) == (-31, 'UNREACHABLE')
+    assert answer.distance > 7000.0
+    assert len(answer.nearest) == len(answer.joint_names) == 7
+    assert any('mm' in line for line in answer.advice)
+    posture = PANDA.postures(1, seed=7)[0]
+    solved = client.call('ssik_ros/explain_ik', explain_request(PANDA.pose(posture)))
+    assert (solved.error_code.val, solved.cause) == (SUCCESS, 'NONE')
+    assert solved.distance <= 1.0 and list(solved.advice) == []
+    wrong = client.call('ssik_ros/explain_ik', explain_request(FAR, link='thumb'))
+    assert (wrong.error_code.val, wrong.cause) == (-31, 'UNKNOWN_LINK')
+    assert list(wrong.nearest) == []
+
+
+# Frames of others
+
+
+def publish_transform(client, topic, parent, child, pose, profile):
+    tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built; run make setup')
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    placed = message_of(pose)
+    translation = message.transform.translation
+    translation.x, translation.y, translation.z = (
+        placed.position.x,
+        placed.position.y,
+        placed.position.z,
+    )
+    message.transform.rotation = placed.orientation
+    publisher = client.publisher(tf2.TFMessage, topic, profile)
+    publisher.publish(tf2.TFMessage(transforms=[message]))
+
+
+@pytest.mark.parametrize(
+    ('topic', 'profile'), [('/tf', QoSProfile(depth=10)), ('/tf_static', LATCHED)]
+)
+def test_a_frame_that_is_published_can_be_asked_in(client, topic, profile):
+    """D01: a table in the world; its parent is no link of the robot either."""
+    name = topic.strip('/')
+    posture = PANDA.postures(1, seed=8)[0]
+    pose = PANDA.pose(posture)
+    room = matrix_of((1.0, 2.0, 0.5, 0.0, 0.0, 0.3826834, 0.9238795))
+    request = ik_request(PANDA, np.linalg.inv(room) @ pose, frame=f'table_{name}')
+    assert_refused(client.call('compute_ik', request), -21, f'table_{name}')
+    step = matrix_of((0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    answers = []
+
+    def is_known():
+        publish_transform(client, topic, 'world', f'room_{name}', step, profile)
+        rest = np.linalg.inv(step) @ room
+        publish_transform(client, topic, f'room_{name}', f'table_{name}', rest, profile)
+        answers.append(client.call('compute_ik', request))
+        return answers[-1].error_code.val == SUCCESS
+
+    client.spin_until(is_known, 'the frame is known')
+    assert_solves(PANDA, answers[-1], pose)
+
+
+# -6 on demand
+
+
+def test_a_deadline_has_a_code_of_its_own_on_demand(tmp_path):
+    parameters = {
+        'moveit_config_package': 'panda',
+        'groups': 'panda_arm',
+        'robot_description_kinematics': {'panda_arm': SLOW},
+    }
+    with ready_server(tmp_path, parameters) as (_, client):
+        request = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.05)
+        assert_refused(client.call('compute_ik', request), -31, 'deadline')
+        (result,) = client.set_parameters({'report_timeout': True})
+        assert result.successful
+        assert_refused(client.call('compute_ik', request), -6, 'deadline')
+        batch = batch_request([PANDA.blocked_pose()])
+        batch.timeout.nanosec = 50_000_000
+        assert list(client.call('ssik_ros/solve_batch', batch).codes) == [-6]
+
+
+# Diagnostics
+
+
+def test_diagnostics_say_what_the_services_did(client):
+    diagnostic = pytest.importorskip(
+        'diagnostic_msgs.msg', reason='diagnostic_msgs is not installed'
+    )
+    heard = []
+    client.node.create_subscription(diagnostic.DiagnosticArray, '/diagnostics', heard.append, 10)
+    for _ in range(3):
+        client.call('compute_fk', fk_request(['thumb']))
+
+    def values():
+        found = [s for m in heard[-1:] for s in m.status if s.name.endswith(': compute_fk')]
+        return {entry.key: entry.value for s in found for entry in s.values}
+
+    client.spin_until(lambda: int(values().get('calls', 0)) >= 3, 'diagnostics')
+    status = next(s for s in heard[-1].status if s.name.endswith(': compute_fk'))
+    assert status.name == '/ssik_ros: compute_fk'
+    assert status.hardware_id == 'panda'
+    assert 'thumb' in values()['reason 1'] and values()['reason 1'].startswith('-18')
+    assert 0.0 < float(values()['p50 [ms]']) <= float(values()['p99 [ms]'])
+    assert 0.0 <= float(values()['verified rate']) < 1.0
+    assert {s.name.rpartition(' ')[2] for s in heard[-1].status} >= {
+        'compute_ik',
+        'solve_ik',
+        'compute_fk',
+        'check_state_validity',
+        '~/describe',
+    }

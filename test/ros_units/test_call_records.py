@@ -1,0 +1,58 @@
+"""What the services have done, counted."""
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+from moveit_msgs.msg import MoveItErrorCodes
+import numpy as np
+import pytest
+
+from ssik_ros.ros.call_records import CallRecords
+from ssik_ros.ros.call_records import REASONS
+
+pytestmark = pytest.mark.ros
+
+
+def code(value, message=''):
+    return MoveItErrorCodes(val=value, message=message)
+
+
+def test_nothing_yet_is_nothing():
+    summary = CallRecords().summary()
+    assert (summary.calls, summary.successes, summary.reasons) == (0, 0, ())
+    assert summary.quantiles == (0.0, 0.0, 0.0)
+
+
+def test_calls_are_counted_by_their_outcome():
+    records = CallRecords()
+    for seconds in np.linspace(0.001, 0.1, 100).tolist():
+        records.take(seconds, code(1))
+    records.take(0.2, code(-31, 'No solution: the deadline was reached.'))
+    records.take(0.2, code(-15, "There is no group 'x'."))
+    records.take(0.2, None)
+    summary = records.summary()
+    assert (summary.calls, summary.successes, summary.deadline_misses) == (103, 101, 1)
+    assert summary.reasons == (
+        "-15: There is no group 'x'.",
+        '-31: No solution: the deadline was reached.',
+    )
+    assert summary.quantiles[0] == pytest.approx(0.052, abs=1e-9)
+
+
+def test_only_the_last_reasons_are_kept():
+    records = CallRecords()
+    for number in range(20):
+        records.take(0.0, code(-31, str(number)))
+    assert records.summary().reasons == tuple(f'-31: {19 - k}' for k in range(REASONS))
+
+
+def test_a_recorded_handler_does_the_same():
+    records = CallRecords()
+
+    class Answer:
+        error_code = code(-21, 'frame')
+
+    def handler(request, response):
+        assert (request, response) == ('question', 'empty')
+        return Answer
+
+    assert records.timed(handler)('question', 'empty') is Answer
+    assert records.summary().calls == 1 and records.summary().reasons == ('-21: frame',)

@@ -1,0 +1,65 @@
+"""Frames that hang on each other: the way to the nearest frame that is known, against products of matrices."""
+
+import numpy as np
+from served_robots import pose_of
+from served_robots import random_rigid
+
+from ssik_ros.serving.transform_tree import TransformTree
+from ssik_ros.serving.world import PlacedFrame
+
+
+def test_the_way_leads_up_and_down():
+    rng = np.random.default_rng(1)
+    a, b, c = (random_rigid(rng) for _ in range(3))
+    tree = TransformTree()
+    tree.put('map', 'odom', a)
+    tree.put('odom', 'base_link', b)
+    tree.put('map', 'table', c)
+    found = tree.find('table', {'base_link', 'tool'})
+    assert isinstance(found, PlacedFrame) and found.base == 'base_link'
+    assert np.allclose(found.pose, np.linalg.inv(a @ b) @ c, atol=1e-12)
+    assert np.allclose(tree.find('map', {'base_link'}).pose, np.linalg.inv(a @ b), atol=1e-12)
+
+
+def test_the_nearest_known_frame_counts():
+    tree = TransformTree()
+    tree.put('base_link', 'wrist', pose_of((1.0, 0.0, 0.0)))
+    tree.put('wrist', 'camera', pose_of((0.0, 1.0, 0.0)))
+    found = tree.find('camera', {'base_link', 'wrist'})
+    assert found.base == 'wrist' and np.allclose(found.pose, pose_of((0.0, 1.0, 0.0)))
+
+
+def test_the_latest_transform_counts_and_parents_may_change():
+    tree = TransformTree()
+    tree.put('base_link', 'cup', pose_of((1.0, 0.0, 0.0)))
+    tree.put('base_link', 'cup', pose_of((2.0, 0.0, 0.0)))
+    assert tree.find('cup', {'base_link'}).pose[0, 3] == 2.0
+    tree.put('hand', 'cup', pose_of((3.0, 0.0, 0.0)))
+    assert tree.find('cup', {'hand'}).pose[0, 3] == 3.0
+    assert isinstance(tree.find('cup', {'base_link'}), str)
+
+
+def test_slashes_are_dropped_and_nonsense_is_left_out():
+    tree = TransformTree()
+    tree.put('/base_link', '/cup', np.eye(4))
+    assert tree.find('cup', {'base_link'}).base == 'base_link'
+    tree.put('cup', 'cup', np.eye(4))
+    tree.put('', 'orphan', np.eye(4))
+    tree.put('base_link', 'broken', np.full((4, 4), np.nan))
+    for name in ('orphan', 'broken'):
+        assert isinstance(tree.find(name, {'base_link'}), str)
+
+
+def test_a_circle_ends():
+    tree = TransformTree()
+    for parent, child in ('ab', 'bc', 'ca'):
+        tree.put(parent, child, np.eye(4))
+    assert 'lead to no frame' in tree.find('a', {'base_link'})
+
+
+def test_why_a_frame_is_not_known():
+    tree = TransformTree()
+    assert 'No transforms' in tree.find('map', {'base_link'})
+    tree.put('map', 'odom', np.eye(4))
+    assert "'map'" in tree.find('mpa', {'base_link'}) or 'map' in tree.find('mpa', {'base_link'})
+    assert 'lead to no frame' in tree.find('odom', {'base_link'})
