@@ -98,6 +98,19 @@ def perpendicular_slide(order, rng, meeting=False):
     return chain_of(order + 'RRR', axes, points, rng)
 
 
+def friendly(rng):
+    """Return a chain whose axes run along x, y and z through the corners of a small box, one of them perhaps not."""
+    order = ORDERS[rng.integers(len(ORDERS))] + 'R' * rng.integers(0, 4)
+    axes = np.eye(3)[rng.integers(0, 3, 6)] * rng.choice([-1.0, 1.0], (6, 1))
+    points = 0.3 * rng.integers(0, 2, (6, 3))
+    if rng.random() < 0.7:
+        points[4:] = points[3]
+    if rng.random() < 0.3:
+        axes[rng.integers(6)] = direction(rng)
+    chain = chain_of(order, axes, points, rng)
+    return backwards(chain, rng) if rng.random() < 0.5 else chain
+
+
 def mixed(order, rng):
     """Return slides and turns in any order, in general geometry; no axes meet."""
     axes, points = random_lines(rng)

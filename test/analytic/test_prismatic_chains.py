@@ -12,6 +12,7 @@ import pytest
 from sliding_arms import arm_of
 from sliding_arms import backwards
 from sliding_arms import cylindrical
+from sliding_arms import friendly
 from sliding_arms import gantry
 from sliding_arms import general
 from sliding_arms import mixed
@@ -162,6 +163,28 @@ def test_slides_that_are_nearly_level_lose_no_branch(order, tilt, poses):
     axes /= np.linalg.norm(axes, axis=1)[:, None]
     tilted = SlidingChain(axes, chain.points, chain.slides, chain.home)
     check(tilted, arm_of(tilted), poses)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_friendly_geometry_is_solved_completely_or_refused(seed, poses):
+    rng, refused, turned_down = np.random.default_rng([18, seed]), 0, 0
+    for _ in range(10 * poses):
+        chain = friendly(rng)
+        q = chain.random_posture(rng)
+        columns = chain.linearise(q[None], chain.poses(q)[0])[1][0]
+        rank = int((np.linalg.svd(columns, compute_uv=False) > 1e-8).sum())
+        try:
+            arm = arm_of(chain)
+        except TopologyMismatch:
+            refused += 1
+            turned_down += rank == chain.size
+            continue
+        # A joint of no effect leaves a continuum, which no set of branches is.
+        assert rank == chain.size
+        check(chain, arm, 1)
+    assert refused < 10 * poses
+    # Most that is refused has a joint of no effect.
+    assert turned_down < 0.4 * max(refused, 10)
 
 
 # Rails.
