@@ -44,6 +44,11 @@ VERBS: tuple[Verb, ...] = (
     Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
     Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
     Verb('robots', 'ssik_ros.cli.verb.robots', 'list the robots that come along'),
+    Verb(
+        'doctor',
+        'ssik_ros.cli.verb.doctor',
+        'check the descriptions of a robot against each other',
+    ),
 )
 
 
