@@ -1,15 +1,30 @@
-"""Held joints within limits: no arc is missed, no pose is empty; oracles are a dense scan and the test's own chain."""
+"""
+Held joints within limits: no arc is missed, no pose is empty, nothing is outside.
 
+Two oracles. A dense scan asks for the branches at 20,000 explicit values of the held joint, where nothing is searched for.
+The other knows nothing of the package: it walks along the motions of the test's own chain that leave the pose as it is.
+"""
+
+from arms_under_test import arm_of
 from arms_under_test import catalogue_arm
 from arms_under_test import catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 import pytest
 
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import list_arms
+from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
 
-EXACT = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
+FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
 """Arms whose branches are followed over the held joint."""
+SEVEN = tuple(name for name in list_arms() if arm_data(name).dof == 7)
+VALUES, AT_ONCE = 20_000, 250
+WIDE = 1e-3
+"""Arcs wider than this may not be missed [rad]."""
+STEP, LONGEST = 5e-3, 20.0
+"""Length of a step along a motion, and of the longest motion walked [rad]."""
 
 
 def postures(arm, count, seed=0):
@@ -19,18 +34,256 @@ def postures(arm, count, seed=0):
     return np.random.default_rng(seed).uniform(lower, upper, (count, len(lower)))
 
 
+def pose_of(name, q):
+    """Return the pose of a posture on the test's own chain."""
+    return np.ascontiguousarray(catalogue_chain(name).poses(np.asarray(q, dtype=float))[0])
+
+
 def ask(name, q, **question):
     """Return the answer for the pose of a posture, checked on the test's own chain and the limits."""
-    arm, chain = catalogue_arm(name), catalogue_chain(name)
-    pose = np.ascontiguousarray(chain.poses(np.asarray(q, dtype=float))[0])
+    arm, chain, pose = catalogue_arm(name), catalogue_chain(name), pose_of(name, q)
     found = arm.branches_refined(pose, Question(**question))
     assert chain.residuals(found.q, pose).max(initial=0.0) < 1e-9
     assert (found.q >= arm.chain.lower).all() and (found.q <= arm.chain.upper).all()
     return found
 
 
-@pytest.mark.parametrize('name', EXACT)
+def near(angle, values):
+    """Return an angle at the turn that is nearest to the middle of some values."""
+    return angle + 2.0 * np.pi * np.round((values.mean() - angle) / (2.0 * np.pi))
+
+
+class Arc:
+    """One branch within limits over the held joint, by neighbouring postures."""
+
+    def __init__(self, value, q):
+        self.values, self.rows = [value], [q]
+
+    def add(self, value, q):
+        self.values.append(value)
+        self.rows.append(q)
+
+    def is_met(self, found, held, gap):
+        """Return whether one of the solutions lies on the arc, whose values are ``gap`` apart."""
+        values, rows = np.array(self.values), np.array(self.rows)
+        for q in found:
+            value = near(q[held], values)
+            place = np.abs(values - value).argmin()
+            if (
+                abs(values[place] - value) <= 1.5 * gap
+                and np.abs(wrap(rows[place] - q)).max() < 0.1
+            ):
+                return True
+        return False
+
+    @property
+    def width(self):
+        return abs(self.values[-1] - self.values[0])
+
+
+def dense_arcs(arm, pose):
+    """Return the arcs of a pose by branches at many values of the held joint, and how far these are apart."""
+    held = arm.plan.held
+    low, high = arm.held_range(held, Question())
+    values = low + (np.arange(VALUES) + 0.5) * (high - low) / VALUES
+    done, growing = [], []
+    for block in np.split(values, VALUES // AT_ONCE):
+        rows = arm.branches(pose, Question(held_values=block)).q
+        places = np.array([np.abs(block - near(q[held], block)).argmin() for q in rows])
+        for k, value in enumerate(block):
+            growing, ended = grow(growing, value, rows[places == k] if len(rows) else rows)
+            done += ended
+    return done + growing, (high - low) / VALUES
+
+
+def grow(arcs, value, rows):
+    """Add postures to the arcs that they continue; return those that go on or begin, and those that have ended."""
+    pairs = sorted(
+        (np.abs(wrap(arc.rows[-1] - q)).max(), i, j)
+        for i, arc in enumerate(arcs)
+        for j, q in enumerate(rows)
+    )
+    taken, used = {}, set()
+    for away, i, j in pairs:
+        if away < 0.3 and i not in taken and j not in used:
+            taken[i] = j
+            used.add(j)
+    for i, j in taken.items():
+        arcs[i].add(value, rows[j])
+    begun = [Arc(value, q) for j, q in enumerate(rows) if j not in used]
+    ended = [arc for i, arc in enumerate(arcs) if i not in taken]
+    return [arc for i, arc in enumerate(arcs) if i in taken] + begun, ended
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', FOLLOWED)
+def test_no_arc_of_a_dense_scan_is_missed(name):
+    arm, seen = catalogue_arm(name), 0
+    for q in postures(arm, 2, seed=21):
+        found = ask(name, q).q
+        arcs, gap = dense_arcs(arm, pose_of(name, q))
+        for arc in arcs:
+            if arc.width > WIDE:
+                seen += 1
+                assert arc.is_met(found, arm.plan.held, gap), (q.tolist(), arc.values[0])
+    assert seen > 3
+
+
+def null_direction(chain, q, pose):
+    """Return the unit direction of the joints that leaves the pose as it is."""
+    columns = chain.linearise(q[None], pose)[1][0]
+    return np.linalg.svd(columns.T)[2][-1]
+
+
+def walk(chain, q, pose, direction, lower, upper, held):
+    """Return the postures from one on, until the limits are met or the held joint turns back."""
+    rows, way = [], direction
+    for _ in range(int(LONGEST / STEP)):
+        step = null_direction(chain, q, pose)
+        step = step if step @ way > 0.0 else -step
+        if step[held] * direction[held] <= 0.0:
+            break
+        ahead, way = q + STEP * step, step
+        for _ in range(3):
+            error, columns = chain.linearise(ahead[None], pose)
+            ahead = ahead + np.linalg.lstsq(columns[0].T, error[0], rcond=None)[0]
+        if (ahead < lower).any() or (ahead > upper).any():
+            break
+        rows.append(ahead)
+        q = ahead
+    return rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', FOLLOWED)
+def test_the_arc_of_a_posture_is_met_on_a_chain_of_the_tests_own(name):
+    arm, chain = catalogue_arm(name), catalogue_chain(name)
+    held, walked = arm.plan.held, 0
+    for q in postures(arm, 4, seed=22):
+        pose, found = pose_of(name, q), ask(name, q).q
+        direction = null_direction(chain, q, pose)
+        limits = arm.chain.lower, arm.chain.upper, held
+        before = walk(chain, q, pose, -direction, *limits)[::-1]
+        rows = np.array([*before, q, *walk(chain, q, pose, direction, *limits)])
+        if abs(rows[-1, held] - rows[0, held]) < WIDE:
+            continue
+        walked += 1
+        away = np.abs(wrap(rows[:, None] - found[None])).max(axis=2)
+        assert away.min() < 2.0 * STEP, q.tolist()
+    assert walked >= 3
+
+
+@pytest.mark.parametrize('name', SEVEN)
 def test_no_pose_of_a_posture_within_limits_is_empty(name):
-    for q in postures(catalogue_arm(name), 100):
+    for q in postures(catalogue_arm(name), 60 if name in FOLLOWED else 4):
         assert len(ask(name, q).q)
-        assert len(ask(name, q, samples=4).q)
+
+
+@pytest.mark.parametrize('name', FOLLOWED)
+def test_a_number_of_samples_is_the_least_that_is_tried_and_loses_no_pose(name):
+    for q in postures(catalogue_arm(name), 20, seed=23):
+        few, more = ask(name, q, samples=2), ask(name, q, samples=40)
+        assert len(few.q) and len(more.q)
+        assert few.samples >= 2 and more.samples >= 40
+        assert few.raw >= few.certified >= few.branches == few.dropped + len(few.q)
+
+
+@pytest.mark.parametrize('name', FOLLOWED)
+def test_the_value_of_the_seed_is_tried_first_and_no_posture_comes_twice(name):
+    held = catalogue_arm(name).plan.held
+    for q in postures(catalogue_arm(name), 20, seed=24):
+        found = ask(name, q, seed=q).q
+        assert np.abs(found[0] - q).max() < 1e-6
+        assert found[0, held] == pytest.approx(q[held], abs=1e-12)
+        away = np.abs(found[:, None] - found[None]).max(axis=2) + np.eye(len(found))
+        assert away.min() > 1e-9
+
+
+def narrowed(name, q, joint_rooms):
+    """Return an answer with some joints narrowed to (below, above) around a posture."""
+    arm = catalogue_arm(name)
+    lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
+    for joint, (below, above) in joint_rooms.items():
+        lower[joint], upper[joint] = q[joint] - below, q[joint] + above
+    found = arm.branches_refined(pose_of(name, q), Question(lower=lower, upper=upper))
+    assert (found.q >= lower).all() and (found.q <= upper).all()
+    return found.q
+
+
+def rates(name, q):
+    """Return how fast each joint turns where the held one turns with 1 and the pose stays."""
+    direction = null_direction(catalogue_chain(name), q, pose_of(name, q))
+    return direction / direction[catalogue_arm(name).plan.held]
+
+
+@pytest.mark.parametrize('width', [1e-2, 1e-3, 1e-5, 0.0])
+@pytest.mark.parametrize('name', FOLLOWED)
+def test_an_arc_between_the_limits_of_two_joints_is_found_however_narrow(name, width):
+    held, met = catalogue_arm(name).plan.held, 0
+    for q in postures(catalogue_arm(name), 10, seed=25):
+        speed = rates(name, q)
+        a, b = [k for k in np.argsort(-np.abs(speed)) if k != held][:2]
+        if not 0.1 < abs(speed[b]) <= abs(speed[a]) < 10.0:
+            continue
+        met += 1
+        # One joint keeps the held one from going down, the other from going up.
+        sides = {a: np.sign(speed[a]), b: -np.sign(speed[b])}
+        room = {k: (width, 1.0) if side > 0.0 else (1.0, width) for k, side in sides.items()}
+        found = narrowed(name, q, room)
+        assert len(found), (q.tolist(), int(a), int(b))
+    assert met >= 4
+
+
+def test_all_of_a_circle_is_an_arc_without_limits():
+    chain = catalogue_chain('iiwa14')
+    arm = arm_of(chain)
+    for q in postures(catalogue_arm('iiwa14'), 5, seed=26):
+        pose = np.ascontiguousarray(chain.poses(q)[0])
+        assert arm.has_arcs(Question())
+        assert len(arm.branches_refined(pose).q) >= 16
+
+
+def test_a_pose_with_no_arc_is_empty_and_says_that_limits_are_why():
+    q = np.array([0.3, 0.9, -0.4, -1.2, 0.6, 1.0, 0.2])
+    arm = catalogue_arm('iiwa14')
+    lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
+    lower[3], upper[3] = 0.0, 0.5
+    found = arm.branches_refined(pose_of('iiwa14', q), Question(lower=lower, upper=upper))
+    assert len(found.q) == 0 and found.branches == found.dropped > 0
+    far = pose_of('iiwa14', q)
+    far[:3, 3] *= 5.0
+    found = arm.branches_refined(far)
+    assert len(found.q) == found.branches == found.certified == 0
+
+
+@pytest.mark.parametrize('name', ['iiwa7', 'iiwa14'])
+def test_home_and_straight_elbows_at_corners_of_the_limits_are_answered(name):
+    arm, rng = catalogue_arm(name), np.random.default_rng(27)
+    assert len(ask(name, np.zeros(7)).q)
+    for _ in range(10):
+        q = np.where(rng.random(7) < 0.5, arm.chain.lower, arm.chain.upper)
+        q[3] = 0.0
+        assert len(ask(name, q).q), q.tolist()
+        assert len(ask(name, q, seed=q).q), q.tolist()
+
+
+def test_a_range_of_two_turns_is_sampled_once():
+    arm = catalogue_arm('xarm7')
+    low, high = arm.held_range(arm.plan.held, Question())
+    assert high - low == pytest.approx(2.0 * np.pi)
+
+
+@pytest.mark.parametrize('turn', [-2.0 * np.pi, 2.0 * np.pi])
+def test_the_seed_of_a_held_joint_is_taken_modulo_a_turn_where_limits_are_off(turn):
+    arm = catalogue_arm('gen3')
+    q = postures(arm, 1, seed=28)[0]
+    seed = q.copy()
+    seed[arm.plan.held] += turn
+    found = arm.branches(pose_of('gen3', q), Question(seed=seed, mode=0)).q
+    assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6
+
+
+def test_arms_are_followed_that_the_tests_say_are():
+    for name in SEVEN:
+        arm: AnalyticArm = catalogue_arm(name)
+        assert arm.has_arcs(Question()) == (name in FOLLOWED), name

@@ -57,9 +57,9 @@ LARGEST_TURN = 2.0
 """Change of a joint between two places beyond which its direction is not known [rad]."""
 NEIGHBOURS = 2e-4
 """Arcs next to a sampled one and nearer to it than this [rad] are not looked for."""
-NARROWEST = 1e-10
+NARROWEST = 1e-12
 """Width of an interval that is not looked into any more [rad]."""
-DEPTH = 40
+DEPTH = 44
 """Halvings from a scanned interval to the narrowest one."""
 MOST = 600
 """Values that are tried for one pose between those of the scan."""
@@ -338,7 +338,21 @@ def search_between(
         width = places[b, hb.VALUE] - places[a, hb.VALUE]
         if width < NARROWEST or depth >= DEPTH:
             # One value, as far as numbers go: certification decides.
-            hb.keep_place(places, a, pending, counters, ints, reals, seed, options, capacity, work)
+            for place in (a, b):
+                hb.keep_place(
+                    places,
+                    place,
+                    -hb.ROUNDING,
+                    ranges,
+                    pending,
+                    counters,
+                    ints,
+                    reals,
+                    seed,
+                    options,
+                    capacity,
+                    work,
+                )
             continue
         if tried >= most:
             break
@@ -347,7 +361,18 @@ def search_between(
         hb.write_place(places, middle, value, ranges, ints, reals, seed, options, work, scratch)
         inherit_hits(places, p, a, middle, b, r, ranges, n)
         hb.keep_place(
-            places, middle, pending, counters, ints, reals, seed, options, capacity, work
+            places,
+            middle,
+            hb.INSIDE,
+            ranges,
+            pending,
+            counters,
+            ints,
+            reals,
+            seed,
+            options,
+            capacity,
+            work,
         )
         tried += 1
         for row in range(size, size + 2):

@@ -12,7 +12,7 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import candidates
-from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import lane_pipeline
 from ssik_ros.kernels.analytic import search
 
 BRANCHES = 8
@@ -24,7 +24,7 @@ MARGIN, ROOM, HIT, WORST = 0, 1, 2, 3
 not exist and 0 where it does, 1 where its stretch within the limits has been sampled, and the joint nearest to its limit."""
 RECORD = 4
 
-INSIDE = -1e-9
+INSIDE = -1e-10
 """Margin from which on a branch is within the limits [rad]: what certification puts on the limit."""
 ROUNDING = 1e-6
 """Candidates of an exact class are no further from the solution [rad], and doubled ones reach the pose to this."""
@@ -100,7 +100,7 @@ def write_place(places, at, value, ranges, ints, reals, seed, options, work, scr
     :param value: of the held joint [rad].
     :param ranges: from :func:`write_ranges`.
     :param ints, reals, seed, options, work: as for :func:`search.search`, after its ``begin``.
-    :param scratch: (certify.scratch_size(n),) numbers.
+    :param scratch: (lane_pipeline.area_size(n),) numbers.
     """
     n = ints[search.N]
     raw = matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n)
@@ -138,10 +138,7 @@ def write_place(places, at, value, ranges, ints, reals, seed, options, work, scr
         for k in range(n):
             places[at, column + k] = raw[branch, k]
         _write_margin(places, at, column, ranges, n)
-    for branch in range(count):
-        _write_room(places, at, branch, count, raw, ints, reals, work, scratch)
-        if ints[search.CUT] >= 0:
-            _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scratch)
+    _write_rooms(places, at, min(count, BRANCHES), raw, ints, reals, work, scratch)
     return count
 
 
@@ -159,34 +156,41 @@ def _write_margin(places, at, column, ranges, n):
 
 
 @kernel
-def _write_room(places, at, branch, count, raw, ints, reals, work, scratch):
+def _write_rooms(places, at, count, raw, ints, reals, work, scratch):
     """
-    Write whether a branch exists: a tangent subproblem returns one candidate twice, and so does one out of reach.
+    Write whether branches exist: a tangent subproblem returns one candidate twice, and so does one out of reach.
 
-    :param branch: number of the branch; those that one subproblem makes differ by one bit.
-    :param count: how many candidates stand in ``raw``.
+    :param count: how many candidates stand in ``raw``; those that one subproblem makes differ by one bit of their number.
     :param places, at, ints, reals, work, scratch: as for :func:`write_place`.
     """
-    n = ints[search.N]
-    column = record(branch, n)
-    places[at, column + n + ROOM] = 0.0
-    twin = -1
-    for bit in (1, 2, 4):
-        if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
-            twin = branch ^ bit
-    if twin < 0:
+    n, doubled, is_near = ints[search.N], 0, False
+    for branch in range(count):
+        column = record(branch, n) + n
+        places[at, column + ROOM] = 0.0
+        for bit in (1, 2, 4):
+            if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
+                doubled |= 1 << branch
+        if (doubled >> branch) & 1 != 0:
+            places[at, column + ROOM] = -math.inf
+            is_near = is_near or places[at, column + MARGIN] >= -FAR
+    if not is_near:
         return
-    if 0 <= twin < branch:
-        places[at, column + n + ROOM] = places[at, record(twin, n) + n + ROOM]
-    elif places[at, column + n + MARGIN] < -FAR:
-        places[at, column + n + ROOM] = -math.inf
-    else:
-        screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
-        axes, points = vector(reals, 8 * n + 30, 3 * n), vector(reals, 11 * n + 30, 3 * n)
-        home, q = vector(reals, 6 * n, 12), raw[branch]
-        certify.evaluate(axes, points, home, n, ints[search.SLIDES], q, screws, pose)
-        miss = certify.residual(pose, vector(work, search.TARGET, 12))
-        places[at, column + n + ROOM] = 0.0 if miss < ROUNDING else -miss
+    area = vector(scratch, 0, lane_pipeline.area_size(n))
+    lane_pipeline.read_candidates(area, raw, 0, count, n)
+    lane_pipeline.measure(
+        area,
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        ints[search.SLIDES],
+        vector(work, search.TARGET, 12),
+        1.0,
+    )
+    for branch in range(count):
+        if (doubled >> branch) & 1 != 0:
+            miss = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + branch]
+            places[at, record(branch, n) + n + ROOM] = 0.0 if miss < ROUNDING else -miss
 
 
 @inline_kernel
@@ -196,45 +200,6 @@ def _are_same(raw, a, b, n):
     for k in range(n):
         same = same and raw[a, k] == raw[b, k]
     return same
-
-
-@kernel
-def _move_to_chain(places, at, branch, ranges, ints, reals, options, work, scratch):
-    """
-    Move a branch of the nearby chain onto the arm's own, where that may be within the limits.
-
-    :param places, at, branch, ranges, ints, reals, options, work, scratch: as for :func:`write_place`.
-    """
-    n = ints[search.N]
-    column = record(branch, n)
-    if places[at, column + n + MARGIN] < -options[search.NEAR]:
-        return
-    raw, errors = (
-        matrix(work, search.STORE + 2 * n, search.BRANCHES_OF_SIX, n),
-        vector(work, 24, 3),
-    )
-    q, near = raw[branch], options[search.NEAR]
-    miss = certify.certify(
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        ints[search.SLIDES],
-        q,
-        vector(ints, search.FREE, n),
-        n - 1,
-        vector(work, search.TARGET, 12),
-        near,
-        errors,
-        scratch,
-    )
-    if not miss <= options[search.TOLERANCE]:
-        places[at, column + n + ROOM] = -miss
-        return
-    for k in range(n):
-        places[at, column + k] = q[k]
-    _write_margin(places, at, column, ranges, n)
-    places[at, column + n + ROOM] = 0.0
 
 
 @inline_kernel
@@ -274,27 +239,34 @@ def flush(pending, counters, ints, reals, seed, options, capacity, work):
 
 
 @kernel
-def keep_place(places, at, pending, counters, ints, reals, seed, options, capacity, work):
+def keep_place(
+    places, at, least, ranges, pending, counters, ints, reals, seed, options, capacity, work
+):
     """
-    Let the branches of a place that are within the limits and not hit yet wait for :func:`flush`; return whether there are.
+    Let the branches of a place with a margin and not hit yet wait for :func:`flush`; return whether there are.
 
     Eight are certified at the cost of one; those of one place stay together.
 
     :param places, at: the place; these branches count as hit from now on.
+    :param least: the margin that they shall have: INSIDE, or -ROUNDING where certification is to decide.
+    :param ranges: from :func:`write_ranges`; what is outside of them by rounding is put on the limit.
     :param pending: as for :func:`flush`, which is called where it is full.
     :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
     """
     n, count, found = ints[search.N], 0, False
     for branch in range(BRANCHES):
-        count += _is_wanted(places, at, branch, n)
+        count += _is_wanted(places, at, branch, n, least)
     if int(pending[0]) + count > BRANCHES:
         flush(pending, counters, ints, reals, seed, options, capacity, work)
     for branch in range(BRANCHES):
-        if not _is_wanted(places, at, branch, n):
+        if not _is_wanted(places, at, branch, n, least):
             continue
         column, row = record(branch, n), int(pending[0])
         for k in range(n):
-            pending[1 + row * n + k] = places[at, column + k]
+            value, center = places[at, column + k], ranges[k]
+            beyond = min(0.0, margin(value, center, ranges[n + k]))
+            is_above = margin(value, center - 1.0, math.pi) < margin(value, center + 1.0, math.pi)
+            pending[1 + row * n + k] = value + (beyond if is_above else -beyond)
         pending[0] += 1.0
         places[at, column + n + HIT] = 1.0
         found = True
@@ -302,8 +274,8 @@ def keep_place(places, at, pending, counters, ints, reals, seed, options, capaci
 
 
 @inline_kernel
-def _is_wanted(places, at, branch, n):
-    """Return whether a branch may be within the limits and is not hit."""
+def _is_wanted(places, at, branch, n, least):
+    """Return whether a branch has a margin, exists, and is not hit."""
     column = record(branch, n) + n
-    may_be = places[at, column + MARGIN] >= -ROUNDING and not places[at, column + ROOM] < 0.0
+    may_be = places[at, column + MARGIN] >= least and not places[at, column + ROOM] < 0.0
     return may_be and places[at, column + HIT] == 0.0

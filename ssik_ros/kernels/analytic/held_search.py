@@ -11,8 +11,8 @@ from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import arcs
-from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import held_branches as hb
+from ssik_ros.kernels.analytic import lane_pipeline
 from ssik_ros.kernels.analytic import search as common
 
 LEAST_SCAN = 12
@@ -45,7 +45,7 @@ def places_needed(wanted):
 @inline_kernel
 def scratch_size(n):
     """Return how many numbers of scratch a search needs beside its places."""
-    return certify.scratch_size(n) + 2 * n + hb.waiting_size(n)
+    return lane_pipeline.area_size(n) + 2 * n + hb.waiting_size(n)
 
 
 @inline_kernel
@@ -82,7 +82,7 @@ def search(
     """
     if not common.begin(counters, ints, reals, matrix_t, options, work):
         return -1
-    n, capacity, size = ints[common.N], out.shape[0], certify.scratch_size(ints[common.N])
+    n, capacity, size = ints[common.N], out.shape[0], lane_pipeline.area_size(ints[common.N])
     own, ranges = vector(scratch, 0, size), vector(scratch, size, 2 * n)
     pending = vector(scratch, size + 2 * n, hb.waiting_size(n))
     pending[0] = 0.0
@@ -104,28 +104,21 @@ def search(
     wanted = int(spread[WANTED])
     last = scan_size(wanted) + 1
     _keep_runs(places, last, ranges, pending, counters, ints, reals, seed, options, capacity, work)
-    tried = 0
-    for i in range(last):
-        tried += arcs.search_between(
-            places,
-            stack,
-            max(i - 1, 0),
-            i,
-            i + 1,
-            min(i + 2, last),
-            last + 1,
-            ranges,
-            pending,
-            counters,
-            ints,
-            reals,
-            seed,
-            options,
-            capacity,
-            work,
-            own,
-            arcs.MOST - tried,
-        )
+    tried = _look_between(
+        places,
+        last,
+        stack,
+        ranges,
+        pending,
+        counters,
+        ints,
+        reals,
+        seed,
+        options,
+        capacity,
+        work,
+        own,
+    )
     tried += _fill_up(
         places,
         last,
@@ -184,9 +177,82 @@ def _scan(
         hb.write_place(places, i, value, ranges, ints, reals, seed, options, work, scratch)
         if 0 < i < last and i % every == every // 2 and not abs(value - seeded) < SAME_VALUE:
             hits += hb.keep_place(
-                places, i, pending, counters, ints, reals, seed, options, capacity, work
+                places,
+                i,
+                hb.INSIDE,
+                ranges,
+                pending,
+                counters,
+                ints,
+                reals,
+                seed,
+                options,
+                capacity,
+                work,
             )
     return hits
+
+
+@kernel
+def _look_between(
+    places,
+    last,
+    stack,
+    ranges,
+    pending,
+    counters,
+    ints,
+    reals,
+    seed,
+    options,
+    capacity,
+    work,
+    scratch,
+):
+    """
+    Sample what is inside at the ends of the range alone, and the arcs between scanned places; return how many values were tried.
+
+    :param places, last: scanned places 0 to ``last``; those behind are free.
+    :param stack, ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
+    """
+    for end in (0, last):
+        hb.keep_place(
+            places,
+            end,
+            -hb.ROUNDING,
+            ranges,
+            pending,
+            counters,
+            ints,
+            reals,
+            seed,
+            options,
+            capacity,
+            work,
+        )
+    tried = 0
+    for i in range(last):
+        tried += arcs.search_between(
+            places,
+            stack,
+            max(i - 1, 0),
+            i,
+            i + 1,
+            min(i + 2, last),
+            last + 1,
+            ranges,
+            pending,
+            counters,
+            ints,
+            reals,
+            seed,
+            options,
+            capacity,
+            work,
+            scratch,
+            arcs.MOST - tried,
+        )
+    return tried
 
 
 @kernel
@@ -209,8 +275,10 @@ def _keep_runs(
                 continue
             end, sampled = start, False
             while end <= last and hb.is_inside(places, end, branch, n):
+                # Two samples need no bridge between them.
+                is_bridge = end > start and not (sampled and hb.is_hit(places, end, branch, n))
                 before, after = max(end - 2, 0), min(end + 1, last)
-                if end > start and arcs.count_leaving(
+                if is_bridge and arcs.count_leaving(
                     places, before, end - 1, end, after, branch, ranges, n
                 ):
                     break
@@ -219,7 +287,18 @@ def _keep_runs(
             middle = (start + end) // 2
             if not sampled and 0 < middle < last:
                 hb.keep_place(
-                    places, middle, pending, counters, ints, reals, seed, options, capacity, work
+                    places,
+                    middle,
+                    hb.INSIDE,
+                    ranges,
+                    pending,
+                    counters,
+                    ints,
+                    reals,
+                    seed,
+                    options,
+                    capacity,
+                    work,
                 )
                 sampled = True
             for i in range(start, end):
@@ -277,7 +356,18 @@ def _fill_up(
                 places, last + 1, value, ranges, ints, reals, seed, options, work, scratch
             )
             hb.keep_place(
-                places, last + 1, pending, counters, ints, reals, seed, options, capacity, work
+                places,
+                last + 1,
+                hb.INSIDE,
+                ranges,
+                pending,
+                counters,
+                ints,
+                reals,
+                seed,
+                options,
+                capacity,
+                work,
             )
             tried += 1
     return tried
