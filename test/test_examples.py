@@ -21,6 +21,7 @@ SHOWN = {
     '06_why_no_solution': r'UNREACHABLE.*LIMITS.*DEADLINE.*InvalidParameter.*UnknownSolver',
     '07_third_party_solver': r'acme/FromZero\nacme/FromZero: 1 solution',
     '09_every_branch': r'tier 0.*shoulder \+.*8 solution.*8 branches, 256 postures.*8 with the elbow',
+    '10_newton_and_tracking': r'solved: 1.*UNREACHABLE.*50 of 50 solved, 0 jumps.*0 LIMITED CONSISTENCY.* OK NONE',
     '08_compute_ik_over_ros': r"base_link 1 \{'shoulder_pan_joint.*tool1 -21 \{\}.*'tool0'",
 }
 
