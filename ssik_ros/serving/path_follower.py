@@ -44,6 +44,8 @@ PATH_TOLERANCE = 1e-5
 """Tolerance for solvers that iterate: with their own, neighbours could be a millimetre to either side of the line."""
 SEARCHES = 50
 """Starts of one such search: a posture that takes more is not next to the one before."""
+LONGEST = 2.0**31
+"""Longest time of a path [s]: messages count seconds in 32 bits."""
 EVERY = 256
 """More postures than any pose has."""
 
@@ -135,7 +137,14 @@ class PathFollower:
         scale = _scale(self._question.acceleration_scale)
         acceleration = np.full(len(velocity), DEFAULT_ACCELERATION * scale)
         points = np.array(found.points)
-        path = time_path(points, velocity, acceleration, self._least_times(points))
+        with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
+            path = time_path(points, velocity, acceleration, self._least_times(points))
+        if not path.times[-1] < LONGEST:
+            raise QuestionRefused(
+                Refusal.BAD_TARGET,
+                f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
+                f'{LONGEST:g} s can be told.',
+            )
         fraction, failed = 1.0, -1
         text = f'{len(points)} points for {len(steps)} samples of {waypoints} lines.'
         if found.reached < len(steps):

@@ -406,6 +406,14 @@ def test_what_is_wrong_is_refused(arm):
         assert answer.text.endswith('.')
 
 
+@pytest.mark.parametrize(
+    'fields', [{'velocity_scale': 1e-300}, {'acceleration_scale': 1e-300}, {'max_speed': 1e-300}]
+)
+def test_a_path_of_centuries_is_refused(arm, fields):
+    answer = arm.ask(arm.moved(0.0, 0.1, 0.0), **fields)
+    assert answer.refusal is Refusal.BAD_TARGET and ' s; at most' in answer.text
+
+
 def test_no_waypoint_is_nothing_to_do(arm):
     answer = arm.ask()
     assert (answer.refusal, answer.fraction, answer.path) == (Refusal.NONE, 0.0, None)

@@ -1,0 +1,226 @@
+"""
+Requests that no client should send: an answer each time, the same handlers that the node offers, and no fault of ours.
+
+Messages are made by their declared types and then spoilt at random: not finite, huge, negative, other names, other
+lengths, empty. They go through the handlers without the middleware, so that many fit into a run.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+from moveit_msgs.srv import GetCartesianPath
+from moveit_msgs.srv import GetPositionFK
+from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetStateValidity
+import numpy as np
+import pytest
+from rclpy.serialization import serialize_message
+from ssik_msgs.srv import ExplainIk
+from ssik_msgs.srv import SolveAll
+from ssik_msgs.srv import SolveBatch
+
+from ssik_ros.model.loader import load_robot
+from ssik_ros.ros.batch_service import BatchService
+from ssik_ros.ros.conversions import StateWriter
+from ssik_ros.ros.explain_service import ExplainService
+from ssik_ros.ros.path_service import PathService
+from ssik_ros.ros.services import KinematicsServices
+from ssik_ros.ros.services import Served
+from ssik_ros.ros.solve_all_service import SolveAllService
+from ssik_ros.ros.validity_service import ValidityService
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+pytestmark = pytest.mark.ros
+
+CONFIG = (
+    Path(__file__).resolve().parents[2] / 'config' / 'robots' / 'panda_moveit_config' / 'config'
+)
+GROUP = 'panda_arm'
+FAILURE = 99999
+COUNTS = {
+    'compute_ik': 8000,
+    'solve_ik': 3000,
+    'compute_fk': 4000,
+    'check_state_validity': 2000,
+    'solve_batch': 2000,
+    'compute_cartesian_path': 600,
+    'solve_all': 300,
+    'explain_ik': 300,
+}
+"""Twenty thousand in all."""
+KINDS = {
+    'compute_ik': GetPositionIK,
+    'solve_ik': GetPositionIK,
+    'compute_fk': GetPositionFK,
+    'check_state_validity': GetStateValidity,
+    'solve_batch': SolveBatch,
+    'compute_cartesian_path': GetCartesianPath,
+    'solve_all': SolveAll,
+    'explain_ik': ExplainIk,
+}
+NUMBERS = (0.0, 1.0, -1.0, 0.3, 1e-300, 1e300, np.nan, np.inf, -np.inf, 1e-9)
+NAMES = (
+    '',
+    'panda_arm',
+    'panda_joint1',
+    'panda_link8',
+    'panda_hand',
+    'world',
+    'läuft',
+    'x' * 5000,
+    '/',
+    'a/b',
+)
+
+
+class _Clock:
+    def now(self):
+        return self
+
+    def to_msg(self):
+        return import_module('builtin_interfaces.msg').Time()
+
+
+class _Node:
+    """What handlers ask of a node."""
+
+    def get_clock(self):
+        return _Clock()
+
+
+class _Live:
+    """Where the robot is: at its default posture."""
+
+    def __init__(self, server):
+        self._state = server.states.default()
+
+    def current(self, reader):
+        del reader
+        return self._state
+
+
+@pytest.fixture(scope='module')
+def handlers():
+    """Return the handlers of the node by service."""
+    robot = load_robot(CONFIG / 'panda.urdf', CONFIG / 'panda.srdf')
+    quick = GroupKinematics(GROUP, 'ssik_ros/PoseIK', timeout=0.002)
+    server = RobotServer(robot, [robot.group(GROUP)], {GROUP: quick})
+    server.warm_up()
+    live = _Live(server)
+    main = KinematicsServices(_Node(), live)
+    main.served = Served(server, StateWriter(robot), False)
+    served = main.require_served
+    return {
+        'compute_ik': main.compute_ik,
+        'solve_ik': main.solve_ik,
+        'compute_fk': main.compute_fk,
+        'check_state_validity': ValidityService(_Node(), served, live).check_state_validity,
+        'solve_batch': BatchService(served, live).solve_batch,
+        'compute_cartesian_path': PathService(served, live).compute_cartesian_path,
+        'solve_all': SolveAllService(served, live).solve_all,
+        'explain_ik': ExplainService(served, live).explain_ik,
+    }
+
+
+class Spoiler:
+    """Fills messages by their declared types with values that are mostly wrong."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def spoil(self, message, likely=0.3):
+        """Change each field with some probability, and return the message."""
+        types = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES))
+        for name, kind in types.items():
+            if self.rng.random() < likely:
+                setattr(message, name, self._value(kind))
+            elif hasattr(getattr(message, name), 'SLOT_TYPES'):
+                self.spoil(getattr(message, name), likely)
+        return message
+
+    def _value(self, kind, depth=0):
+        if hasattr(kind, 'value_type'):
+            count = getattr(kind, 'size', None)
+            if count is None:
+                count = int(self.rng.choice((0, 1, 2, 7, 14)))
+            return [self._value(kind.value_type, depth + 1) for _ in range(count)]
+        if hasattr(kind, 'namespaces'):
+            made = getattr(import_module('.'.join(kind.namespaces)), kind.name)()
+            return self.spoil(made, 0.5) if depth < 3 else made
+        typename = getattr(kind, 'typename', 'string')
+        if typename == 'string':
+            return str(self.rng.choice(NAMES))
+        if typename in ('double', 'float'):
+            return float(self.rng.choice(NUMBERS))
+        if typename == 'boolean':
+            return bool(self.rng.random() < 0.5)
+        if typename == 'octet':
+            return bytes([int(self.rng.integers(256))])
+        if typename.startswith('u'):
+            return int(self.rng.integers(0, 200))
+        return int(self.rng.integers(-100, 100))
+
+
+def good_request(service):
+    """Return a request that is answered by SUCCESS."""
+    request = KINDS[service].Request()
+    if service in ('compute_ik', 'solve_ik'):
+        asked = request.ik_request
+        asked.group_name = GROUP
+        place = asked.pose_stamped.pose
+    elif service == 'compute_fk':
+        request.fk_link_names = ['panda_link8']
+        return request
+    elif service == 'check_state_validity':
+        request.group_name = GROUP
+        return request
+    elif service == 'solve_batch':
+        request.group, request.poses = GROUP, [0.4, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]
+        return request
+    elif service == 'compute_cartesian_path':
+        request.group_name, request.max_step = GROUP, 0.05
+        request.waypoints = [import_module('geometry_msgs.msg').Pose()]
+        place = request.waypoints[0]
+    else:
+        request.group = GROUP
+        place = request.pose_stamped.pose
+    place.position.x, place.position.z = 0.4, 0.5
+    place.orientation.x, place.orientation.w = 1.0, 0.0
+    return request
+
+
+def _content(answer):
+    """Return what an answer says, times apart; how far a path gets hangs on a clock of two milliseconds."""
+    if hasattr(answer, 'fraction'):
+        return answer.error_code.val
+    if hasattr(answer, 'diagnostic'):
+        answer.diagnostic.solver_time = 0.0
+    return repr(answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('service', COUNTS)
+def test_every_request_gets_an_answer_and_the_next_one_its_own(handlers, service):
+    handler, kind = handlers[service], KINDS[service]
+    spoiler = Spoiler(11)
+    expected = _content(handler(good_request(service), kind.Response()))
+    codes = set()
+    for number in range(COUNTS[service]):
+        request = spoiler.spoil(good_request(service), float(spoiler.rng.choice((0.02, 0.1, 0.4))))
+        answer = handler(request, kind.Response())
+        assert serialize_message(answer)
+        if hasattr(answer, 'error_code'):
+            codes.add(answer.error_code.val)
+            is_step = 'max_step' in answer.error_code.message
+            assert answer.error_code.val != FAILURE or is_step, (
+                number,
+                answer.error_code,
+                request,
+            )
+            assert answer.error_code.source == 'ssik_ros'
+        if number % 500 == 0:
+            assert _content(handler(good_request(service), kind.Response())) == expected
+    assert _content(handler(good_request(service), kind.Response())) == expected
+    assert len(codes) != 1
