@@ -27,11 +27,15 @@ EXACT = {'pos_tol': 1e-6, 'rot_tol': 1e-6}
 @pytest.mark.parametrize('call', CALLS)
 def test_a_mask_frees_rows_and_the_others_hold(call):
     arm, oracle = load('ur5e')
+    turned = []
     for q in draw(arm, 50, 70):
         target = oracle.pose(q)
         answer = getattr(arm, call)(target, mask=[1, 1, 1, 0, 0, 0], **EXACT)
         assert answer.success == 1
         assert np.linalg.norm(oracle.pose(answer.q)[:3, 3] - target[:3, 3]) < 1.001e-6
+        assert answer.rotation_error == 0.0
+        turned.append(oracle.errors(answer.q, target)[1])
+    assert np.median(turned) > 0.1
 
 
 @pytest.mark.parametrize('call', CALLS)

@@ -1,0 +1,89 @@
+"""One step that ends inside the limits, against numpy and scipy."""
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+from test_null_space import Probe
+
+from ssik_ros.kernels import layout
+from ssik_ros.kernels import steps
+
+NOTHING = np.empty(0)
+
+
+class Stepper(Probe):
+    """A probe whose rows are made up."""
+
+    def take(self, rows, residual, state, damping, limited=True, scales=NOTHING, largest=1e9):
+        """Return the step (n,), which joints moved freely (n,), and what the linear model leaves."""
+        n = self.problem.nv
+        self._write(layout.WORK_JACOBIAN, 0, rows.ravel())
+        self._write(layout.WORK_RESIDUAL, 0, residual)
+        self._write(layout.WORK_STATES, 0, state)
+        left = steps.bounded_step(*self.fixed, self.work, damping, limited, scales, largest)
+        step = self._read(layout.WORK_JOINTS, 0, n)
+        return step, self._read(layout.WORK_JOINTS, 4 * n, n) == 1.0, left
+
+
+@pytest.fixture(params=['panda', 'ur5e'])
+def stepper(request):
+    return Stepper(request.param)
+
+
+def made_up(stepper, seed, reach=1.0):
+    """Return a Jacobian, a residual, a state and the limits."""
+    rng = np.random.default_rng(seed)
+    lower, upper = stepper.problem.lower, stepper.problem.upper
+    n = len(lower)
+    return rng.normal(size=(6, n)), reach * rng.normal(size=6), rng.uniform(lower, upper)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_weights_make_the_step_the_cheapest_of_its_kind(stepper, seed):
+    rows, residual, state = made_up(stepper, seed)
+    weights = np.random.default_rng(seed).uniform(0.1, 10.0, len(state))
+    step, _, left = stepper.take(rows, residual, state, 1e-3, False, 1.0 / np.sqrt(weights))
+    inverse = np.diag(1.0 / weights)
+    gram = rows @ inverse @ rows.T + 1e-3 * np.eye(6)
+    np.testing.assert_allclose(step, inverse @ rows.T @ np.linalg.solve(gram, residual), atol=1e-9)
+    assert left == pytest.approx(np.sum((residual - rows @ step) ** 2), rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_the_step_ends_inside_and_the_others_solve_for_what_is_left(stepper, seed):
+    rows, residual, state = made_up(stepper, seed, reach=5.0)
+    lower, upper = stepper.problem.lower, stepper.problem.upper
+    step, free, left = stepper.take(rows, residual, state, 1e-2)
+    full = np.where(free, 0.0, state + step)
+    assert (np.isclose(full, lower) | np.isclose(full, upper))[~free].all()
+    rest = residual - rows[:, ~free] @ step[~free]
+    own = rows[:, free]
+    expected = np.linalg.solve(own.T @ own + 1e-2 * np.eye(free.sum()), own.T @ rest)
+    np.testing.assert_allclose(step[free], expected, atol=1e-8)
+    assert left == pytest.approx(np.sum((residual - rows @ step) ** 2), rel=1e-5, abs=1e-12)
+
+
+def test_where_one_limit_stops_the_step_it_is_the_bounded_optimum():
+    stepper, found = Stepper('panda'), 0
+    for seed in range(200):
+        rows, residual, state = made_up(stepper, seed)
+        lower, upper = stepper.problem.lower, stepper.problem.upper
+        step, free, _ = stepper.take(rows, residual, state, 1e-1)
+        turned = (state + step < lower - 1e-9) | (state + step > upper + 1e-9)
+        if (~free).sum() != 1 or turned.any():
+            continue
+        found += 1
+        stacked = np.vstack([rows, np.sqrt(1e-1) * np.eye(len(state))])
+        wish = np.concatenate([residual, np.zeros(len(state))])
+        best = lsq_linear(stacked, wish, (lower - state, upper - state), tol=1e-14)
+        np.testing.assert_allclose(step, best.x, atol=1e-6)
+    assert found >= 10
+
+
+def test_no_turning_joint_moves_further_than_it_may(stepper):
+    for seed in range(10):
+        rows, residual, state = made_up(stepper, seed, reach=5.0)
+        whole, _, _ = stepper.take(rows, residual, state, 1e-3, False)
+        short, _, _ = stepper.take(rows, residual, state, 1e-3, False, largest=0.1)
+        assert np.abs(short).max() == pytest.approx(min(0.1, np.abs(whole).max()))
+        np.testing.assert_allclose(short / np.abs(short).max(), whole / np.abs(whole).max())
