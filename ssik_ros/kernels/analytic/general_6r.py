@@ -61,6 +61,8 @@ from ssik_ros.kernels.analytic.loop_workspace import JOINTS
 from ssik_ros.kernels.analytic.loop_workspace import PENCIL
 from ssik_ros.kernels.analytic.loop_workspace import ROWS
 from ssik_ros.kernels.analytic.loop_workspace import W_BETA
+from ssik_ros.kernels.analytic.loop_workspace import W_COUNT
+from ssik_ros.kernels.analytic.loop_workspace import W_DOUBT
 from ssik_ros.kernels.analytic.loop_workspace import W_ELIMINATION
 from ssik_ros.kernels.analytic.loop_workspace import W_FOUND
 from ssik_ros.kernels.analytic.loop_workspace import W_IMAGINARY
@@ -69,6 +71,7 @@ from ssik_ros.kernels.analytic.loop_workspace import W_LAPACK
 from ssik_ros.kernels.analytic.loop_workspace import W_LOOP
 from ssik_ros.kernels.analytic.loop_workspace import W_MATRIX
 from ssik_ros.kernels.analytic.loop_workspace import W_MIXED
+from ssik_ros.kernels.analytic.loop_workspace import W_MULTIPLE
 from ssik_ros.kernels.analytic.loop_workspace import W_NUDGED
 from ssik_ros.kernels.analytic.loop_workspace import W_PENCIL
 from ssik_ros.kernels.analytic.loop_workspace import W_POLYNOMIALS
@@ -86,9 +89,15 @@ MOST = 16
 """Rows that candidates need."""
 NUDGE = 3e-3
 """How far a target is moved, in link lengths and radians, when nothing else removes a doubt."""
+NEARER = 3e-4
+"""The same for solutions that are nearly singular, and lost further off."""
 NUDGE_AXIS = (0.48, -0.6, 0.64)
 NUDGE_SHIFT = (0.6, 0.64, -0.48)
 """Its directions, unit vectors."""
+BESIDE = 6
+"""Targets beside one that is in doubt."""
+CERTAIN, MULTIPLE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0
+"""Whether every root has its candidate, some of them lie together, or a doubt is left."""
 
 NEARLY_REAL = 1e-3
 """Imaginary part of tan, relative to 1 + |tan|^2, up to which a root counts as real."""
@@ -314,20 +323,23 @@ def _copy_best(out, found, count, merits):
 
 
 @kernel
-def _nudge(out, g, way, unit):
+def _nudge(out, g, number, unit):
     """
     Write a target a little beside another one, in no particular direction.
 
     :param out: (12,).
     :param g: (12,).
-    :param way: how far, in length units and radians.
+    :param number: which of them: one way and the opposite way, both in another direction, both again but nearer.
     :param unit: length unit of the chain [m].
     """
+    way = NEARER if number > 3 else NUDGE
+    way = way if number % 2 == 0 else -way
+    axis, shift = (NUDGE_SHIFT, NUDGE_AXIS) if number // 2 == 1 else (NUDGE_AXIS, NUDGE_SHIFT)
     for j in range(3):
-        x, y, z = rotate(NUDGE_AXIS, way, (g[j], g[3 + j], g[6 + j]))
+        x, y, z = rotate(axis, way, (g[j], g[3 + j], g[6 + j]))
         out[j], out[3 + j], out[6 + j] = x, y, z
     for i in range(3):
-        out[9 + i] = g[9 + i] + way * unit * NUDGE_SHIFT[i]
+        out[9 + i] = g[9 + i] + way * unit * shift[i]
 
 
 @kernel
@@ -342,22 +354,44 @@ def solve(out, constants, g, work, ints):
     """
     found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
     count, certain = solve_cut(found, 0, vector(constants, 1, CUT), g, work, ints)
+    multiple = work[W_MULTIPLE] != 0.0
     if not certain and constants[0] > 1.0:
         # What is in doubt at one cut is clear at another: solutions share the angle of one joint, not of two.
         cut = vector(constants, 1 + CUT, CUT)
         count, certain = solve_cut(found, count, cut, g, work, ints)
-    # Targets with a symmetry make every cut singular, their neighbours do not; at the rim one of two is out of reach.
-    way = NUDGE
-    while not certain and way >= -NUDGE:
+        multiple = multiple or work[W_MULTIPLE] != 0.0
+    work[W_DOUBT] = MULTIPLE if multiple else CERTAIN
+    work[W_COUNT] = count
+    if not certain:
+        work[W_DOUBT] = DOUBTFUL_TARGET
+        solve_beside(constants, g, work, ints)
+        count = int(work[W_COUNT])
+    return _copy_best(out, found, count, vector(work, W_SCRATCH, ROWS))
+
+
+@kernel
+def solve_beside(constants, g, work, ints):
+    """
+    Add the candidates of six targets beside the last one, which is in doubt, to those at ``W_FOUND``.
+
+    Targets with a symmetry make every cut singular, their neighbours do not. All six are taken, whatever the first
+    ones give: at a fold both solutions are out of reach on one side, and a cut may be singular beside as well.
+
+    :param constants, g, work, ints: as for :func:`solve`.
+    """
+    found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
+    nudged = vector(work, W_NUDGED, 12)
+    for number in range(BESIDE):
+        if count + 2 * el.LARGEST > ROWS:
+            break
         first = count
-        nudged = vector(work, W_NUDGED, 12)
-        _nudge(nudged, g, way, constants[1 + AT_SCALE])
-        count, certain = solve_cut(found, count, vector(constants, 1, CUT), nudged, work, ints)
+        _nudge(nudged, g, number, constants[1 + AT_SCALE])
+        place = CUT if number // 2 == 1 and constants[0] > 1.0 else 0
+        cut = vector(constants, 1 + place, CUT)
+        count, _ = solve_cut(found, count, cut, nudged, work, ints)
         for row in range(first, count):
             found[row, 6] += NUDGE
-        certain = certain and count > first
-        way -= 2.0 * NUDGE
-    return _copy_best(out, found, count, vector(work, W_SCRATCH, ROWS))
+    work[W_COUNT] = count
 
 
 TRIALS = 8

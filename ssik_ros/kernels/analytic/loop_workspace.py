@@ -5,8 +5,8 @@ from ssik_ros.kernels.analytic import elimination as el
 from ssik_ros.kernels.analytic import null_vectors as nv
 
 JOINTS = 6
-ROWS = 128
-"""Rows of candidates before the best are chosen: two for each root, four times."""
+ROWS = 192
+"""Rows of candidates before the best are chosen: two for each root of a cut, for two cuts and six targets beside: no more roots are real."""
 
 PENCIL = 2 * el.SIZE
 """Size of the eigenvalue problem with its spurious roots."""
@@ -32,6 +32,12 @@ W_LINE = W_POSES + 60
 W_ROOTS = W_LINE + 16
 W_FOUND = W_ROOTS + 2 * el.LARGEST
 W_NUDGED = W_FOUND + ROWS * (JOINTS + 1)
-WORKSPACE = W_NUDGED + 12
+W_DOUBT = W_NUDGED + 12
+"""How certain the candidates of the last target are, see :mod:`general_6r`."""
+W_MULTIPLE = W_DOUBT + 1
+"""1 where roots of the last cut lie close together or are nearly complex, else 0."""
+W_COUNT = W_MULTIPLE + 1
+"""How many candidates of the last target stand at ``W_FOUND``, the best of which were returned."""
+WORKSPACE = W_COUNT + 1
 INTS = lapack.INTEGERS + 12
 """Lengths of the float and the int32 workspace."""

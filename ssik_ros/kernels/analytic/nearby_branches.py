@@ -31,11 +31,11 @@ BIRTHPLACE = 0.4
 
 
 @kernel
-def _smallest_pivot(system):
+def smallest_pivot(system):
     """
     Return the smallest pivot of six equations relative to their largest entry; they are overwritten.
 
-    :param system: (6, 6).
+    :param system: (6, 6 or more).
     """
     largest = 0.0
     for i in range(JOINTS):
@@ -87,6 +87,6 @@ def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
         for k in range(3):
             for j in range(JOINTS):
                 system[k, j] /= size
-        if not _smallest_pivot(system) * size > BIRTHPLACE * near:
+        if not smallest_pivot(system) * size > BIRTHPLACE * near:
             return False
     return True

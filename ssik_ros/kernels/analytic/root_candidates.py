@@ -20,6 +20,7 @@ from ssik_ros.kernels.analytic.loop_workspace import W_INVERSES
 from ssik_ros.kernels.analytic.loop_workspace import W_LINE
 from ssik_ros.kernels.analytic.loop_workspace import W_LOOP
 from ssik_ros.kernels.analytic.loop_workspace import W_LU
+from ssik_ros.kernels.analytic.loop_workspace import W_MULTIPLE
 from ssik_ros.kernels.analytic.loop_workspace import W_POLYNOMIALS
 from ssik_ros.kernels.analytic.loop_workspace import W_POSES
 from ssik_ros.kernels.analytic.loop_workspace import W_SCRATCH
@@ -150,9 +151,11 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints):
 
     :param found: (ROWS, 7) angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then whether each is surely real.
+    :param work: whether roots lie together, or are nearly complex, is told at ``W_MULTIPLE``.
     :returns: the new count, and whether there are as many close candidates as sure roots, in every group of them.
     """
     _join_ends(roots, total)
+    work[W_MULTIPLE] = 0.0
     begin, complete = 0, True
     while begin < total:
         end = begin + 1
@@ -169,5 +172,7 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints):
         for row in range(first, count):
             missing -= 1.0 if found[row, 6] < CLOSE else 0.0
         complete = complete and missing <= 0.0
+        if end > begin + 1 or roots[el.LARGEST + begin] == 0.0:
+            work[W_MULTIPLE] = 1.0
         begin = end
     return count, complete

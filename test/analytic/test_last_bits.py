@@ -1,0 +1,91 @@
+"""Poses with singular postures: the same answers whatever the last bits of the pose, each solution once."""
+
+from arms_under_test import ask
+from arms_under_test import catalogue_arm
+from arms_under_test import catalogue_chain
+from complete_oracle import wrap
+import numpy as np
+import pytest
+
+from ssik_ros.kernels.analytic import singular_values
+
+QUARTERS = np.array([0.0, 0.5, -0.5, 1.0]) * np.pi
+LAST_BIT = 2.0**-52
+SAME = 1e-6
+POSES = 40
+EMPTY_BEFORE = {
+    'crx10ial': ([0, -1, 0, -1, 2, 2], [0, 2, 1, 1, 2, 2]),
+    'hc10': ([0, -1, 2, 1, 2, 1], [1, 1, 2, 1, 0, 1]),
+    'gen3_lite': ([-1, -1, 2, 1, 1, 0], [0, 0, 0, 2, 2, 1]),
+}
+"""Postures in right angles at which Newton stops short of the tolerance."""
+
+
+def other_bits(pose, rng):
+    """Return a pose whose numbers are off by their last bit, and zeros by as much as rounding makes."""
+    bits = rng.integers(-1, 2, (3, 4))
+    other = pose.copy()
+    other[:3] = np.where(pose[:3] == 0.0, 1e-17 * bits, pose[:3] * (1.0 + LAST_BIT * bits))
+    return other
+
+
+def distance(these, others):
+    """Return how far the farthest member of one set is from the nearest of the other."""
+    gaps = np.abs(wrap(these[:, None] - others[None])).max(axis=2)
+    return max(gaps.min(axis=1).max(), gaps.min(axis=0).max())
+
+
+@pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'gen3_6dof', 'cobotta', 'piper'])
+def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
+    rng = np.random.default_rng(0)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for _ in range(POSES):
+        q = rng.choice(QUARTERS, 6)
+        pose = chain.poses(q)[0]
+        first = ask(arm, pose).q
+        assert len(first) > 0
+        for _ in range(4):
+            again = ask(arm, other_bits(pose, rng)).q
+            assert len(again) == len(first), q.tolist()
+            assert distance(first, again) < SAME, q.tolist()
+
+
+@pytest.mark.parametrize('name', EMPTY_BEFORE)
+def test_poses_in_right_angles_are_answered_to_rounding(name):
+    rng = np.random.default_rng(1)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for quarters in EMPTY_BEFORE[name]:
+        for offset in (0.0, 1e-12, 1e-9, 1e-6, 1e-3):
+            q = 0.5 * np.pi * np.array(quarters) + offset * rng.uniform(-1.0, 1.0, 6)
+            pose = chain.poses(q)[0]
+            found = ask(arm, pose).q
+            assert len(found) > 0, q.tolist()
+            assert chain.residuals(found, pose).max() < 1e-9
+
+
+def test_no_solution_of_a_symmetric_pose_stands_in_the_set_twice():
+    rng = np.random.default_rng(2)
+    for name in ('jaco2', 'crx10ial', 'hc10'):
+        chain, arm = catalogue_chain(name), catalogue_arm(name)
+        for _ in range(20):
+            found = ask(arm, chain.poses(rng.choice(QUARTERS, 6))[0]).q
+            gaps = np.abs(wrap(found[:, None] - found[None])).max(axis=2)
+            assert (gaps + 9.0 * np.eye(len(found))).min() > SAME
+
+
+@pytest.mark.parametrize('rank', [6, 5, 3, 1])
+@pytest.mark.parametrize(('rows', 'columns'), [(6, 6), (6, 5), (5, 6)])
+def test_singular_values_are_those_of_lapack(rows, columns, rank):
+    rng = np.random.default_rng([rank, rows, columns])
+    a = rng.standard_normal((rows, rank)) @ rng.standard_normal((rank, columns))
+    table, values = np.zeros((6, 7)), np.zeros(6)
+    table[:rows, :columns] = a
+    vectors = np.zeros((6, 6))
+    singular_values.decompose(values, vectors, table, rows, columns)
+    expected = np.zeros(columns)
+    shared = min(rows, columns)
+    expected[:shared] = np.linalg.svd(a, compute_uv=False)
+    right = vectors[:columns, :columns]
+    assert np.abs(values[:columns] - expected).max() < 1e-14 * expected[0]
+    assert np.abs(right.T @ right - np.eye(columns)).max() < 1e-13
+    assert np.abs(np.linalg.norm(a @ right, axis=0) - expected).max() < 1e-13 * expected[0]
