@@ -38,7 +38,7 @@ def _store_angle(angles, place, angle, sine, cosine):
 
 
 @inline_kernel
-def _write_outer(angles, a, b, d):
+def _write_rank_one(angles, a, b, d):
     """
     Write the pairs of angles of :func:`sp6.solve` where b has rank one, each in two neighbouring lanes.
 
@@ -86,7 +86,7 @@ def write_outer(angles, axes, points, g):
     first = (a * inverse, b * inverse, a2, b2)
     second = (-e * inverse, -f * inverse, -e2, -f2)
     if sp6.relative_determinant(second[0], second[1], second[2], second[3]) < sp6.RANK_ONE:
-        _write_outer(angles, first, second, (height, k2 - c2))
+        _write_rank_one(angles, first, second, (height, k2 - c2))
         return 4
     pairs = matrix(angles, 0, 4, 2)
     _, count = sp6.solve(
