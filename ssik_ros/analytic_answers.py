@@ -36,6 +36,8 @@ from ssik_ros.solvers.analytic.plan import AnalyticPlan
 from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.analytic.rescue import rescue
 from ssik_ros.solvers.analytic.windings import enumerate_windings
+from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY
+from ssik_ros.tolerance_policy import TolerancePolicy
 
 FloatArray = NDArray[np.float64]
 
@@ -49,14 +51,17 @@ AT_ANGLE = 1e-6
 class AnalyticAnswers:
     """The closed form of one chain, behind the settings of a solve."""
 
-    def __init__(self, chain: SerialChain) -> None:
+    def __init__(
+        self, chain: SerialChain, policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
+    ) -> None:
         """
         Find the closed form.
 
+        :param policy: says up to where axes count as parallel and as meeting.
         :raises TopologyMismatch: when the chain has none.
         """
         self.chain = chain
-        self.arm = AnalyticArm(chain)
+        self.arm = AnalyticArm(chain, parallel=policy.axis_parallel, meeting=policy.axis_intersect)
         self.facts = describe_plan(self.arm.plan)
         self.arm_angle = ArmAngle.of_chain(chain)
 

@@ -481,7 +481,7 @@ class Manipulator:
         solutions = list(map(Solution, answer.q, answer.residuals.tolist(), refinements))
         if not explain:
             return solutions
-        return solutions, _diagnose(answer, facts, settings)
+        return solutions, _diagnose(answer, facts, settings, self.policy)
 
     def solve_q(
         self,
@@ -609,7 +609,7 @@ class Manipulator:
             chain = SerialChain.from_group(self.robot, self.group)
             if chain.joint_names != self.group.joint_names:
                 raise TopologyMismatch('The group has joints beside the chain to its tip.')
-            return AnalyticAnswers(chain)
+            return AnalyticAnswers(chain, self.policy)
         except (TopologyMismatch, UnsupportedJoint) as error:
             self._no_closed_form = f'no closed form: {error}'
             return None
@@ -770,7 +770,9 @@ class Manipulator:
         )
 
 
-def _diagnose(answer: Answer, facts: SolverFacts, settings: SolveSettings) -> Diagnostic:
+def _diagnose(
+    answer: Answer, facts: SolverFacts, settings: SolveSettings, made_with: TolerancePolicy
+) -> Diagnostic:
     """Return what the answer says about itself."""
     count = len(answer.q)
     return Diagnostic(
@@ -784,7 +786,7 @@ def _diagnose(answer: Answer, facts: SolverFacts, settings: SolveSettings) -> Di
         max_fk_residual=float(answer.residuals.max()) if count else float('nan'),
         refinement_engaged=answer.refined,
         fk_atol=settings.policy.fk_atol,
-        warnings=(*answer.warnings, *settings.policy.unused_changes()),
+        warnings=(*answer.warnings, *settings.policy.unused_changes(made_with)),
         geometric_branches=answer.branches,
         winding_representatives=answer.representatives,
         dropped_by_seed_tolerance=answer.dropped_by_seed_tolerance,

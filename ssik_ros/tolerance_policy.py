@@ -13,9 +13,10 @@ class TolerancePolicy:
     """Tolerances of solutions and targets; rarely changed. A changed field that is not read is named in a warning."""
 
     axis_parallel: float = 1e-8
-    """Kept for compatibility: axes are told apart exactly, and near misses are solved on the true arm anyway."""
+    """Sine of the angle between axes up to which they count as parallel; read when a Manipulator is made [1]."""
     axis_intersect: float = 1e-8
-    """Kept for compatibility, as ``axis_parallel``."""
+    """Distance of axes from a common point, relative to the arm's size, up to which they count as meeting; read when a
+    Manipulator is made [1]. Answers are exact on the arm as it is in any case."""
     subproblem_feasibility: float = 1e-9
     """Kept for compatibility: whether a candidate is exact is decided by forward kinematics, not by subproblems."""
     subproblem_numerical: float = 1e-5
@@ -49,14 +50,23 @@ class TolerancePolicy:
         """Return the deviation of R^T R from identity up to which a target is a rigid transform."""
         return 3.0 * self.subproblem_numerical
 
-    def unused_changes(self) -> Iterator[str]:
-        """Yield a sentence for each field that was changed and is not read."""
+    def unused_changes(self, made_with: 'TolerancePolicy') -> Iterator[str]:
+        """
+        Yield a sentence for each field that was changed and is not read.
+
+        :param made_with: the policy by which the arm's class was found.
+        """
+        for name in READ_WHEN_MADE:
+            if getattr(self, name) != getattr(made_with, name):
+                yield f'policy.{name} is not used here: give it when the Manipulator is made.'
         for name in UNUSED:
             if getattr(self, name) != getattr(DEFAULT_TOLERANCE_POLICY, name):
                 yield f'policy.{name} is not used: forward kinematics decides what is a solution.'
 
 
-UNUSED = ('axis_parallel', 'axis_intersect', 'subproblem_feasibility', 'subproblem_degeneracy')
+READ_WHEN_MADE = ('axis_parallel', 'axis_intersect')
+"""Fields that decide about the class of an arm."""
+UNUSED = ('subproblem_feasibility', 'subproblem_degeneracy')
 """Fields that no calculation reads."""
 
 DEFAULT_TOLERANCE_POLICY = TolerancePolicy()

@@ -13,10 +13,13 @@ from synthetic_arms import random_lines
 from synthetic_arms import random_pose
 from synthetic_arms import serial_chain
 
+from ssik_ros import Manipulator
+from ssik_ros import TolerancePolicy
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.solvers.analytic import plan as planning
+from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.plan import make_plan
 from ssik_ros.solvers.analytic.rules import matches
 from ssik_ros.solvers.analytic.rules import RULES
@@ -53,6 +56,38 @@ def test_a_near_miss_is_not_taken_for_the_class(name, error):
     points = chain.points + error * rng.standard_normal((6, 3))
     assert not matches(AxisGeometry(axes, points))
     assert make_plan(serial_chain(LineChain(axes, points, chain.home))).name == 'general_6r'
+
+
+@pytest.mark.parametrize('name', ['spherical', 'spherical_two_parallel', 'three_parallel'])
+def test_the_policy_decides_what_counts_as_the_class_and_answers_stay_exact(name):
+    rng = np.random.default_rng(21)
+    chain = make_six(name, rng)
+    axes = chain.axes + 1e-6 * rng.standard_normal((6, 3))
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    off = LineChain(axes, chain.points + 1e-6 * rng.standard_normal((6, 3)), chain.home)
+    strict = AnalyticArm(serial_chain(off))
+    loose = AnalyticArm(serial_chain(off), parallel=1e-5, meeting=1e-5)
+    assert (strict.plan.name, loose.plan.name) == ('general_6r', name)
+    for _ in range(5):
+        pose = off.poses(rng.uniform(-np.pi, np.pi, 6))[0]
+        compared = compare(off, pose, ask(loose, pose).q, rng)
+        assert (len(compared.missing), len(compared.extra)) == (0, 0)
+        assert compared.residual < 1e-9
+
+
+def test_a_manipulator_hands_its_policy_to_the_rules():
+    rng = np.random.default_rng(22)
+    chain = make_six('spherical', rng)
+    gaps = np.diff(chain.points, axis=0, prepend=np.zeros((1, 3)))
+    last = chain.points[-1] + rng.uniform(-0.1, 0.1, 3)
+    axes = chain.axes + 1e-6 * rng.standard_normal((6, 3))
+    offsets = np.vstack([gaps, last - chain.points[-1]])
+    loose = TolerancePolicy(axis_parallel=1e-4, axis_intersect=1e-4)
+    plain = Manipulator.from_axes(axes, offsets)
+    assert plain.solver_name == 'ikgeo.general_6r'
+    assert Manipulator.from_axes(axes, offsets, policy=loose).solver_name == 'ikgeo.spherical'
+    _, diagnostic = plain.solve(plain.fk(np.ones(6)), policy=loose, explain=True)
+    assert any('axis_parallel' in warning for warning in diagnostic.warnings)
 
 
 def test_signs_and_lengths_along_axes_do_not_matter():

@@ -19,6 +19,8 @@ from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import EXACT_MEETING
+from ssik_ros.model.topology import EXACT_PARALLEL
 from ssik_ros.solvers.analytic.plan import AnalyticPlan
 from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.analytic.plan import make_plan
@@ -101,17 +103,26 @@ class Prepared(NamedTuple):
 class AnalyticArm:
     """The closed form of one chain; may be asked from several threads at once."""
 
-    def __init__(self, chain: SerialChain, samples: int = 16) -> None:
+    def __init__(
+        self,
+        chain: SerialChain,
+        samples: int = 16,
+        *,
+        parallel: float = EXACT_PARALLEL,
+        meeting: float = EXACT_MEETING,
+    ) -> None:
         """
         Find the closed form.
 
         :param chain: up to seven revolute or prismatic joints.
         :param samples: values of the held joint that a pose of seven joints is solved for.
+        :param parallel, meeting: up to where axes count as parallel and as meeting, see :func:`make_plan`.
         :raises TopologyMismatch: when the chain has none.
         """
         self.chain = chain
         self.samples = samples
-        self.plan = make_plan(chain)
+        self._parallel, self._meeting = parallel, meeting
+        self.plan = self._make_plan(None)
         self._plans = {self.plan.held: self.plan}
         self._pool: list[SearchArrays] = []
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
@@ -292,12 +303,16 @@ class AnalyticArm:
             return SearchArrays(self.plan.size, max(self._capacity, wanted))
         return arrays if arrays.capacity >= wanted else SearchArrays(self.plan.size, wanted)
 
+    def _make_plan(self, held: int | None) -> AnalyticPlan:
+        """Return the plan that holds a joint."""
+        return make_plan(self.chain, held, parallel=self._parallel, meeting=self._meeting)
+
     def _plan_for(self, held: int | None) -> AnalyticPlan:
         """Return the plan that holds a joint, made at the first call; None means the arm's own."""
         if held is None or self.plan.held < 0:
             return self.plan
         if held not in self._plans:
-            self._plans[held] = make_plan(self.chain, held)
+            self._plans[held] = self._make_plan(held)
         return self._plans[held]
 
     def _held_values(

@@ -23,6 +23,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.model.topology import EXACT_MEETING
+from ssik_ros.model.topology import EXACT_PARALLEL
 from ssik_ros.solvers.analytic.rules import Match
 from ssik_ros.solvers.analytic.rules import matches
 from ssik_ros.solvers.analytic.rules import RULES
@@ -95,12 +96,23 @@ class AnalyticPlan:
         return options
 
 
-def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
+def make_plan(
+    chain: SerialChain,
+    held: int | None = None,
+    *,
+    parallel: float = EXACT_PARALLEL,
+    meeting: float = EXACT_MEETING,
+) -> AnalyticPlan:
     """
     Return the plan of a chain.
 
+    Whatever counts as parallel or meeting, branches are certified on the chain as it is.
+
     :param chain: up to seven revolute or prismatic joints.
     :param held: index of the joint of seven to hold; None means the one that suits best.
+    :param parallel: sine of the angle between axes up to which they count as parallel.
+    :param meeting: distance of axes from a common point, relative to the chain's size, up to which they count as
+        meeting.
     :raises TopologyMismatch: when no closed form solves it; says why.
     """
     n = len(chain.joint_names)
@@ -109,7 +121,7 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
             f"'{chain.base_link}' to '{chain.tip_link}' has {n} joints; the analytic solver takes up to "
             'six, or seven with one held.'
         )
-    for plan in _possible_plans(chain):
+    for plan in _possible_plans(chain, parallel, meeting):
         if held in (None, plan.held) and _finds_postures(plan):
             return plan
     slides = [
@@ -128,22 +140,24 @@ def make_plan(chain: SerialChain, held: int | None = None) -> AnalyticPlan:
     )
 
 
-def _possible_plans(chain: SerialChain) -> Iterator[AnalyticPlan]:
+def _possible_plans(chain: SerialChain, parallel: float, meeting: float) -> Iterator[AnalyticPlan]:
     """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
-    exact = AxisGeometry.of_chain(chain)
+    exact = AxisGeometry.of_chain(chain, parallel, meeting)
     n = len(chain.joint_names)
     if n <= 6:
         if n == 6 or exact.slides:
             for match in matches(exact):
-                yield _pack(chain, match, -1, exact)
+                yield _pack(chain, match, -1, exact, is_exact=True)
         if not exact.slides:
             yield from _general_plans(chain, (-1,))
         return
     # What iterates or eliminates knows only joints that turn: a slide has to be the held joint then.
     turning = [held for held in PREFERRED if exact.slides <= {held}]
-    yield from _held_plans(chain, exact, PREFERRED)
-    nearby = replace(exact, parallel=NEARBY_PARALLEL, near=NEARBY_MEETING)
-    yield from _held_plans(chain, nearby, turning)
+    yield from _held_plans(chain, exact, PREFERRED, is_exact=True)
+    nearby = replace(
+        exact, parallel=max(parallel, NEARBY_PARALLEL), near=max(meeting, NEARBY_MEETING)
+    )
+    yield from _held_plans(chain, nearby, turning, is_exact=False)
     yield from _general_plans(chain, turning)
 
 
@@ -179,7 +193,7 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
 
 
 def _held_plans(
-    chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int]
+    chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int], *, is_exact: bool
 ) -> Iterator[AnalyticPlan]:
     """Return the plans of seven joints with one of some held, best first."""
     proposals = [
@@ -188,7 +202,7 @@ def _held_plans(
         for match in _persistent_matches(geometry, held)
     ]
     for _, _, held, match in sorted(proposals, key=lambda proposal: proposal[:2]):
-        yield _pack(chain, match, held, geometry)
+        yield _pack(chain, match, held, geometry, is_exact=is_exact)
 
 
 def _why_elimination(n: int) -> str:
@@ -260,14 +274,18 @@ def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
     return sides[0], sides[1]
 
 
-def _pack(chain: SerialChain, match: Match, held: int, geometry: AxisGeometry) -> AnalyticPlan:
-    """Return the plan of one proposal."""
-    is_exact = geometry.near == EXACT_MEETING
+def _pack(
+    chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
+) -> AnalyticPlan:
+    """Return the plan of one proposal; an exact one, by what counts as exact, has no elimination behind it."""
+    nearby = _nearest_chain(geometry, match, held)
+    drift = _drift(geometry, nearby)
+    # A drift that candidates would miss their branches by is none that can be left to Newton.
+    is_exact = is_exact and NEARBY * drift <= NEAR
     cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.BEHIND : search.BEHIND + 2] = _sides(match, held) or (False, False)
-    nearby = _nearest_chain(geometry, match, held)
     reals = search.pack_plan(
         chain.axes,
         chain.points,
@@ -278,7 +296,6 @@ def _pack(chain: SerialChain, match: Match, held: int, geometry: AxisGeometry) -
         nearby.axes,
         nearby.points,
     )
-    drift = 0.0 if is_exact else _drift(geometry, nearby)
     where = ' of the reversed chain' if match.is_reversed else ''
     lock = '' if held < 0 else f" with joint '{chain.joint_names[held]}' held"
     nearly = '' if is_exact else f', nearly (by {1000.0 * drift:.3g} mm)'
@@ -290,7 +307,7 @@ def _pack(chain: SerialChain, match: Match, held: int, geometry: AxisGeometry) -
         held=held,
         ints=ints,
         reals=np.concatenate([reals, constants]),
-        drift=drift,
+        drift=0.0 if is_exact else drift,
     )
 
 
@@ -309,12 +326,12 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
 def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
     """Return the chain that the class fits exactly: axes that nearly meet moved to the common point."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
-    if geometry.near == EXACT_MEETING:
+    if max(geometry.near, geometry.parallel) <= EXACT_MEETING:
         return AxisGeometry(axes, points)
     for joints, point in zip(
         match.special.joints, match.special.points.reshape(2, 3), strict=True
     ):
-        for joint in _original(match, held, joints):
+        for joint in _original(match, held, joints) if np.isfinite(point).all() else ():
             points[joint] = point
     for joints in match.rule.parallel:
         originals = _original(match, held, joints)
