@@ -276,25 +276,6 @@ def is_doubtful(places, p, a, b, r, ranges, n):
 
 
 @kernel
-def inherit_hits(places, p, a, m, b, r, ranges, n):
-    """
-    Count a place as hit where its branch is inside on the way to a neighbour that is.
-
-    :param places: of which m is the new one, a and b its neighbours, p and r those behind them.
-    :param ranges, n: as for :func:`may_hide`.
-    """
-    for branch in range(hb.BRANCHES):
-        if not hb.is_inside(places, m, branch, n):
-            continue
-        from_a = hb.is_hit(places, a, branch, n)
-        from_b = hb.is_hit(places, b, branch, n)
-        if (from_a and count_leaving(places, p, a, m, b, branch, ranges, n) == 0) or (
-            from_b and count_leaving(places, a, m, b, r, branch, ranges, n) == 0
-        ):
-            places[m, hb.record(branch, n) + n + hb.HIT] = 1.0
-
-
-@kernel
 def search_between(
     places,
     stack,
@@ -359,7 +340,6 @@ def search_between(
         middle = pool + depth
         value = 0.5 * (places[a, hb.VALUE] + places[b, hb.VALUE])
         hb.write_place(places, middle, value, ranges, ints, reals, seed, options, work, scratch)
-        inherit_hits(places, p, a, middle, b, r, ranges, n)
         hb.keep_place(
             places,
             middle,
