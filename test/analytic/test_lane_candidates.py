@@ -6,6 +6,9 @@ import pytest
 from synthetic_arms import make_six
 from synthetic_arms import serial_chain
 
+from ssik_ros.kernels.analytic import candidates
+from ssik_ros.kernels.analytic import orientation_first
+from ssik_ros.kernels.analytic import prismatic_shoulder
 from ssik_ros.kernels.analytic import search
 from ssik_ros.kernels.analytic import spherical_wrist
 from ssik_ros.kernels.analytic import spherical_wrist_lanes
@@ -93,3 +96,8 @@ def test_postures_near_a_singularity_of_the_wrist_are_left_to_the_kernel_for_one
             np.abs(subject.chain.pose(row) - subject.chain.pose(q)).max() for row in found
         ]
         assert min(residuals) < 1e-13
+
+
+def test_every_class_has_room_for_its_numbers():
+    classes = spherical_wrist, three_parallel, prismatic_shoulder, orientation_first
+    assert max(kernels.SCRATCH for kernels in classes) <= candidates.OWN_SCRATCH

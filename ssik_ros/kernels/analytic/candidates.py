@@ -26,7 +26,8 @@ GENERAL = 2
 PRISMATIC_SHOULDER = 3
 ORIENTATION_FIRST = 4
 
-OWN_SCRATCH = max(spherical_wrist.SCRATCH, three_parallel.SCRATCH, prismatic_shoulder.SCRATCH)
+OWN_SCRATCH = 94
+"""The largest number that a class needs; a number, so that an artifact of one class names no other."""
 SCRATCH = 36 + 6 + 12 + 12 + 12 + OWN_SCRATCH
 """Numbers that :func:`write_candidates` needs: chain, special points, three transforms, and its solver's own."""
 
