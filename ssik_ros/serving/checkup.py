@@ -108,7 +108,8 @@ def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
             findings.append(Finding(Level.NOTE, name, 'there is none', _LACKING[name]))
             continue
         try:
-            robot = load_robot(*sources, xacro_args=papers.xacro_args or None)
+            semantics, limits = (*sources[1:], None, None)[:2]
+            robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
         except SsikError as error:
             findings.append(Finding(Level.FAULT, str(path), str(error), mend))
             return None
