@@ -141,9 +141,6 @@ def solve_batch(
     targets = np.array(request.targets)
     in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
     request.targets = targets
-    with np.errstate(over='ignore', invalid='ignore'):
-        # One number that is not finite makes the sum so.
-        finite = np.isfinite(poses.reshape(count, 16).sum(axis=1)).tolist()
     deadline = time.monotonic() + question.timeout if question.timeout > 0.0 else None
     for row in range(count):
         if deadline is not None:
@@ -153,9 +150,6 @@ def solve_batch(
             request.timeout = left
         if cancel[0]:
             break
-        if not finite[row]:
-            causes[row] = Cause.BAD_TARGET
-            continue
         targets[tip] = in_base[row]
         result = solver.solve(request)
         if result.solved:
