@@ -27,7 +27,7 @@ def eliminate(
     """
     # A copy: where a joint is held, the constants become those of its present value.
     constants = reals[search.plan_size(ints[search.N]) :].copy()
-    loop_work = np.zeros(loop_workspace.WORKSPACE)
+    loop_work = np.zeros(general_search.loop_size(ints[search.N]))
     loop_ints = np.zeros(loop_workspace.INTS, dtype=np.int32)
     six = np.empty((search.BRANCHES_OF_SIX, 6))
     count: int = general_search.search(

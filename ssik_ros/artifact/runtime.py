@@ -4,7 +4,6 @@ What every artifact does besides its kernels: reads questions, asks the search, 
 These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
 """
 
-import math
 from typing import Any
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ssik_ros.kernels import se3
 from ssik_ros.kernels.analytic import certify
+from ssik_ros.kernels.analytic import held_search
 from ssik_ros.kernels.analytic import held_slide
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
@@ -140,14 +140,15 @@ def held_values(plan: Plan, n: int, seed: Any, within_limits: bool, target: Any)
     if held < 0:
         return np.zeros(1)
     low, high = float(plan.reals[6 * n + 24 + held]), float(plan.reals[7 * n + 24 + held])
-    if (int(plan.ints[search.SLIDES]) >> held) & 1:
+    slides = bool((int(plan.ints[search.SLIDES]) >> held) & 1)
+    if slides:
         low, high = held_slide.slide_range(plan.ints, plan.reals, target)
-    elif not within_limits or not math.isfinite(high - low):
-        low, high = -math.pi, math.pi
+    else:
+        low, high = held_search.turning_range(low, high, within_limits)
     step = (high - low) / plan.held_samples
     values = [low + (i + 0.5) * step for i in range(plan.held_samples)]
     if seed is not None:
-        values.insert(0, min(max(float(seed[held]), low), high))
+        values.insert(0, held_search.into_range(float(seed[held]), low, high, slides))
     return np.array(values)
 
 

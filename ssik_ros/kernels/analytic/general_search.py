@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels import se3
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
@@ -239,6 +240,16 @@ def _take_real_joints(raw, six, count, joints):
     return taken
 
 
+@inline_kernel
+def loop_size(n):
+    """
+    Return how many numbers ``loop_work`` needs for a chain of n joints.
+
+    :param n: number of joints.
+    """
+    return WORKSPACE + (3 + ROWS) * n + singular_postures.scratch_size(n)
+
+
 class EliminationArrays:
     """Scratch of the elimination; never shared by two searches at a time."""
 
@@ -247,6 +258,5 @@ class EliminationArrays:
     def __init__(self) -> None:
         """Allocate."""
         self.six = np.empty((common.BRANCHES_OF_SIX, 6))
-        work, self.loop_ints = general_6r.workspace()
-        settling = (3 + ROWS) * MOST_JOINTS + singular_postures.scratch_size(MOST_JOINTS)
-        self.loop_work = np.concatenate([work, np.zeros(settling)])
+        _, self.loop_ints = general_6r.workspace()
+        self.loop_work = np.zeros(loop_size(MOST_JOINTS))

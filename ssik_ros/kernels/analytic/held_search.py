@@ -49,6 +49,23 @@ def scratch_size(n):
 
 
 @inline_kernel
+def turning_range(low, high, limits_count):
+    """
+    Return the range over which the values of a held joint that turns are spread: its limits, or one turn [rad].
+
+    :param low, high: its limits, infinite for none.
+    :param limits_count: whether solutions outside the limits are dropped.
+    """
+    if not limits_count or not math.isfinite(high - low):
+        return -math.pi, math.pi
+    if high - low >= 2.0 * math.pi:
+        # Every angle has a turn inside: one turn is all there is.
+        middle = 0.5 * (low + high)
+        return middle - math.pi, middle + math.pi
+    return low, high
+
+
+@inline_kernel
 def into_range(value, low, high, slides):
     """
     Return an angle moved by whole turns into a range, or its nearest end where no turn lies inside.

@@ -369,14 +369,10 @@ class AnalyticArm:
         """
         lower = self.chain.lower if question.lower is None else question.lower
         upper = self.chain.upper if question.upper is None else question.upper
-        low, high = float(lower[held]), float(upper[held])
-        if question.mode != WITHIN_LIMITS or not math.isfinite(high - low):
-            return -math.pi, math.pi
-        if high - low >= 2.0 * math.pi:
-            # Every angle has a turn inside: one turn is all there is.
-            middle = 0.5 * (low + high)
-            return middle - math.pi, middle + math.pi
-        return low, high
+        low, high = held_search.turning_range(
+            float(lower[held]), float(upper[held]), question.mode == WITHIN_LIMITS
+        )
+        return float(low), float(high)
 
     def _reals(self, plan: AnalyticPlan, question: Question) -> FloatArray:
         """Return the plan's numbers with the limits and the tool of a question."""
