@@ -441,12 +441,13 @@ def test_a_free_orientation_is_searched(robots):
 SLIDING = robot_text(
     joint('s1', 'prismatic', 'l0', 'l1', '0 0 0.3', '1 0 0'),
     joint('j2', 'revolute', 'l1', 'l2', '0.4 0 0', '0 1 0'),
-    joint('s3', 'prismatic', 'l2', 'l3', '0.4 0 0', '0 0 1'),
+    joint('j3', 'revolute', 'l2', 'l3', '0.4 0 0', '0 0 1'),
     joint('j4', 'continuous', 'l3', 'l4', '0.1 0.2 0', '1 0 0'),
     joint('j5', 'revolute', 'l4', 'l5', '0.1 0 0.1', '0 0 1'),
     joint('s6', 'prismatic', 'l5', 'tip', '0.1 0.1 0', '0.6 0.8 0'),
     name='sliding',
 )
+"""Two slides and four turning joints, no three of which meet: there is no closed form for these."""
 
 
 def test_a_chain_without_closed_form_is_searched():
@@ -470,7 +471,7 @@ def test_a_chain_without_closed_form_is_searched():
         assert (np.abs(rows_of(answer) - wanted.positions) < 1e-5).all(axis=1).any()
         if windings:
             turns = np.array([branch.turns for branch in answer.branches])
-            assert (turns[:, [0, 2, 5]] == 0).all()
+            assert (turns[:, [0, 5]] == 0).all()
 
 
 def test_a_pose_that_the_closed_form_does_not_reach_is_searched():
