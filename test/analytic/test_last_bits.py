@@ -63,6 +63,18 @@ def test_poses_in_right_angles_are_answered_to_rounding(name):
             assert chain.residuals(found, pose).max() < 1e-9
 
 
+def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
+    # Both roots are double there, and the equations singular: for some of these bits they have no root at all.
+    rng = np.random.default_rng(3)
+    chain, arm = catalogue_chain('crx10ial'), catalogue_arm('crx10ial')
+    q = 0.5 * np.pi * np.array([-1, 1, 1, -1, 0, 0])
+    pose = chain.poses(q)[0]
+    for _ in range(20):
+        found = ask(arm, other_bits(pose, rng)).q
+        assert len(found) == 2
+        assert np.abs(wrap(found - q)).max(axis=1).min() < SAME
+
+
 def test_no_solution_of_a_symmetric_pose_stands_in_the_set_twice():
     rng = np.random.default_rng(2)
     for name in ('jaco2', 'crx10ial', 'hc10'):

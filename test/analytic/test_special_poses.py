@@ -67,6 +67,20 @@ def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
         check_answered(chain, arm, rng.choice(QUARTERS, 6))
 
 
+@pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-7, 1e-5, 1e-3])
+@pytest.mark.parametrize('name', EXACT_SRS)
+def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, offset):
+    # Stretched and nearly so: Newton stops short of many of these poses, and a few are nearly those of a continuum.
+    rng = np.random.default_rng(0)
+    chain, arm = catalogue_chain(name), catalogue_arm(name)
+    for _ in range(500):
+        q = rng.choice(QUARTERS, 7) + offset * rng.uniform(-1.0, 1.0, 7)
+        pose = chain.poses(q)[0]
+        found = ask(arm, pose, q, arm.plan.held).q
+        assert len(found) > 0, f'no answer for {q.tolist()}'
+        assert chain.residuals(found, pose).max() < RESIDUAL
+
+
 @pytest.mark.parametrize('offset', OFFSETS)
 @pytest.mark.parametrize('name', ['puma560', 'irb6700', 'vx300s', 'lite6'])
 def test_a_nearly_straight_wrist_is_solved_to_rounding(name, offset):

@@ -332,6 +332,19 @@ def are_near(store, row, q, n, slides, same):
 
 
 @kernel
+def repeats(store, row, n, slides, same):
+    """
+    Return whether a row is within ``same`` of one before it in every joint.
+
+    :param store: (., n) joint values.
+    """
+    known = False
+    for other in range(row):
+        known = known or are_near(store, other, store[row], n, slides, same)
+    return known
+
+
+@kernel
 def meet_half_way(axes, points, home, n, slides, store, row, q, target, tolerance, scratch):
     """
     Return whether the point half way between two solutions is one too.

@@ -235,7 +235,9 @@ def _add_roots(found, begin, elimination, k, work, ints):
     total = _write_safe_roots(roots, work, ints)
     if total < 0:
         return begin, False
-    return add_candidates(found, begin, roots, total, elimination, k, work, ints)
+    count, complete = add_candidates(found, begin, roots, total, elimination, k, work, ints)
+    # Equations that are singular for every angle have roots by chance: none is no evidence then.
+    return count, complete and count > begin
 
 
 @kernel

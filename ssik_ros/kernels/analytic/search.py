@@ -11,6 +11,7 @@ import numpy as np
 from ssik_ros.kernels import lanes
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
@@ -19,7 +20,9 @@ from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import lane_pipeline
 from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.analytic import singular_refinement
 from ssik_ros.kernels.analytic.chain import is_slide
+from ssik_ros.kernels.analytic.chain import triple
 from ssik_ros.kernels.lanes import LANES
 
 # Integers of a plan.
@@ -46,8 +49,13 @@ TARGET, LEFT, STORE = 12, 24, 27
 
 ALMOST = 1e-5
 """Residual below which candidates that cannot be certified are tried again from beside."""
-NUDGE = 1e-4
-"""How far from beside [rad]: at a singular posture Newton has no first-order motion to the solution."""
+NUDGES = (1e-4, 0.2)
+"""
+How far from beside, the next one where the one before gave nothing [rad].
+
+At a singular posture there is no first-order motion to the solution; the larger way is for poses that the arm can almost
+reach by a continuum of postures, and exactly by few of them.
+"""
 
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
@@ -69,20 +77,20 @@ def work_size(n: int, capacity: int) -> int:
     :param n: number of joints.
     :param capacity: how many branches can be kept.
     """
-    own = candidates.SCRATCH + certify.scratch_size(n) + lane_pipeline.area_size(n)
+    own = candidates.SCRATCH + singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
     return STORE + 2 * n + BRANCHES_OF_SIX * n + own + (n + 4) * capacity
 
 
 @inline_kernel
 def _own_scratch(n):
-    """Return where the scratch of the certification begins."""
+    """Return where the scratch of the certification begins, and of the refinement, which needs more."""
     return STORE + 2 * n + BRANCHES_OF_SIX * n + candidates.SCRATCH
 
 
 @inline_kernel
 def _area(n):
     """Return where the candidates stand that are measured together."""
-    return _own_scratch(n) + certify.scratch_size(n)
+    return _own_scratch(n) + singular_refinement.scratch_size(n)
 
 
 @inline_kernel
@@ -248,7 +256,6 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
     :param ints, reals, seed, options, work: as for :func:`search`.
     """
     n, held = ints[N], ints[HELD]
-    slides = ints[SLIDES]
     q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
     counters[RAW] += count
     kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
@@ -259,20 +266,71 @@ def keep(counters, ints, reals, count, first, seed, options, capacity, work):
         )
         smallest = min(smallest, error)
     if counters[CERTIFIED] == certified and smallest < ALMOST:
-        for row in range(count):
-            for k in range(n):
-                # A fixed pattern leaves the singular posture in every direction.
-                aside = NUDGE * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
-                q[k] = raw[row, k] if is_slide(slides, k) else so3.wrap_to_pi(raw[row, k])
-                q[k] += aside if k != held else 0.0
-            error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+        for nudge in NUDGES:
+            error = _keep_refined(
+                counters, ints, reals, count, nudge, first, seed, options, capacity, work
+            )
             smallest = min(smallest, error)
+            if counters[CERTIFIED] > certified:
+                break
     # A continuum of solutions may have been represented outside the limits: the seed may lie on it.
     if options[HAS_SEED] != 0.0 and counters[CERTIFIED] > certified and counters[KEPT] == kept:
         for k in range(n):
             q[k] = raw[0, k] if k == held else seed[k]
         _keep_one(counters, ints, reals, first, seed, options, capacity, work)
     return smallest
+
+
+@kernel
+def _keep_refined(counters, ints, reals, count, nudge, first, seed, options, capacity, work):
+    """
+    Refine candidates to rounding from a little beside, keep those that arrive; return the smallest residual.
+
+    :param count: how many candidates stand in the scratch.
+    :param nudge: how far from beside [rad].
+    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    """
+    n, held, slides = ints[N], ints[HELD], ints[SLIDES]
+    q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    points, target = vector(reals, 3 * n, 3 * n), vector(work, TARGET, 12)
+    aim = singular_refinement.Aim(
+        vector(reals, 0, 3 * n),
+        points,
+        vector(reals, 6 * n, 12),
+        n,
+        slides,
+        vector(ints, FREE, n),
+        n if held < 0 else n - 1,
+        target,
+        _extent(points, target, n),
+    )
+    rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
+    smallest = math.inf
+    for row in range(count):
+        if certify.repeats(raw, row, n, slides, options[SAME]):
+            continue
+        for k in range(n):
+            # A fixed pattern leaves the singular posture in every direction.
+            aside = nudge * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
+            q[k] = raw[row, k] + (aside if k != held else 0.0)
+        singular_refinement.refine(q, aim, rest)
+        for k in range(n):
+            if k != held and not is_slide(slides, k):
+                q[k] = so3.wrap_to_pi(q[k])
+        error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+        smallest = min(smallest, error)
+    return smallest
+
+
+@kernel
+def _extent(points, target, n):
+    """Return the largest distance of a point of the chain, or of the target, from its first point; one if all meet."""
+    origin, square = triple(points, 0), 0.0
+    for k in range(1, n + 1):
+        p = triple(points, k) if k < n else (target[9], target[10], target[11])
+        way = vectors.subtract(p, origin)
+        square = max(square, vectors.dot(way, way))
+    return math.sqrt(square) if square > 0.0 else 1.0
 
 
 @kernel
