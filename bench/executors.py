@@ -152,14 +152,20 @@ class Searches:
         """
         self._caller = caller
         self._requests = requests
+        self._begun = [perf_counter()] * len(requests)
         self._futures = [caller.send(NAMESPACE, request) for request in requests]
         self.answered = 0
+        self.overrun_ms = -np.inf
+        """By how much the longest answer so far came after its time [ms]; looked at between calls."""
 
     def keep_up(self) -> None:
         """Send again what was answered."""
         for index, future in enumerate(self._futures):
             if future.done():
                 self.answered += 1
+                took = perf_counter() - self._begun[index]
+                self.overrun_ms = max(self.overrun_ms, 1e3 * (took - SEARCH_TIME))
+                self._begun[index] = perf_counter()
                 self._futures[index] = self._caller.send(NAMESPACE, self._requests[index])
 
     def finish(self) -> None:

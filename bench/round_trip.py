@@ -48,7 +48,7 @@ LIFETIME = 300
 """After which servers end by themselves [s]; one robot takes a tenth of it."""
 WARM_UP = 200
 """Calls of each server that do not count."""
-GOAL = 1.5
+GOAL = 1.3
 HEADER = ('robot', 'server', 'calls', 'solved %', 'p50 us', 'mean', 'p95', 'p99', 'p50 ratio')
 SPLIT_HEADER = ('robot', 'solver us', 'handler less solver us', 'rest us', 'empty round trip us')
 

@@ -89,15 +89,18 @@ class Caller:
             raise NoAnswer(f'{namespace}/compute_ik gave no answer within {limit} s')
         return future.result()
 
-    def timed_call(self, namespace: str, request: Any) -> tuple[Any, int]:
+    def timed_call(
+        self, namespace: str, request: Any, limit: float = CALL_LIMIT
+    ) -> tuple[Any, int]:
         """
         Return the response and the time of the round trip [ns].
 
         :param namespace: whom to ask.
         :param request: what.
+        :param limit: how long to wait [s].
         """
         begin = perf_counter_ns()
-        response = self.call(namespace, request)
+        response = self.call(namespace, request, limit)
         return response, perf_counter_ns() - begin
 
     def send(self, namespace: str, request: Any) -> Any:
@@ -108,6 +111,14 @@ class Caller:
         :param request: what.
         """
         return self._clients[namespace].call_async(request)
+
+    def spin_once(self, limit: float) -> None:
+        """
+        Handle what arrives next.
+
+        :param limit: how long to wait for it [s].
+        """
+        self._executor.spin_once(limit)
 
     def spin(self, futures: Sequence[Any], limit: float) -> int:
         """

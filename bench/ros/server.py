@@ -109,10 +109,11 @@ def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
     return 0
 
 
-def serve_own(times: Path | None, executor_name: str, threads: int) -> int:
+def serve_own(times: Path | None, executor_name: str, threads: int, searches: int) -> int:
     """
     Be the product on another executor; write the times of all requests at the end.
 
+    :param searches: how many long searches may run at once; 0 for the product's own choice.
     :param times: where to; None for no clocks.
     :param executor_name: a key of ``EXECUTORS``.
     :param threads: how many threads answer.
@@ -120,6 +121,8 @@ def serve_own(times: Path | None, executor_name: str, threads: int) -> int:
     clocks = Clocks()
     if times is not None:
         clocks.watch()
+    if searches:
+        node.searches_at_once = lambda: searches
     if executor_name != 'product':
         node.make_executor = lambda _: EXECUTORS[executor_name](threads)
     try:
@@ -139,12 +142,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('kind', choices=('empty', 'own'))
     parser.add_argument('--executor', choices=EXECUTORS, default='product')
     parser.add_argument('--threads', type=int, default=4)
+    parser.add_argument('--searches', type=int, default=0, help='long ones at once')
     parser.add_argument('--prepared', type=Path, help='the response of the empty server')
     parser.add_argument('--times', type=Path, help='where the own server leaves its times')
     options, _ = parser.parse_known_args(arguments)
     if options.kind == 'empty':
         return serve_empty(options.prepared.read_bytes(), options.executor, options.threads)
-    return serve_own(options.times, options.executor, options.threads)
+    return serve_own(options.times, options.executor, options.threads, options.searches)
 
 
 if __name__ == '__main__':

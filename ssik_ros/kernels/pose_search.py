@@ -59,6 +59,7 @@ from ssik_ros.kernels._jit import vector
 FRESH = 0
 REFUSED = 1
 ACCEPTED = 2
+CONTINUED = 3
 
 # What a call says when it returns.
 FOUND = 0
@@ -146,7 +147,8 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
 
     :param ints, reals: packed problem.
     :param options: (OPTIONS + 2 nv + c,).
-    :param phase: FRESH, or the verdict on the candidate that the previous call returned.
+    :param phase: FRESH, the verdict on the candidate that the previous call returned, or CONTINUED when that one was
+        EXHAUSTED and there is a larger budget of starts now.
     :param timeout_ns: wall-clock budget of the whole search, counted from the fresh call; <= 0 for none.
     :param cancel: (1,) int64, read at each step; not zero ends the search.
     :param counters: (STATE_SIZE,) int64 state, work: float state; kept between calls. Before a fresh
@@ -161,7 +163,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
             return code
     elif phase == ACCEPTED:
         insert(counters, out)
-    else:
+    elif phase == REFUSED:
         remember_refused(ints, counters, work, out)
     return run(ints, reals, options, cancel, counters, work, out)
 

@@ -5,7 +5,9 @@ rclpy's executor with several threads hands every callback from the thread that 
 compete for the interpreter: for an answer of a tenth of a millisecond that is most of the cost.
 """
 
+from collections import deque
 from collections.abc import Callable
+import inspect
 import threading
 import time
 from typing import Any
@@ -15,6 +17,12 @@ from rclpy.executors import ConditionReachedException
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import ShutdownException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.task import Task
+
+from ssik_ros.ros.wait_set import Ready
+from ssik_ros.ros.wait_set import ReusedWaitSet
 
 PATIENCE = 0.004
 """Between two looks at the leading thread [s]; a callback that both of them find counts as long."""
@@ -29,8 +37,9 @@ class InlineExecutor(SingleThreadedExecutor):
     Runs callbacks in the thread that waits for them, and lets another thread wait while one takes long.
 
     One thread leads: it waits and runs what is ready itself. A watch looks at it every few milliseconds while
-    there is something to do; when it finds the same callback again, it gives the lead to another thread. Callback groups are
-    honoured. :meth:`spin` itself runs no callbacks, so that signals do not have to wait for one.
+    there is something to do; when it finds the same callback again, it makes another thread that leads, and the
+    first one ends with its callback. Callback groups are honoured. :meth:`spin` itself runs no callbacks, so
+    that signals do not have to wait for one.
     """
 
     def __init__(
@@ -50,24 +59,54 @@ class InlineExecutor(SingleThreadedExecutor):
         super().__init__(context=context)
         self._limit = threads
         self._report = report
-        self._lead = threading.Lock()
-        """Held for the thread that waits, or runs a callback that is not known to be long."""
         self._change = threading.Lock()
         self._turn = 0
         """Number of the latest callback."""
         self._running = 0
         """Number of the callback that the leading thread runs; 0 when it waits."""
-        self._threads: list[threading.Thread] = []
+        self._is_led = False
+        """Whether a thread leads, or could not be relieved; false while all are at long callbacks."""
+        self._threads: set[threading.Thread] = set()
         self._active = threading.Event()
         self._ended = threading.Event()
+        self._wait_set: ReusedWaitSet | None = None
+        self._reuses = True
+        """Whether this rclpy has what :class:`ReusedWaitSet` needs of its inside."""
+        self._has_changed = True
+        self._ready: deque[Ready] = deque()
         self.context.on_shutdown(self._end)
 
     def spin(self) -> None:
         """Run callbacks until the context or the executor is shut down."""
-        if not self._threads:
-            self._add_thread(self._watch)
-            self._add_thread(self._serve)
+        with self._change:
+            if not self._threads and not self._ended.is_set():
+                self._is_led = True
+                self._add_thread(self._watch)
+                self._add_thread(self._lead)
         self._ended.wait()
+
+    def add_node(self, node: Node) -> bool:
+        """
+        Run the callbacks of a node too; return whether it is a new one.
+
+        :param node: the node.
+        """
+        self._has_changed = True
+        return bool(super().add_node(node))
+
+    def remove_node(self, node: Node) -> None:
+        """
+        Run the callbacks of a node no more.
+
+        :param node: the node.
+        """
+        super().remove_node(node)
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at the nodes anew; they call this when they made or destroyed something."""
+        self._has_changed = True
+        super().wake()
 
     def shutdown(self, timeout_sec: float | None = None, **options: Any) -> bool:
         """
@@ -79,9 +118,13 @@ class InlineExecutor(SingleThreadedExecutor):
         self._end()
         self.wake()
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
-        for thread in tuple(self._threads):
+        with self._change:
+            threads = tuple(self._threads)
+        for thread in threads:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-        have_ended = not any(thread.is_alive() for thread in self._threads)
+        have_ended = not any(thread.is_alive() for thread in threads)
+        if have_ended:
+            self._drop_wait_set()
         return super().shutdown(0.0, **options) and have_ended
 
     def _end(self) -> None:
@@ -92,20 +135,24 @@ class InlineExecutor(SingleThreadedExecutor):
     def _add_thread(self, work: Callable[[], None]) -> None:
         # A callback that never ends must not keep the process alive.
         thread = threading.Thread(target=work, name=f'executor {work.__name__}', daemon=True)
+        self._threads.add(thread)
         thread.start()
-        self._threads.append(thread)
 
-    def _serve(self) -> None:
-        """Lead whenever nobody else does."""
-        while not self._ended.is_set():
-            self._lead.acquire()
-            while self._lead_once():
-                pass
+    def _lead(self) -> None:
+        """Lead until relieved; a callback in progress then is the last of this thread."""
+        while self._lead_once():
+            pass
+        with self._change:
+            self._threads.discard(threading.current_thread())
+            # All others may be busy too, and nobody leads.
+            if not self._is_led and not self._ended.is_set():
+                self._is_led = True
+                self._add_thread(self._lead)
 
     def _lead_once(self) -> bool:
         """Wait, run one callback, and return whether this thread still leads."""
         try:
-            task = self.wait_for_ready_callbacks(None, None, self._is_over)[0]
+            task = self._next()
         except (ShutdownException, ExternalShutdownException, ConditionReachedException):
             return self._give_up()
         except Exception as error:
@@ -122,19 +169,110 @@ class InlineExecutor(SingleThreadedExecutor):
     def _give_up(self) -> bool:
         """End everything; return that this thread leads no more."""
         self._end()
-        self._lead.release()
+        self._drop_wait_set()
         return False
 
-    def _run(self, task: Any) -> bool:
+    def _drop_wait_set(self) -> None:
+        self._ready.clear()
+        if self._wait_set is not None:
+            self._wait_set.close()
+            self._wait_set = None
+
+    def _next(self) -> Callable[[], Any]:
+        """Return what is to be run next, as soon as there is something."""
+        while not self._is_over():
+            if self._tasks:
+                task = self._waiting_task()
+                if task is not None:
+                    return task
+            while self._ready:
+                run = self._taker(self._ready.popleft())
+                if run is not None:
+                    return run
+            wait_set = self._present_wait_set()
+            if wait_set is None:
+                rclpy_task: Callable[[], Any] = self.wait_for_ready_callbacks(
+                    None, None, self._is_over
+                )[0]
+                return rclpy_task
+            self._ready.extend(wait_set.wait())
+        raise ShutdownException()
+
+    def _present_wait_set(self) -> ReusedWaitSet | None:
+        """Return what is to be waited for; None where that is left to rclpy."""
+        if self._reuses and (self._has_changed or self._wait_set is None):
+            self._drop_wait_set()
+            self._has_changed = False
+            guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
+            try:
+                self._wait_set = ReusedWaitSet(self.get_nodes(), guards, self.context)
+            except (AttributeError, TypeError):
+                self._reuses = False
+        return self._wait_set
+
+    def _waiting_task(self) -> Callable[[], Any] | None:
+        """Return a task that nobody runs; forget those that are done."""
+        with self._tasks_lock:
+            self._tasks[:] = [entry for entry in self._tasks if not entry[0].done()]
+            waiting = (task for task, _, _ in self._tasks if not task.executing())
+            return next(waiting, None)
+
+    def _taker(self, ready: Ready) -> Callable[[], Any] | None:
+        """Return what takes and runs something that is ready; None when its group is busy."""
+        kind, entity, node = ready
+        if not entity.callback_group.can_execute(entity):
+            if kind == 'guard_condition':
+                # Its trigger has been used up.
+                entity.trigger()
+            return None
+        if kind == 'service' and not inspect.iscoroutinefunction(entity.callback):
+            return lambda: self._answer(entity)
+        if kind == 'timer' and not entity.handle.is_timer_ready():
+            return None
+        take = {
+            'timer': self._take_timer,
+            'subscription': self._take_subscription,
+            'guard_condition': self._take_guard_condition,
+            'client': self._take_client,
+            'service': self._take_service,
+            'waitable': self._take_waitable,
+        }[kind]
+        task: Callable[[], Any] = self._make_handler(entity, node, take)
+        return task
+
+    def _answer(self, service: Any) -> None:
+        """Take a request and answer it, without the coroutines that rclpy makes for each."""
+        group = service.callback_group
+        if not group.beginning_execution(service):
+            return
+        try:
+            with self._work_tracker:
+                try:
+                    with service.handle:
+                        request, header = service.handle.service_take_request(
+                            service.srv_type.Request
+                        )
+                except rclpy_implementation.InvalidHandle:
+                    return
+                # Somebody else may have taken it.
+                if header is not None:
+                    response = service.callback(request, service.srv_type.Response())
+                    service.send_response(response, header)
+        finally:
+            group.ending_execution(service)
+
+    def _run(self, task: Callable[[], Any]) -> bool:
         """Run a callback; return whether this thread still leads afterwards."""
         with self._change:
             self._turn += 1
             turn = self._running = self._turn
         if not self._active.is_set():
             self._active.set()
+        error = None
         try:
             task()
-            error = task.exception()
+            if isinstance(task, Task):
+                error = task.exception()
         except Exception as raised:
             error = raised
         if error is not None:
@@ -143,6 +281,9 @@ class InlineExecutor(SingleThreadedExecutor):
             still_leads = self._running == turn
             if still_leads:
                 self._running = 0
+        if not still_leads and self._guard is not None:
+            # Whoever waits now has left out the group of this callback, which is free again.
+            self._guard.trigger()
         return still_leads
 
     def _watch(self) -> None:
@@ -155,9 +296,6 @@ class InlineExecutor(SingleThreadedExecutor):
             hasty = max(0, hasty - 1)
             if self._relieve(seen):
                 hasty = HASTY_LOOKS
-                if len(self._threads) <= self._limit:
-                    self._add_thread(self._serve)
-                self._lead.release()
         # A signal ends the context without a word to anybody, even if all threads are busy.
         self._end()
 
@@ -170,8 +308,12 @@ class InlineExecutor(SingleThreadedExecutor):
         with self._change:
             if self._running and self._running == seen:
                 self._running = 0
+                # The watch is one of the threads.
+                self._is_led = len(self._threads) <= self._limit
+                if self._is_led:
+                    self._add_thread(self._lead)
                 return True
             # While nobody waits, only the watch can notice that the context has ended.
-            if self._turn == seen and self._lead.locked() and not self._ended.is_set():
+            if self._turn == seen and self._is_led and not self._ended.is_set():
                 self._active.clear()
             return False

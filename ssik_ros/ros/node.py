@@ -61,6 +61,8 @@ from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.serving.start_table import make_start_table
 from ssik_ros.serving.world import World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.turns import processors
+from ssik_ros.solvers.turns import TURNS
 
 try:
     from ssik_msgs.srv import Describe
@@ -78,8 +80,8 @@ except ImportError:
 
 NAME = 'ssik_ros'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
-MOST_SEARCHES = 16
-"""Threads where the parameter does not say how many: they are made only when long searches need them."""
+MOST_CALLBACKS = 64
+"""Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
 LAST_RESORT = 5.0
 """Time after the end of ROS at which the process ends, whatever still runs [s]."""
 SHUTDOWN_WAIT = 0.5
@@ -122,7 +124,7 @@ class IkServer(Node):
     @property
     def threads(self) -> int:
         """Return how many threads are to answer requests."""
-        return int(self._settings.executor_threads) or max(MOST_SEARCHES, _processors() + 2)
+        return int(self._settings.executor_threads) or MOST_CALLBACKS
 
     def start(self) -> None:
         """Begin to load the robot, or to wait for it."""
@@ -334,11 +336,9 @@ class _Loader:
                 self._load(description)
 
 
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def searches_at_once() -> int:
+    """Return how many long searches may run at once: a processor is left for everybody else."""
+    return max(1, processors() - 1)
 
 
 def make_executor(threads: int) -> Executor:
@@ -388,6 +388,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         # A signal ended the context while the node was being made.
         return 0
+    TURNS.allow(searches_at_once())
     has_ended = threading.Event()
     threading.Thread(target=_end_in_any_case, args=(node, has_ended), daemon=True).start()
     executor = make_executor(node.threads)

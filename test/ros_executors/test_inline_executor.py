@@ -215,3 +215,52 @@ def test_no_request_of_many_in_flight_is_lost(running):
     assert client.wait_for_service(LIMIT)
     futures = [client.call_async(Trigger.Request()) for _ in range(500)]
     assert wait_until(lambda: all(future.done() for future in futures))
+
+
+def answered(running, name):
+    """Return whether a service of this name answers."""
+    client = running.node.create_client(Trigger, name)
+    assert client.wait_for_service(LIMIT)
+    future = client.call_async(Trigger.Request())
+    found = wait_until(future.done)
+    running.node.destroy_client(client)
+    return found
+
+
+def test_serves_what_is_made_after_the_first_wait_and_forgets_what_is_destroyed(running):
+    for number in range(3):
+        service = running.node.create_service(Trigger, f'later{number}', lambda _, answer: answer)
+        assert answered(running, f'later{number}')
+        ticks = threading.Event()
+        timer = running.node.create_timer(0.01, ticks.set)
+        assert ticks.wait(LIMIT)
+        running.node.destroy_timer(timer)
+        running.node.destroy_service(service)
+    assert running.reports == []
+
+
+def test_callbacks_that_are_coroutines_are_awaited(running):
+    async def answer(_, response):
+        response.message = 'awaited'
+        return response
+
+    running.node.create_service(Trigger, 'awaited', answer)
+    client = running.node.create_client(Trigger, 'awaited')
+    assert client.wait_for_service(LIMIT)
+    future = client.call_async(Trigger.Request())
+    assert wait_until(future.done)
+    assert future.result().message == 'awaited'
+
+
+def test_leaves_waiting_to_an_rclpy_whose_inside_is_another(monkeypatch):
+    def refuse(*_):
+        raise AttributeError('WaitSet')
+
+    monkeypatch.setattr(executors, 'ReusedWaitSet', refuse)
+    made = Running(THREADS)
+    try:
+        made.node.create_service(Trigger, 'plain', lambda _, answer: answer)
+        assert answered(made, 'plain')
+        assert made.reports == []
+    finally:
+        made.close()

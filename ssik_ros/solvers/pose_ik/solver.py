@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import logging
 import math
+import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ from ssik_ros.solvers.problem import position_rows
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.solvers.problem import Rows
 from ssik_ros.solvers.request_limits import narrow_limits
+from ssik_ros.solvers.turns import Slices
+from ssik_ros.solvers.turns import TURNS
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -44,6 +47,8 @@ FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
 OPTIMIZE_SEARCHES = 200
 """Default budget of starts while optimising: every branch of an arm is met many times."""
+FIRST_SLICE = 32
+"""Starts after which a search counts as a long one, and lets others search in between."""
 EVIDENCE = 100
 """Starts that must all have got stuck before an unproven target is called unreachable."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
@@ -110,6 +115,7 @@ class PoseIkSolver:
         self._problem = self._build(None)
         self._with_tools: dict[bytes, Problem] = {}
         self._options = self._pack_options(self._problem)
+        self._first_slice = _cut(self._options)
         self._defaults = robot.default_positions()[self._problem.idx_q]
         self._middle = self._middle_of_limits()
         self._passive = self._problem.nq != self._problem.group_size
@@ -199,10 +205,54 @@ class PoseIkSolver:
         out = np.empty((request.max_solutions + 1, self._out_width))
         timeout = request.timeout
         timeout_ns = 0 if timeout is None else _nanoseconds(timeout)
-        code = self._search(problem, options, timeout_ns, state, out, request)
+        begun = time.perf_counter()
+        first = self._first_slice if options is self._options else _cut(options)
+        code = self._search(problem, first, timeout_ns, state, out, request)
+        if self._is_cut(code, options, state, request):
+            slices = Slices(TURNS, int(options[pose_search.MAX_SEARCHES]), begun, timeout_ns)
+            code = self._go_on(problem, options, slices, state, out, request, code)
         if code == pose_search.FOUND:
             return self._solved(state, out)
         return self._failed(code, request, problem, state)
+
+    @staticmethod
+    def _is_cut(
+        code: int, options: FloatArray, state: _SearchState, request: SolveRequest
+    ) -> bool:
+        """Return whether it was the end of a slice that ended a search."""
+        counters = state.counters
+        return bool(
+            code in (pose_search.EXHAUSTED, pose_search.FOUND)
+            and counters[pose_search.COUNT] < request.max_solutions
+            and not counters[pose_search.CLOCK_ENDED]
+            and counters[pose_search.SEARCHES] < options[pose_search.MAX_SEARCHES]
+        )
+
+    def _go_on(
+        self,
+        problem: Problem,
+        options: FloatArray,
+        slices: Slices,
+        state: _SearchState,
+        out: FloatArray,
+        request: SolveRequest,
+        code: int,
+    ) -> int:
+        """Return the kernel's code of a search that goes on in slices."""
+        own, cancel = options.copy(), self._flag(request)
+        try:
+            while self._is_cut(code, options, state, request):
+                if not slices.pass_on(int(state.counters[pose_search.SEARCHES]), cancel):
+                    break
+                own[pose_search.MAX_SEARCHES] = slices.limit
+                code = self._search(problem, own, 0, state, out, request, pose_search.CONTINUED)
+        finally:
+            slices.close()
+        return code
+
+    def _flag(self, request: SolveRequest) -> NDArray[np.int64]:
+        """Return what cancels a request."""
+        return self._never if request.cancel is None else _checked_flag(request.cancel)
 
     def _search(
         self,
@@ -212,11 +262,11 @@ class PoseIkSolver:
         state: _SearchState,
         out: FloatArray,
         request: SolveRequest,
+        phase: int = pose_search.FRESH,
     ) -> int:
         """Run the kernel, and ask the validation about each candidate it hands out."""
         validate = request.validate
-        cancel = self._never if request.cancel is None else _checked_flag(request.cancel)
-        phase = pose_search.FRESH
+        cancel = self._flag(request)
         while True:
             code: int = pose_search.search(
                 problem.ints,
@@ -419,6 +469,14 @@ class PoseIkSolver:
         searches = counters[pose_search.SEARCHES]
         stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
         return IkStatus.UNSOLVED, Cause.UNREACHABLE if stuck else Cause.BUDGET
+
+
+def _cut(options: FloatArray) -> FloatArray:
+    """Return the kernel's options for the first slice of a search; an optimisation has no slices."""
+    cut = options.copy()
+    if not options[pose_search.OPTIMISE]:
+        cut[pose_search.MAX_SEARCHES] = min(options[pose_search.MAX_SEARCHES], FIRST_SLICE)
+    return cut
 
 
 @functools.cache

@@ -1,0 +1,160 @@
+"""
+What an executor waits for, put together once for many waits.
+
+rclpy puts its wait set together anew for each wait, twice for each answer: with the twenty services and topics of the
+node that takes longer than an answer itself. Here that is done when nodes say that something changed; between two
+waits only the handles are handed over again.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import contextlib
+from typing import Any
+from typing import NamedTuple
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.context import Context
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+
+KINDS = ('timer', 'subscription', 'guard_condition', 'client', 'service')
+"""In the order in which what is ready is run."""
+
+
+class Ready(NamedTuple):
+    """Something that can be taken and run."""
+
+    kind: str
+    """Of :data:`KINDS`, or 'waitable'."""
+    entity: Any
+    node: Node
+
+
+class _Armed(NamedTuple):
+    """Entities of one callback group."""
+
+    group: CallbackGroup
+    entries: list[tuple[Any, Callable[[], Any]]]
+    """Each entity, and what hands its handle to the wait set."""
+
+    def arm(self) -> None:
+        """Hand over those that may run now."""
+        if isinstance(self.group, MutuallyExclusiveCallbackGroup):
+            # It answers alike for all of its entities.
+            if not self.group.can_execute(self.entries[0][0]):
+                return
+        elif not isinstance(self.group, ReentrantCallbackGroup):
+            for entity, add in self.entries:
+                if self.group.can_execute(entity):
+                    add()
+            return
+        for _, add in self.entries:
+            add()
+
+
+class ReusedWaitSet:
+    """The entities of some nodes as they are now; used by one thread at a time."""
+
+    def __init__(self, nodes: Iterable[Node], guards: Iterable[Any], context: Context) -> None:
+        """
+        Gather what there is; what is destroyed meanwhile lives on until :meth:`close`.
+
+        :param nodes: the nodes.
+        :param guards: guard conditions that end a wait, and nothing else.
+        :param context: of all of them.
+        """
+        self._held = contextlib.ExitStack()
+        self._entities: dict[str, dict[int, Ready]] = {kind: {} for kind in KINDS}
+        self._waitables: list[Ready] = []
+        self._handed: list[Ready] = []
+        """The waitables of the present wait: those of busy groups are left out."""
+        self._guards = list(guards)
+        try:
+            self._fill(list(nodes), context)
+        except BaseException:
+            self._held.close()
+            raise
+
+    def _fill(self, nodes: list[Node], context: Context) -> None:
+        for node in nodes:
+            self._gather('timer', node.timers, node)
+            self._gather('subscription', node.subscriptions, node)
+            self._gather('guard_condition', node.guards, node)
+            self._gather('client', node.clients, node)
+            self._gather('service', node.services, node)
+            for waitable in node.waitables:
+                if self._hold(waitable):
+                    self._waitables.append(Ready('waitable', waitable, node))
+        self._guards = [guard for guard in self._guards if self._hold(guard.handle)]
+        self._held.enter_context(context.handle)
+        counts = {kind: len(found) for kind, found in self._entities.items()}
+        counts['guard_condition'] += len(self._guards)
+        order = ('subscription', 'guard_condition', 'timer', 'client', 'service')
+        sizes = [counts[kind] for kind in order] + [0]
+        for ready in self._waitables:
+            n = ready.entity.get_num_entities()
+            parts = [n.num_subscriptions, n.num_guard_conditions, n.num_timers]
+            parts += [n.num_clients, n.num_services, n.num_events]
+            sizes = [size + part for size, part in zip(sizes, parts, strict=True)]
+        make: Any = rclpy_implementation.WaitSet
+        self._set: Any = make(*sizes, context.handle)
+        self._armed = self._by_group()
+
+    def _gather(self, kind: str, entities: Iterable[Any], node: Node) -> None:
+        for entity in entities:
+            if self._hold(entity.handle):
+                self._entities[kind][entity.handle.pointer] = Ready(kind, entity, node)
+
+    def _hold(self, handle: Any) -> bool:
+        """Keep a handle from being destroyed; return whether it still is one."""
+        try:
+            self._held.enter_context(handle)
+        except rclpy_implementation.InvalidHandle:
+            return False
+        return True
+
+    def _by_group(self) -> list[_Armed]:
+        """Return what is handed over before each wait."""
+        groups: dict[int, _Armed] = {}
+        for kind, found in self._entities.items():
+            add = getattr(self._set, f'add_{kind}')
+            for ready in found.values():
+                self._enlist(groups, ready.entity, _adder(add, ready.entity.handle))
+        for ready in self._waitables:
+            self._enlist(groups, ready.entity, _adder(self._hand_over, ready))
+        return list(groups.values())
+
+    def _hand_over(self, ready: Ready) -> None:
+        ready.entity.add_to_wait_set(self._set)
+        self._handed.append(ready)
+
+    @staticmethod
+    def _enlist(groups: dict[int, _Armed], entity: Any, add: Callable[[], Any]) -> None:
+        group = entity.callback_group
+        groups.setdefault(id(group), _Armed(group, [])).entries.append((entity, add))
+
+    def wait(self) -> list[Ready]:
+        """Return what is ready as soon as something is, or a guard ended the wait."""
+        self._set.clear_entities()
+        self._handed.clear()
+        for armed in self._armed:
+            armed.arm()
+        for guard in self._guards:
+            self._set.add_guard_condition(guard.handle)
+        self._set.wait(-1)
+        ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
+        for kind, found in self._entities.items():
+            if found:
+                pointers = self._set.get_ready_entities(kind)
+                ready += [found[pointer] for pointer in pointers if pointer in found]
+        return ready
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._held.close()
+
+
+def _adder(add: Callable[[Any], Any], argument: Any) -> Callable[[], Any]:
+    return lambda: add(argument)
