@@ -26,10 +26,10 @@ USED_KEYS = (
     'max_position',
     'has_velocity_limits',
     'max_velocity',
-)
-FOREIGN_KEYS = (
     'has_acceleration_limits',
     'max_acceleration',
+)
+FOREIGN_KEYS = (
     'has_deceleration_limits',
     'max_deceleration',
     'has_jerk_limits',
@@ -52,6 +52,8 @@ class Limits:
     lower: float
     upper: float
     velocity: float
+    acceleration: float = math.inf
+    """Only files have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,14 @@ def _tighten(name: str, limits: Limits, entry: object, warnings: list[str]) -> N
                 joint=name,
             )
         limits.velocity = min(velocity, limits.velocity)
+    if entry.get('has_acceleration_limits'):
+        acceleration = _number(name, entry, 'max_acceleration', math.inf)
+        if not acceleration > 0.0:
+            raise InvalidLimits(
+                f'joint_limits.{name}.max_acceleration {acceleration:.6g} is not above zero.',
+                joint=name,
+            )
+        limits.acceleration = acceleration
 
 
 def _check_keys(name: str, entry: Mapping[str, Any]) -> None:
@@ -244,6 +254,7 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
         )
     leader.lower, leader.upper = lower, upper
     leader.velocity = min(leader.velocity, own.velocity / abs(follower.multiplier))
+    leader.acceleration = min(leader.acceleration, own.acceleration / abs(follower.multiplier))
 
 
 def _follower_limits(follower: Follower, leader: Limits, velocity: float) -> Limits:

@@ -65,6 +65,11 @@ def load_robot(
         pinocchio_model=model,
         warnings=(*warnings, *limit_warnings),
         directory=None if source.path is None else source.path.parent,
+        accelerations={
+            name: bound.acceleration
+            for name, bound in limits.items()
+            if math.isfinite(bound.acceleration)
+        },
     )
 
 

@@ -48,6 +48,8 @@ class RobotModel:
     """What the descriptions say that is not used, one sentence each."""
     directory: Path | None = field(repr=False, default=None)
     """Where the URDF file lies, if it came from a file."""
+    accelerations: Mapping[str, float] = field(repr=False, default_factory=dict)
+    """Acceleration limits of variables by name, where a joint_limits.yaml has them [rad/s^2 or m/s^2]."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
     _mimic: tuple[IntArray, IntArray, FloatArray, FloatArray] = field(init=False, repr=False)

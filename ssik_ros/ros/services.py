@@ -20,6 +20,7 @@ from ssik_ros.ros.conversions import read_ik_question
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.conversions import StateWriter
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.object_conversions import read_carried
 from ssik_ros.ros.pose_conversions import write_pose
 from ssik_ros.ros.status_codes import code_of_ik
 from ssik_ros.ros.status_codes import code_of_refusal
@@ -137,6 +138,7 @@ class KinematicsServices:
             request.header.frame_id,
             read_state(request.robot_state),
             self._live.current(served.server.states),
+            read_carried(request.robot_state),
         )
         stamp = self._node.get_clock().now().to_msg()
         for link, pose in zip(answer.links, answer.poses, strict=True):

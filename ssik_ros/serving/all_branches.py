@@ -19,6 +19,7 @@ from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.group_server import StateCheck
+from ssik_ros.serving.led_links import LedLink
 from ssik_ros.serving.posture_order import PostureOrder
 from ssik_ros.serving.posture_order import Postures
 from ssik_ros.serving.questions import Branch
@@ -48,6 +49,8 @@ ONE_BRANCH = 0.05
 """Solutions of a search that are nearer than this in every joint count as one branch [rad or m]."""
 ROUNDING = 1e-7
 """How far the error that a solver claims and the measured one may be apart [m or rad]."""
+NOWHERE: FloatArray = np.empty((0, 0))
+"""The pose of a goal of which only the link is asked for."""
 SEARCHED = 'several distinct solutions found by a search, not all there are'
 
 
@@ -302,13 +305,24 @@ class BranchFinder:
         norms = np.sqrt((used**2).sum(axis=1))
         return wishes.tolerance <= 0.0 or bool((norms <= wishes.tolerance + ROUNDING).all())
 
-    def _kinematics(self, solver: Solver, goals: Sequence[LinkGoal]) -> list[ChainKinematics]:
-        """Return, for each tip, forward kinematics of the link that is to be at its target."""
-        links = list(solver.tip_frames)
+    def _kinematics(self, solver: Solver, goals: Sequence[LinkGoal]) -> list[LedLink]:
+        """Return, for each tip, forward kinematics of what is to be at its target."""
+        led = [self.led_link(solver, LinkGoal(tip, NOWHERE)) for tip in solver.tip_frames]
         for goal in goals:
-            if goal.link:
-                links[self._server.tip_of(solver, goal.link)] = goal.link
-        return [self.link_kinematics(solver.base_frame, link) for link in links]
+            led[self._server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
+        return led
+
+    def led_link(self, solver: Solver, goal: LinkGoal) -> LedLink:
+        """
+        Return forward kinematics, in a solver's base, of what is to be at a goal.
+
+        :param solver: of this group.
+        :param goal: its pose does not count.
+        :raises QuestionRefused: for a link that is no tip of the solver.
+        """
+        tip = self._server.tip_of(solver, goal.link)
+        link = goal.link or solver.tip_frames[tip]
+        return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
     def complete_solver(self) -> Solver | None:
         """Return the solver that knows every posture of the group; None where nobody does."""

@@ -12,6 +12,7 @@ from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.constraints import NO_WISHES
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.serving.poses import FARTHEST
 from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import LinkGoal
@@ -106,12 +107,15 @@ def read_poses(numbers: FloatArray) -> FloatArray:
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], 1
     )
     poses[:, :3, 3] = rows[:, :3]
+    # What is no pose is none in all its numbers: infinities would turn into warnings on the way.
+    poses[~(np.abs(poses) <= FARTHEST).all(axis=(1, 2))] = np.nan
     return poses
 
 
 def solve_batch(
     server: GroupServer,
     question: BatchQuestion,
+    goal: LinkGoal,
     poses: FloatArray,
     state: FullState,
     checks: CandidateChecks | None,
@@ -122,6 +126,7 @@ def solve_batch(
 
     :param server: the group.
     :param question: what else is asked.
+    :param goal: what is to be at the poses; its own pose does not count.
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
     :param checks: what candidates have to pass.
@@ -133,11 +138,11 @@ def solve_batch(
     positions, errors = np.full((count, size), np.nan), np.full((count, 2), np.nan)
     causes = np.full(count, Cause.DEADLINE, dtype=np.uint8)
     # The first pose makes the request; the others only change its target.
-    goal = LinkGoal(question.link, np.eye(4))
+    first = goal._replace(pose=np.eye(4))
     request = server.make_request(
-        solver, [goal], state, timeout=question.timeout, accepts=checks, cancel=cancel
+        solver, [first], state, timeout=question.timeout, accepts=checks, cancel=cancel
     )
-    tip = server.tip_of(solver, question.link)
+    tip = server.tip_of(solver, goal.link)
     targets = np.array(request.targets)
     in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
     request.targets = targets

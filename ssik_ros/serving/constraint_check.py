@@ -30,7 +30,9 @@ from ssik_ros.serving.constraints import OrientationWish
 from ssik_ros.serving.constraints import PositionWish
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.frames import FrameReader
+from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import numbers_of_pose
+from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
@@ -110,9 +112,9 @@ class ConstraintCheck:
                 return verdict.text
         return ''
 
-    def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | None:
+    def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | str:
         """
-        Return limits (n,), (n,) of a group in which its joint constraints hold; None where they leave no room.
+        Return limits (n,), (n,) of a group in which its joint constraints hold; why, where they leave no room.
 
         Of a joint that may turn several times the turn nearest to the seed counts. A joint that nothing in the
         group moves has to keep its constraint where it is.
@@ -128,8 +130,9 @@ class ConstraintCheck:
             if place is None:
                 joint = tree.joint_index.get(wish.joint)
                 follows = joint is not None and tree.leaders[joint] >= 0
-                if not follows and not test(state).holds:
-                    return None
+                verdict = test(state)
+                if not follows and not verdict.holds:
+                    return f'{verdict.text}, and nothing in the group moves it'
                 continue
             middle = wish.position
             if self._is_continuous(wish.joint):
@@ -137,7 +140,15 @@ class ConstraintCheck:
                 middle += 2.0 * math.pi * round((seed - middle) / (2.0 * math.pi))
             lower[place] = max(lower[place], middle - wish.below)
             upper[place] = min(upper[place], middle + wish.above)
-        return (lower, upper) if bool((lower <= upper).all()) else None
+        for name, low, high, own, end in zip(
+            group.variable_names, lower, upper, group.lower, group.upper
+        ):
+            if not low <= high:
+                return (
+                    f"joint '{name}' is to be from {low:.6g} to {high:.6g}, within its limits from "
+                    f'{own:.6g} to {end:.6g}'
+                )
+        return lower, upper
 
     def _is_continuous(self, variable: str) -> bool:
         tree = self._robot.tree
@@ -153,9 +164,9 @@ class ConstraintCheck:
                 f"joint_constraints name the joint '{wish.joint}', which robot '{self._robot.name}' does not "
                 f'have. {describe_choices(wish.joint, self._variables)}'
             )
-        if not (math.isfinite(wish.position) and wish.above >= 0.0 and wish.below >= 0.0):
+        if not (is_within_reason(wish.position) and wish.above >= 0.0 and wish.below >= 0.0):
             raise _refuse(
-                f"The joint constraint on '{wish.joint}' has a position that is not finite or a tolerance "
+                f"The joint constraint on '{wish.joint}' has a position that is not finite or too large, or a tolerance "
                 'that is no number of at least zero.'
             )
         wraps = self._is_continuous(wish.joint)
@@ -174,8 +185,8 @@ class ConstraintCheck:
     def _position_test(self, wish: PositionWish) -> _Test:
         self._require_link(wish.link, 'position_constraints')
         what = f"The position constraint on '{wish.link}'"
-        if not np.isfinite(wish.point).all():
-            raise _refuse(f'{what} has a target_point_offset that is not finite.')
+        if not is_within_reason(wish.point):
+            raise _refuse(f'{what} has a target_point_offset that is not finite or {TOO_FAR}.')
         region, weight = Region(wish.parts, what), _weight(wish.weight)
         pose_in_frame = self._link_in_frame(wish.link, wish.frame)
 

@@ -24,6 +24,7 @@ from ssik_ros.results import Cause
 from ssik_ros.serving.all_branches import BranchFinder
 from ssik_ros.serving.all_branches import errors_between
 from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.serving.led_links import LedLink
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
@@ -102,35 +103,31 @@ def explain_pose(
         q = np.asarray(result.q)
     if not np.isfinite(q).all():
         return Explanation(answer, names)
-    chain = finder.link_kinematics(
-        solver.base_frame, goal.link or solver.tip_frames[server.tip_of(solver, goal.link)]
-    )
+    chain = finder.led_link(solver, goal)
     target = server.frames.model_in_link(solver.base_frame, state) @ goal.pose
     distance, angle = errors_between(chain.pose(q, state.positions), target)
     if server.kinematics.position_only:
         angle = 0.0
     limits: tuple[BindingLimit, ...] = ()
     if not is_free:
-        limits = _binding_limits(server, finder, goal.link, q, target, state)
+        limits = _binding_limits(server, chain, q, target, state)
     known = Explanation(answer, names, q, distance, angle, limits, colliding)
     return known._replace(advice=tuple(_advise(server, known, is_free)))
 
 
 def _binding_limits(
     server: GroupServer,
-    finder: BranchFinder,
-    link: str,
+    chain: LedLink,
     q: FloatArray,
     target: FloatArray,
     state: FullState,
 ) -> tuple[BindingLimit, ...]:
     """Return the limits that a way from a posture (n) to a pose (4, 4) in the base leaves behind."""
-    solver, tree, group = server.require_solver(), server.robot.tree, server.group
+    tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
     single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
     if not all(kind in single for kind in kinds):
         return ()
-    chain = finder.link_kinematics(solver.base_frame, link or solver.tip_frames[0])
     rows = slice(0, 3 if server.kinematics.position_only else 6)
     free = q.copy()
     for _ in range(STEPS):

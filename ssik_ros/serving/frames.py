@@ -71,7 +71,8 @@ class FrameReader:
         """
         Return the pose (4, 4) of a frame in the model frame; None for the model frame itself.
 
-        :param frame: empty, the model frame, or a link; a leading slash is not removed.
+        :param frame: empty, the model frame, or a link; with a leading slash, as ROS 1 had it, where no frame of
+            that name is known.
         :param state: the posture of the robot that is there.
         :raises QuestionRefused: for an unknown frame, with the nearest name.
         """
@@ -82,11 +83,14 @@ class FrameReader:
             if isinstance(placed, PlacedFrame):
                 base = self.in_model_frame(placed.base, state)
                 return placed.pose if base is None else base @ placed.pose
-            known = {self.robot.model_frame, *self.robot.tree.link_names}
+            if frame.startswith('/') and len(frame) > 1:
+                return self.in_model_frame(frame[1:], state)
+            model_frame = self.robot.model_frame
+            known = {model_frame, *self.robot.tree.link_names}
             raise QuestionRefused(
                 Refusal.UNKNOWN_FRAME,
-                f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model "
-                f'frame. {describe_choices(frame, known)} {placed}'.rstrip(),
+                f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model frame "
+                f"'{model_frame}'. {describe_choices(frame, known)} {placed}".rstrip(),
             )
         pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
         return pose

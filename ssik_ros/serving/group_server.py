@@ -38,6 +38,13 @@ class _TipLink(NamedTuple):
     """(4, 4) pose of the link in the tip frame; None for the tip itself."""
 
 
+def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
+    """Return the pose (4, 4) in the tip frame of what is to be at a goal; None for the tip itself."""
+    if goal.tool is None:
+        return link.offset
+    return goal.tool if link.offset is None else link.offset @ goal.tool
+
+
 class GroupServer:
     """A group with its solver; may be asked from several threads at once."""
 
@@ -206,12 +213,13 @@ class GroupServer:
         if len(goals) < count:
             targets[:] = self._present_poses(solver, state)
         tools = None
-        if any(link.offset is not None for link in links):
+        offsets = [_offset_of(goal, link) for goal, link in zip(goals, links, strict=True)]
+        if any(offset is not None for offset in offsets):
             tools = np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
-        for goal, link in zip(goals, links, strict=True):
+        for goal, link, offset in zip(goals, links, offsets, strict=True):
             np.matmul(base_model, goal.pose, out=targets[link.tip])
-            if tools is not None and link.offset is not None:
-                tools[link.tip] = link.offset
+            if tools is not None and offset is not None:
+                tools[link.tip] = offset
         return targets, tools
 
     def _require_distinct(

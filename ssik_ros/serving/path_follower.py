@@ -66,6 +66,7 @@ class PathFollower:
         server: GroupServer,
         finder: BranchFinder,
         question: PathQuestion,
+        led: LinkGoal,
         start: FullState,
         checks: CandidateChecks | None,
         cancel: NDArray[np.int64],
@@ -75,6 +76,7 @@ class PathFollower:
 
         :param server, finder: the group.
         :param question: what is asked.
+        :param led: what follows the lines; its pose does not count.
         :param start: where the path begins.
         :param checks: what postures have to pass.
         :param cancel: (1) flag that ends everything.
@@ -84,13 +86,11 @@ class PathFollower:
         complete = finder.complete_solver()
         self._solver: Solver = own if complete is None else complete
         self._knows_all = complete is not None
-        server.tip_of(self._solver, question.link)
         self._server, self._question = server, question
         self._start, self._checks, self._cancel = start, checks, cancel
         self._order = PostureOrder(server.robot, server.group)
-        self.link = question.link or self._solver.tip_frames[0]
-        """The link that follows the lines."""
-        self._chain = finder.link_kinematics(self._solver.base_frame, self.link)
+        self._led = led
+        self._chain = finder.led_link(self._solver, led)
         self._base_model = server.frames.model_in_link(self._solver.base_frame, start)
         self._position_only = server.kinematics.position_only
 
@@ -135,7 +135,10 @@ class PathFollower:
             self._question.velocity_scale
         )
         scale = _scale(self._question.acceleration_scale)
-        acceleration = np.full(len(velocity), DEFAULT_ACCELERATION * scale)
+        limits = self._server.robot.accelerations
+        acceleration = scale * np.array(
+            [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
+        )
         points = np.array(found.points)
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
             path = time_path(points, velocity, acceleration, self._least_times(points))
@@ -165,14 +168,17 @@ class PathFollower:
         speed = self._question.max_speed
         if speed <= 0.0:
             return None
-        server, link = self._server, self._question.speed_link or self.link
-        places = np.array(
-            [
-                server.frames.link_in_root(link, server.with_group(self._start, q))[:3, 3]
-                for q in points
-            ]
-        )
+        places = np.array([self._limited_place(q) for q in points])
         return np.asarray(np.linalg.norm(np.diff(places, axis=0), axis=1) / speed)
+
+    def _limited_place(self, q: FloatArray) -> FloatArray:
+        """Return the place (3) whose speed is limited, at a posture (n)."""
+        server, link = self._server, self._question.speed_link
+        if not link:
+            place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
+            return place
+        place = server.frames.link_in_root(link, server.with_group(self._start, q))[:3, 3]
+        return place
 
     def _model(self) -> PathModel:
         question, checks, server = self._question, self._checks, self._server
@@ -237,7 +243,7 @@ class PathFollower:
         """Return every posture at a pose, or the one that a search from a posture finds."""
         request = self._server.make_request(
             self._solver,
-            [LinkGoal(self._question.link, target)],
+            [self._led._replace(pose=target)],
             self._start,
             timeout=0.0,
             accepts=None if self._knows_all else self._checks,

@@ -29,7 +29,7 @@ SAME_POINT = 1e-12
 DEFAULT_VELOCITY = 1.0
 """For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
 DEFAULT_ACCELERATION = 1.0
-"""For all joints [rad/s^2 or m/s^2]: a URDF has no acceleration limits."""
+"""For joints without an acceleration limit [rad/s^2 or m/s^2]: a URDF has none, a joint_limits.yaml may."""
 
 
 def time_path(

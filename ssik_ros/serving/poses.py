@@ -1,12 +1,26 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
 from ssik_ros.kernels import so3
 
 FloatArray = NDArray[np.float64]
 SevenNumbers = tuple[float, float, float, float, float, float, float]
+
+FARTHEST = 1e9
+"""Lengths and joint values beyond are taken for mistakes: their powers would leave the range of numbers [m or rad]."""
+TOO_FAR = f'beyond {FARTHEST:g} m'
+
+
+def is_within_reason(values: ArrayLike) -> bool:
+    """
+    Return whether numbers are finite and not absurdly large.
+
+    :param values: lengths [m] or joint values [rad or m].
+    """
+    return bool((np.abs(values) <= FARTHEST).all())
 
 
 def warm_up() -> None:

@@ -89,7 +89,9 @@ class LinkGoal(NamedTuple):
     link: str
     """Empty for the only tip of the group."""
     pose: FloatArray
-    """(4, 4) pose of the link in the model frame."""
+    """(4, 4) pose of the link, or of what it carries there, in the model frame."""
+    tool: FloatArray | None = None
+    """(4, 4) pose in the link of the carried object that is meant; None for the link itself."""
 
 
 LARGEST_ANSWER = 10_000

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 from scipy.spatial import QhullError
 
+from ssik_ros.serving.poses import FARTHEST
+from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
 
@@ -76,6 +79,8 @@ def _make_test(part: RegionPart, what: str) -> tuple[FloatArray, Callable[[Float
     """Return the pose (4, 4) of a solid, and whether a point (3) in its own frame is inside."""
     if not np.isfinite(part.pose).all():
         raise _refuse(f'{what} has a solid whose pose is no finite rigid transform.')
+    if not is_within_reason(part.pose[:3, 3]):
+        raise _refuse(f'{what} has a solid {TOO_FAR}.')
     if part.kind == Solid.HULL:
         return part.pose, _hull(part.vertices, what)
     if part.kind not in DIMENSIONS:
@@ -85,7 +90,7 @@ def _make_test(part: RegionPart, what: str) -> tuple[FloatArray, Callable[[Float
         )
     kind = Solid(part.kind)
     sizes = [float(value) for value in part.dimensions[: DIMENSIONS[kind]]]
-    if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size < np.inf for size in sizes):
+    if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size <= FARTHEST for size in sizes):
         raise _refuse(
             f'{what} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
             f'{DIMENSIONS[kind]} finite ones of at least zero.'
@@ -116,8 +121,8 @@ def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
 def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool]:
     """Return whether a point (3) is within the convex hull of vertices."""
     try:
-        if vertices is None or not np.isfinite(vertices).all():
-            raise ValueError('its vertices are missing or not finite')
+        if vertices is None or not is_within_reason(vertices):
+            raise ValueError(f'its vertices are missing, not finite or {TOO_FAR}')
         equations = ConvexHull(vertices).equations
     except (QhullError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]

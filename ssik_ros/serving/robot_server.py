@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import copy
 import dataclasses
 import itertools
+import logging
 import math
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.results import IkResult
 from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
+from ssik_ros.serving.all_branches import NOWHERE
 from ssik_ros.serving.batches import BatchAnswer
 from ssik_ros.serving.batches import BatchQuestion
 from ssik_ros.serving.batches import read_poses
@@ -46,9 +48,15 @@ from ssik_ros.serving.explanations import explain_pose
 from ssik_ros.serving.explanations import Explanation
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.serving.notes import describe_empty_frame
+from ssik_ros.serving.notes import NOT_REACHED
+from ssik_ros.serving.notes import notes_on_failure
+from ssik_ros.serving.notes import notes_on_question
 from ssik_ros.serving.path_follower import PathFollower
 from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.path_questions import PathQuestion
+from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import BranchesAnswer
 from ssik_ros.serving.questions import BranchReport
 from ssik_ros.serving.questions import BranchWishes
@@ -58,6 +66,7 @@ from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.questions import IkQuestion
 from ssik_ros.serving.questions import LinkGoal
+from ssik_ros.serving.questions import NOTHING_CARRIED
 from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
@@ -69,6 +78,8 @@ from ssik_ros.serving.world import PlacedFrame
 from ssik_ros.serving.world import Surroundings
 from ssik_ros.serving.world import World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+_LOGGER = logging.getLogger('ssik_ros.serving')
 
 FloatArray = NDArray[np.float64]
 
@@ -121,6 +132,8 @@ class _Understood(NamedTuple):
     """Seed, joints outside the group, and where the root link stands."""
     goals: list[LinkGoal]
     checks: CandidateChecks | None
+    contradicted: Sequence[str]
+    """Followers that were given other values than their leaders."""
 
 
 class RobotServer:
@@ -148,6 +161,7 @@ class RobotServer:
         :param padding: bodies nearer than this to each other collide [m].
         """
         self.robot = robot
+        self._told_empty_frame = False
         self.world = World() if world is None else world
         self._transforms = transforms
         self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
@@ -250,7 +264,8 @@ class RobotServer:
             frame = self.frames.in_model_frame(question.frame, current)
             poses = poses if frame is None else frame @ poses
             checks = self.make_checks(question, state, current)
-            return solve_batch(group, question, poses, state, checks, self.cancel)
+            goal = self._led(question.link, question.carried, state, current)
+            return solve_batch(group, question, goal, poses, state, checks, self.cancel)
         except SsikError as error:
             return refused_batch(*_tell(error))
 
@@ -263,7 +278,7 @@ class RobotServer:
         try:
             understood = self._understand(question, current)
             answer = self._search(question, understood)
-            group, state, goals, checks = understood
+            group, state, goals, checks, _ = understood
             pair = None if checks is None else checks.pair
             return explain_pose(
                 group,
@@ -308,12 +323,14 @@ class RobotServer:
             return PathAnswer(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
         _require_jumps(question)
         poses = [_in_model_frame(link, pose, frame) for pose in question.waypoints]
-        if question.frame == link and link in self.robot.tree.link_index:
-            here = state.root_pose @ self.frames.link_in_root(link, state)
+        led = self._led(question.link, question.carried, state, current)
+        if question.frame == link and (led.link or link) in self.robot.tree.link_index:
+            here = state.root_pose @ self.frames.link_in_root(led.link or link, state)
+            here = here if led.tool is None else here @ led.tool
             poses = list(itertools.accumulate(poses, np.matmul, initial=here))[1:]
         checks = self.make_checks(question, state, current)
         finder = self._finders[group.group.name]
-        follower = PathFollower(group, finder, question, state, checks, self.cancel)
+        follower = PathFollower(group, finder, question, led, state, checks, self.cancel)
         speed_link = question.speed_link
         if question.max_speed > 0.0 and speed_link not in ('', *self.robot.tree.link_index):
             choices = describe_choices(speed_link, self.robot.tree.link_names)
@@ -327,13 +344,19 @@ class RobotServer:
         """Return what a question means: the one place that decides it, in MoveIt's order of checks."""
         group = self.find_group(question.group)
         state = self.states.merge(current, question.state)
-        goals = self._goals(question, current)
-        return _Understood(group, state, goals, self.make_checks(question, state, current))
+        poses = self._poses(question, current)
+        checks = self.make_checks(question, state, current)
+        goals = [
+            self._led(link, question.carried, state, current)._replace(pose=pose)
+            for link, pose in zip(question.links, poses, strict=True)
+        ]
+        contradicted = self.states.contradicted(question.state, state)
+        return _Understood(group, state, goals, checks, contradicted)
 
     def _answer_all(
         self, question: IkQuestion, wishes: BranchWishes, current: FullState
     ) -> BranchesAnswer:
-        group, state, goals, checks = self._understand(question, current)
+        group, state, goals, checks, _ = self._understand(question, current)
         if not 0.0 <= wishes.tolerance < math.inf:
             raise QuestionRefused(
                 Refusal.BAD_TOLERANCE,
@@ -357,14 +380,25 @@ class RobotServer:
         return self._search(question, self._understand(question, current))
 
     def _search(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
-        """Return what the group's solver finds."""
-        group, state, goals, checks = understood
+        """Return what the group's solver finds, and what there is to note."""
+        answer = self._search_within(question, understood)
+        notes = notes_on_question(understood.group, understood.state, understood.contradicted)
+        if answer.result is not None and answer.cause in NOT_REACHED:
+            notes += notes_on_failure(
+                understood.group, understood.goals, question.poses, understood.state, answer.result
+            )
+        return answer._replace(text=' '.join((answer.text, *notes))) if notes else answer
+
+    def _search_within(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
+        """Return what the group's solver finds within the limits that joint constraints leave."""
+        group, state, goals, checks, _ = understood
         limits = None
         if checks is not None and checks.constraints is not None:
-            limits = checks.constraints.narrow(group.group, state)
-            if limits is None:
-                text = 'No solution: the joint constraints leave no room within the limits.'
+            narrowed = checks.constraints.narrow(group.group, state)
+            if isinstance(narrowed, str):
+                text = f'No solution: the joint constraints leave no room: {narrowed}.'
                 return IkAnswer(None, Refusal.NONE, Cause.CONSTRAINTS, text)
+            limits = narrowed
         result, solve_ns = group.solve(
             goals,
             state,
@@ -420,8 +454,8 @@ class RobotServer:
             )
         return found
 
-    def _goals(self, question: IkQuestion, current: FullState) -> list[LinkGoal]:
-        """Return the poses in the model frame, each with its link."""
+    def _poses(self, question: IkQuestion, current: FullState) -> list[FloatArray]:
+        """Return the poses (4, 4) in the model frame."""
         if not question.poses or len(question.poses) != len(question.links):
             raise QuestionRefused(
                 Refusal.GOAL_COUNT,
@@ -429,10 +463,23 @@ class RobotServer:
             )
         # All frames before any pose: an unknown frame outranks numbers that are not finite.
         frames = [self.frames.in_model_frame(pose.frame, current) for pose in question.poses]
+        if not self._told_empty_frame and not all(pose.frame for pose in question.poses):
+            self._told_empty_frame = True
+            _LOGGER.info('%s', describe_empty_frame(self.robot.model_frame))
         return [
-            LinkGoal(link, _in_model_frame(link, framed.pose, frame))
+            _in_model_frame(link, framed.pose, frame)
             for link, framed, frame in zip(question.links, question.poses, frames, strict=True)
         ]
+
+    def _led(
+        self, name: str, carried: CarriedGiven, state: FullState, current: FullState
+    ) -> LinkGoal:
+        """Return a goal, nowhere yet, for a link, or for a carried object or a subframe of one."""
+        if name and name not in self.robot.tree.link_index:
+            placed = self.surroundings(carried, state, current).find_frame(name)
+            if placed is not None and placed.base:
+                return LinkGoal(placed.base, NOWHERE, placed.pose)
+        return LinkGoal(name, NOWHERE)
 
     def make_checks(
         self,
@@ -560,27 +607,39 @@ class RobotServer:
         return StateJudgement(contacts, verdicts, Refusal.NONE, '')
 
     def forward(
-        self, links: list[str], frame: str, given: StateGiven, current: FullState
+        self,
+        links: list[str],
+        frame: str,
+        given: StateGiven,
+        current: FullState,
+        carried: CarriedGiven = NOTHING_CARRIED,
     ) -> FkAnswer:
         """
         Return the poses of links; unknown links are left out and named.
 
-        :param links: names of links.
+        :param links: names of links, of carried objects, and of subframes of these.
         :param frame: the frame to give them in: empty for the model frame, or a link.
         :param given: the part of the state that is not the current one.
         :param current: where the robot is.
+        :param carried: what the state says about carried objects.
         """
         if not links:
             return _no_poses(Refusal.GOAL_COUNT, 'fk_link_names is empty: name at least one link.')
         try:
             state = self.states.merge(current, given)
-            known = [link for link in links if link in self.robot.tree.link_index]
-            found = [state.root_pose @ p for p in self.frames.links_in_root(known, state)]
+            led = [self._led(link, carried, state, current) for link in links]
         except QuestionRefused as refused:
             return _no_poses(refused.refusal, str(refused))
-        missing = [link for link in links if link not in self.robot.tree.link_index]
+        exists = [goal.link in self.robot.tree.link_index for goal in led]
+        known, missing = (
+            [link for link, there in zip(links, exists, strict=True) if there is wanted]
+            for wanted in (True, False)
+        )
+        found = self._place([goal for goal, there in zip(led, exists) if there], state)
         refusal = Refusal.UNKNOWN_LINK if missing else Refusal.NONE
-        text = f'Not links of robot {self.robot.name}: {", ".join(missing)}.' if missing else ''
+        text = f'{len(known)} pose(s).'
+        if missing:
+            text = f'Not links of robot {self.robot.name}: {", ".join(missing)}.'
         model_frame = self.robot.model_frame
         try:
             inverse = self._from_model_frame(frame, current)
@@ -589,6 +648,14 @@ class RobotServer:
         if inverse is None:
             return FkAnswer(known, found, model_frame, refusal, text)
         return FkAnswer(known, [inverse @ pose for pose in found], frame, refusal, text)
+
+    def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
+        """Return where in the model frame (4, 4) links, and what they carry, are."""
+        poses = self.frames.links_in_root([goal.link for goal in led], state)
+        return [
+            state.root_pose @ (pose if goal.tool is None else pose @ goal.tool)
+            for goal, pose in zip(led, poses, strict=True)
+        ]
 
     def _from_model_frame(self, frame: str, current: FullState) -> FloatArray | None:
         """Return the pose of the model frame in a frame; None for the model frame itself."""
@@ -603,6 +670,11 @@ def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Fl
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' is no finite rigid transform: a number is not finite, "
             'or the quaternion is zero.',
+        )
+    if not is_within_reason(pose[:3, 3]):
+        raise QuestionRefused(
+            Refusal.BAD_TARGET,
+            f"The pose for link '{link}' has a coordinate {TOO_FAR}.",
         )
     return pose if frame is None else frame @ pose
 

@@ -12,7 +12,10 @@ from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.poses import FARTHEST
+from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import numbers_of_pose
+from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import StateGiven
@@ -23,6 +26,8 @@ FloatArray = NDArray[np.float64]
 
 CACHED_NAME_LISTS = 64
 """Different name lists that are remembered; a robot's clients use two or three."""
+FOLLOWING = 1e-6
+"""A follower given so near to what its leader makes of it does not contradict it [rad or m]."""
 QUATERNION_LENGTHS = (1e-150, 1e150)
 """Quaternions outside are taken for none: their squared length leaves the range of numbers."""
 
@@ -36,6 +41,8 @@ class _Places(NamedTuple):
     """Position variable of each of ``given``."""
     driven: tuple[tuple[int, int, float, float], ...]
     """(index into the list, leader's variable, multiplier, offset) of followers given alone."""
+    following: tuple[tuple[int, int], ...]
+    """(index into the list, own variable) of followers given with their leaders."""
     unknown: tuple[str, ...]
 
 
@@ -83,6 +90,21 @@ class StateReader:
             state = self._merge_multi_dof(state, given)
         return state
 
+    def contradicted(self, given: StateGiven, state: FullState) -> list[str]:
+        """
+        Return the followers that a question gives another value than their leaders do.
+
+        :param given: what the question names.
+        :param state: the merged state.
+        """
+        if not self._followers or not len(given.names):
+            return []
+        return [
+            given.names[index]
+            for index, place in self._find(tuple(given.names)).following
+            if abs(given.positions[index] - state.positions[place]) > FOLLOWING
+        ]
+
     def update(
         self, current: FullState, names: Sequence[str], positions: Sequence[float]
     ) -> FullState:
@@ -90,13 +112,13 @@ class StateReader:
         Return the current state with live values in it; names of other robots are left out.
 
         :param current: the state so far.
-        :param names, positions: a joint state message; values that are not finite are left out, and all of
-            them where a quaternion would be zero.
+        :param names, positions: a joint state message; values that are not finite or absurdly large are left out,
+            and all of them where a quaternion would be zero.
         """
         if len(names) != len(positions):
             return current
         values = np.asarray(positions, dtype=np.float64)
-        finite = np.isfinite(values)
+        finite = np.abs(values) <= FARTHEST
         if not finite.all():
             names = [name for name, good in zip(names, finite.tolist(), strict=True) if good]
             values = values[finite]
@@ -117,10 +139,12 @@ class StateReader:
         if places.unknown:
             raise self._unknown(places.unknown)
         values = np.asarray(given.positions, dtype=np.float64)
-        if not np.isfinite(values).all():
-            bad = [name for name, value in zip(given.names, values.tolist()) if value - value != 0]
+        if not is_within_reason(values):
+            pairs = zip(given.names, values.tolist(), strict=True)
+            bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
             raise QuestionRefused(
-                Refusal.BAD_STATE, f'robot_state is not finite at {", ".join(bad)}.'
+                Refusal.BAD_STATE,
+                f'robot_state is not finite, or beyond {FARTHEST:g}, at {", ".join(bad)}.',
             )
         written = self._write(positions, places, values)
         wrong = self._no_rotation(written)
@@ -185,9 +209,13 @@ class StateReader:
         targets: list[int] = []
         driven: list[tuple[int, int, float, float]] = []
         unknown: list[str] = []
+        following: list[tuple[int, int]] = []
         for name, index in last.items():
             if name in self._followers:
-                driven += self._drive(name, index, last)
+                moved = self._drive(name, index, last)
+                driven += moved
+                if not moved:
+                    following.append((index, self._variables[name]))
             elif name in self._variables:
                 given.append(index)
                 targets.append(self._variables[name])
@@ -197,6 +225,7 @@ class StateReader:
             np.array(given, dtype=np.int64),
             np.array(targets, dtype=np.int64),
             tuple(driven),
+            tuple(following),
             tuple(unknown),
         )
 
@@ -229,9 +258,10 @@ class StateReader:
         tree = self.robot.tree
         positions, root_pose = state.positions.copy(), state.root_pose
         for name, pose in zip(given.multi_dof_names, given.multi_dof_poses, strict=True):
-            if not np.isfinite(pose).all():
+            if not (np.isfinite(pose).all() and is_within_reason(pose[:3, 3])):
                 raise QuestionRefused(
-                    Refusal.BAD_STATE, f"robot_state is not finite at joint '{name}'."
+                    Refusal.BAD_STATE,
+                    f"robot_state is not finite, or {TOO_FAR}, at joint '{name}'.",
                 )
             joint = tree.joint_index.get(name)
             if joint is not None:

@@ -13,7 +13,10 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import ModelError
 from ssik_ros.model.collision_objects import CarriedObject
 from ssik_ros.model.collision_objects import check_shape
+from ssik_ros.model.collision_objects import ObjectShape
 from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import TOO_FAR
 
 FloatArray = NDArray[np.float64]
 
@@ -200,3 +203,14 @@ def _check(item: WorldObject) -> None:
         raise ModelError(f'{what} has a pose that is no finite rigid transform.', object=item.name)
     for shape in item.shapes:
         check_shape(shape, what)
+        _check_size(shape, what)
+    for pose in (item.pose, *(shape.pose for shape in item.shapes)):
+        if not is_within_reason(pose[:3, 3]):
+            raise ModelError(f'{what} is {TOO_FAR}.', object=item.name)
+
+
+def _check_size(shape: ObjectShape, what: str) -> None:
+    """Refuse numbers whose squares leave the range of numbers."""
+    corners = () if shape.vertices is None else shape.vertices
+    if not (is_within_reason(shape.sizes) and is_within_reason(corners)):
+        raise ModelError(f'{what} has a shape that reaches {TOO_FAR}.', object=what)

@@ -11,6 +11,8 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 
 import re
 
+import answer_rows
+import cartesian_rows
 from geometry_msgs.msg import Pose
 from geometry_msgs.msg import Transform
 from moveit_msgs.msg import AttachedCollisionObject
@@ -30,6 +32,7 @@ from server_questions import matrix_of
 from server_questions import message_of
 from server_questions import set_state
 from server_questions import SUCCESS
+import service_rows
 
 pytestmark = pytest.mark.ros
 
@@ -262,6 +265,30 @@ def test_every_code_and_what_its_message_says(clients, service, name):
     assert wrong == []
     good = Rows(arm)
     assert_solves(arm, client.call('compute_ik', good.ik()), good.pose)
+
+
+ROWS = {
+    name.removeprefix('row_'): row
+    for module in (service_rows, answer_rows, cartesian_rows)
+    for name, row in vars(module).items()
+    if name.startswith('row_')
+}
+
+
+@pytest.mark.parametrize('name', ARMS)
+@pytest.mark.parametrize('row', ROWS)
+def test_a_row_of_moveit_over_the_real_services(clients, row, name):
+    client, arm = clients[name], service_rows.Arm(ARMS[name])
+    for ask in ROWS[row](arm):
+        # Closed forms for paths may have to be compiled first.
+        client.wait_for(ask.service, 300.0)
+        answer = client.call(ask.service, ask.request, wait=120.0)
+        found = answer.error_code
+        assert found.val == ask.code, found
+        assert found.source == 'ssik_ros'
+        assert all(part in found.message for part in ask.parts), found.message
+        if ask.check is not None:
+            ask.check(answer)
 
 
 @pytest.mark.parametrize('name', ARMS)

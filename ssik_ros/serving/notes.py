@@ -1,0 +1,107 @@
+"""What a message says beside the outcome: what was done to the question, and where the question may be wrong."""
+
+from collections.abc import Sequence
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.serving.all_branches import errors_between
+from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.serving.questions import FramedPose
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.questions import LinkGoal
+
+FloatArray = NDArray[np.float64]
+
+BEYOND = 1e-6
+"""A seed so little outside its limits is a rounded one [rad or m]."""
+HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
+POSE_FREEDOMS = 6
+
+
+def notes_on_question(
+    server: GroupServer, state: FullState, contradicted: Sequence[str]
+) -> list[str]:
+    """
+    Return what was changed in a question before it was answered, one sentence each.
+
+    :param server: the group.
+    :param state: seed, and joints outside the group.
+    :param contradicted: followers whose given values do not fit their leaders.
+    """
+    notes = []
+    group = server.group
+    seed = state.positions[group.idx_q]
+    outside = (seed < group.lower - BEYOND) | (seed > group.upper + BEYOND)
+    if outside.any():
+        names = ', '.join(group.variable_names[place] for place in np.flatnonzero(outside))
+        notes.append(f'The seed is outside the limits at {names}; the search begins within.')
+    if contradicted:
+        names = ', '.join(contradicted)
+        notes.append(
+            f'The state contradicts itself: {names} follow(s) the leader, not the value given.'
+        )
+    return notes
+
+
+def notes_on_failure(
+    server: GroupServer,
+    goals: Sequence[LinkGoal],
+    poses: Sequence[FramedPose],
+    state: FullState,
+    result: IkResult,
+) -> list[str]:
+    """
+    Return what may be wrong with poses that were not reached, one sentence each.
+
+    :param server: the group.
+    :param goals: in the model frame.
+    :param poses: the same as they were asked.
+    :param state: seed, and joints outside the group.
+    :param result: the solver's answer.
+    """
+    notes = []
+    count = len(server.group.idx_q)
+    if count < POSE_FREEDOMS and not server.kinematics.position_only and result.searches:
+        notes.append(
+            f'The group has {count} joints, a pose has {POSE_FREEDOMS} degrees of freedom '
+            '(position_only_ik leaves the orientation free).'
+        )
+    if any(np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses):
+        notes.append(
+            'The quaternion is x = 1, y = z = w = 0, half a turn about x; in ROS, w comes last.'
+        )
+    if len(goals) > 1 and result.searches and np.isfinite(result.q).all():
+        notes.append(_describe_tips(server, goals, server.with_group(state, result.q)))
+    return notes
+
+
+def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: FullState) -> str:
+    """Return how far each of several links is from its pose in a state."""
+    found = server.frames.links_in_root([goal.link for goal in goals], nearest)
+    parts = []
+    for goal, pose in zip(goals, found, strict=True):
+        here = nearest.root_pose @ pose
+        distance, angle = errors_between(
+            here if goal.tool is None else here @ goal.tool, goal.pose
+        )
+        parts.append(
+            f"'{goal.link}' {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees"
+        )
+    return f'In the nearest posture they are off by: {", ".join(parts)}.'
+
+
+def describe_empty_frame(frame: str) -> str:
+    """
+    Return what a pose without a frame means.
+
+    :param frame: the model frame.
+    """
+    return f"A pose came without a frame; the model frame '{frame}' is meant. This is said once."
+
+
+NOT_REACHED = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET, Cause.DEADLINE, Cause.SINGULAR)
+"""Causes of poses that no posture was found for."""
