@@ -1,0 +1,35 @@
+"""
+Mechanisms with closed loops: frames, links, joints with six degrees of freedom, goals, and their solver.
+
+The words are those of closed-chain-ik-js; every method answers to both spellings (``set_dof`` and ``setDoF``).
+"""
+
+from ssik_ros.closed_chain.frame import Frame
+from ssik_ros.closed_chain.frame import Link
+from ssik_ros.closed_chain.graph import find_roots
+from ssik_ros.closed_chain.joint import Goal
+from ssik_ros.closed_chain.joint import Joint
+from ssik_ros.closed_chain.names import DOF
+from ssik_ros.closed_chain.names import DOF_NAMES
+from ssik_ros.closed_chain.names import SOLVE_STATUS
+from ssik_ros.closed_chain.names import SOLVE_STATUS_NAMES
+from ssik_ros.closed_chain.result import ChainResult
+from ssik_ros.closed_chain.solver import Solver
+
+findRoots = find_roots  # noqa: N816 - the ancestor's spelling
+"""The ancestor's name of :func:`find_roots`."""
+
+__all__ = [
+    'DOF',
+    'DOF_NAMES',
+    'SOLVE_STATUS',
+    'SOLVE_STATUS_NAMES',
+    'ChainResult',
+    'Frame',
+    'Goal',
+    'Joint',
+    'Link',
+    'Solver',
+    'findRoots',
+    'find_roots',
+]

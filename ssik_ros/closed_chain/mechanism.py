@@ -1,0 +1,132 @@
+"""A connected mechanism compiled for solving: its frames in one table, its chains as programs."""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.closed_chain.frame import Frame
+from ssik_ros.closed_chain.graph import describe
+from ssik_ros.closed_chain.graph import find_roots
+from ssik_ros.closed_chain.graph import list_frames
+from ssik_ros.closed_chain.graph import topmost
+from ssik_ros.closed_chain.joint import Joint
+from ssik_ros.closed_chain.result import ChainResult
+from ssik_ros.closed_chain.result import read_result
+from ssik_ros.closed_chain.storage import gather
+from ssik_ros.closed_chain.storage import Storage
+from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.closed_chain.program import ChainProgram
+from ssik_ros.solvers.closed_chain.program import NOT_STOPPED
+from ssik_ros.solvers.closed_chain.structure import find_chains
+
+IntArray = NDArray[np.int64]
+
+
+class CompiledChain(NamedTuple):
+    """One independent chain: its program, and what its rows are called."""
+
+    program: ChainProgram
+    roots: tuple[Frame, ...]
+    joint_names: tuple[str, ...]
+    goal_names: tuple[str, ...]
+    closure_names: tuple[str, ...]
+
+
+class Mechanism:
+    """All frames that are connected with some roots."""
+
+    def __init__(self, roots: Sequence[Frame]) -> None:
+        """
+        Gather the frames into one table and compile their chains.
+
+        :param roots: any frames of the mechanism.
+        """
+        self.roots = find_roots(roots)
+        self.frames = list_frames(self.roots)
+        self.shape = shape = describe(self.frames)
+        self.storage = gather(self.frames)
+        self.chains = []
+        in_chains: set[int] = set()
+        for chain in find_chains(shape):
+            in_chains.update(chain.joints)
+            ends = [*chain.joints, *(shape.closes[c] for c in chain.closures)]
+            tops = dict.fromkeys(topmost(self.frames[f]) for f in ends)
+            goals = [c for c in chain.closures if shape.kinds[c] == 'goal']
+            self.chains.append(
+                CompiledChain(
+                    ChainProgram(shape, chain),
+                    tuple(tops),
+                    tuple(shape.names[j] for j in chain.joints),
+                    tuple(shape.names[g] for g in goals),
+                    tuple(shape.names[c] for c in chain.closures),
+                )
+            )
+        joints = [k for k, frame in enumerate(self.frames) if isinstance(frame, Joint)]
+        self.loose = [k for k in joints if k not in in_chains and shape.free(k)]
+        self.chain_joints = in_chains
+
+    def solve(
+        self,
+        options: ClosedChainOptions,
+        packed: NDArray[np.float64],
+        cancel: IntArray = NOT_STOPPED,
+    ) -> list[ChainResult]:
+        """
+        Solve every chain, from the values in the table.
+
+        :param packed: the options as the kernel reads them.
+        :param cancel: (1,) set to 1, it ends the solve.
+        :returns: one result per chain, in order of discovery.
+        """
+        reals, flags = self.storage.reals, self.storage.flags
+        if self.loose:
+            self._move_loose_joints()
+        results = []
+        for chain in self.chains:
+            status = chain.program.solve(
+                reals,
+                flags,
+                packed,
+                seed=options.seed,
+                max_time=options.max_time,
+                cancel=cancel,
+            )
+            results.append(read_result(chain, status, options.method))
+        return results
+
+    def _move_loose_joints(self) -> None:
+        """Move joints that are in no chain to their targets."""
+        reals, flags = self.storage.reals, self.storage.flags
+        for row in self.loose:
+            if flags[row, layout.TARGET_SET]:
+                numbers = reals[row]
+                for dof in self.shape.free(row):
+                    if (
+                        not flags[row, layout.LOCKED + dof]
+                        and (row, dof) not in self.shape.followers
+                    ):
+                        low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
+                        wanted = float(numbers[layout.TARGET + dof])
+                        if math.isfinite(wanted):
+                            numbers[layout.VALUES + dof] = min(max(wanted, low), high)
+                frame = self.frames[row]
+                if isinstance(frame, Joint):
+                    frame._turned()
+
+    def copy(self) -> 'Mechanism':
+        """Return the same mechanism with tables and workspaces of its own, for another thread."""
+        twin = object.__new__(Mechanism)
+        twin.__dict__.update(self.__dict__)
+        twin.storage = Storage(len(self.frames))
+        with self.storage.lock:
+            twin.storage.reals[:] = self.storage.reals
+            twin.storage.flags[:] = self.storage.flags
+        twin.chains = [
+            chain._replace(program=ChainProgram(self.shape, chain.program.chain))
+            for chain in self.chains
+        ]
+        return twin

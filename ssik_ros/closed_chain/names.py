@@ -1,0 +1,65 @@
+"""The constants of the façade, and the ancestor's spelling of every name."""
+
+from enum import IntEnum
+import re
+from typing import Any
+
+from ssik_ros.errors import describe_choices
+
+
+class DOF(IntEnum):
+    """Degrees of freedom of a joint, in the order in which they are listed."""
+
+    X = 0
+    Y = 1
+    Z = 2
+    EX = 3
+    EY = 4
+    EZ = 5
+
+
+class SOLVE_STATUS(IntEnum):  # noqa: N801 - the ancestor's users know it by this name
+    """How the solve of a chain ended."""
+
+    CONVERGED = 0
+    """Every closure, goal and target is within its tolerances."""
+    STALLED = 1
+    """No degree of freedom would move by more than the stall threshold: the best that there is nearby."""
+    DIVERGED = 2
+    """The error grew, and smaller steps did not help (dls and svd)."""
+    TIMEOUT = 3
+    """The iterations or the time ended first, or the solve was stopped."""
+
+
+DOF_NAMES = tuple(dof.name for dof in DOF)
+SOLVE_STATUS_NAMES = tuple(status.name for status in SOLVE_STATUS)
+
+
+def snake_case(name: str) -> str:
+    """Return the name of ours for one in the ancestor's spelling: ``setDoFValues`` is ``set_dof_values``."""
+    plain = name.replace('DoF', 'Dof').replace('SVD', 'Svd')
+    return re.sub(r'(?<=[a-z0-9])([A-Z])', r'_\1', plain).lower()
+
+
+class CamelCaseNames:
+    """Answers to the ancestor's spelling of every attribute, and refuses to be given unknown ones."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute that has this name in the ancestor's spelling."""
+        own = snake_case(name)
+        if own != name and not name.startswith('_') and hasattr(type(self), own):
+            return getattr(self, own)
+        known = [n for n in dir(type(self)) if not n.startswith('_')]
+        text = f"{type(self).__name__} has no attribute '{name}'. {describe_choices(own, known)}"
+        raise AttributeError(text)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute under either spelling; one that does not exist would be silently ignored."""
+        own = name if name.startswith('_') else snake_case(name)
+        if not own.startswith('_') and not hasattr(type(self), own):
+            known = [n for n in dir(type(self)) if not n.startswith('_')]
+            text = (
+                f"{type(self).__name__} has no attribute '{name}'. {describe_choices(own, known)}"
+            )
+            raise AttributeError(text)
+        object.__setattr__(self, own, value)

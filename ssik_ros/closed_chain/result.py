@@ -1,0 +1,132 @@
+"""What the solve of one chain came to: a status that knows more."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.closed_chain.names import SOLVE_STATUS
+from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.solvers.closed_chain.program import Outcome
+
+if TYPE_CHECKING:
+    from ssik_ros.closed_chain.frame import Frame
+    from ssik_ros.closed_chain.mechanism import CompiledChain
+
+FloatArray = NDArray[np.float64]
+
+
+class ChainResult(int):
+    """
+    The status of a chain, as an integer that equals it, with the numbers of the state handed back.
+
+    ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
+    """
+
+    chain: 'CompiledChain'
+    iterations: int
+    escapes: int
+    method: str
+    _outcome: Outcome
+
+    @property
+    def status(self) -> SOLVE_STATUS:
+        """How the solve ended."""
+        return SOLVE_STATUS(int(self))
+
+    @property
+    def converged(self) -> bool:
+        """Whether every closure, goal and target is within its tolerances."""
+        return int(self) == SOLVE_STATUS.CONVERGED
+
+    @property
+    def closure_errors(self) -> FloatArray:
+        """(C, 2) length [m] and angle [rad] of the locked rows that each closure misses."""
+        return self._outcome.errors
+
+    @property
+    def cost(self) -> float:
+        """Half the squared weighted residual."""
+        return self._outcome.cost
+
+    @property
+    def rest_cost(self) -> float:
+        """The secondary objective: half the squared weighted distance to rest poses."""
+        return self._outcome.rest_cost
+
+    @property
+    def error(self) -> tuple[float, float]:
+        """Largest length [m] and angle [rad] that a closure, goal or joint target misses."""
+        translation, rotation = self._outcome.target_errors
+        for length, angle in self._outcome.errors:
+            translation, rotation = max(translation, length), max(rotation, angle)
+        return float(translation), float(rotation)
+
+    @property
+    def roots(self) -> tuple['Frame', ...]:
+        """The topmost frames of the chain."""
+        return self.chain.roots
+
+    @property
+    def closures(self) -> tuple[str, ...]:
+        """Names of closures and goals, in the order of :attr:`closure_errors`."""
+        return self.chain.closure_names
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints of the chain."""
+        return self.chain.joint_names
+
+    @property
+    def goal_names(self) -> tuple[str, ...]:
+        """Names of the goals of the chain."""
+        return self.chain.goal_names
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Joint and degree of freedom of each value of :attr:`q`."""
+        return tuple(self.chain.program.variables)
+
+    @property
+    def q(self) -> FloatArray:
+        """(n,) values of the state that the errors belong to [m, rad]."""
+        return self.chain.program.values(self._outcome.snapshot)
+
+    @property
+    def limits_active(self) -> tuple[str, ...]:
+        """Degrees of freedom that stand at a limit."""
+        return self._where(self.chain.program.at_limit(self._outcome.snapshot))
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """Degrees of freedom that were locked."""
+        return self._where(self.chain.program.is_locked(self._outcome.snapshot))
+
+    def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)
+
+    def __repr__(self) -> str:
+        """Return status, iterations and errors."""
+        length, angle = self.error
+        return (
+            f'<{self.status.name} after {self.iterations} iterations, '
+            f'{length:.1e} m, {angle:.1e} rad, chain of {", ".join(self.closures)}>'
+        )
+
+
+def read_result(chain: 'CompiledChain', status: int, method: str) -> ChainResult:
+    """
+    Return the result of the solve that a chain's program has just done.
+
+    :param chain: its arrays still hold it.
+    :param status: of the solve.
+    :param method: name of the method.
+    """
+    program = chain.program
+    result = ChainResult(status)
+    result.chain = chain
+    result.iterations = int(program.counters[layout.ITERATIONS])
+    result.escapes = int(program.counters[layout.ESCAPED])
+    result.method = method
+    result._outcome = program.outcome()
+    return result

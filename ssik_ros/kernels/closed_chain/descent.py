@@ -1,0 +1,487 @@
+"""
+The loop of a solve: Levenberg-Marquardt or damped least squares, ways out of stalls, secondary objectives.
+
+Problem
+    min 1/2 |e(q)|^2 within limits, e all rows of a chain; then, of the states that meet every tolerance, the one with
+    the smallest secondary objective 1/2 |W (q_rest - q)|^2.
+
+Method
+    One loop measures a state, judges it, and makes the next step; a *descent* is a run of such steps.
+
+    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``; it is taken if the cost falls. ``mu`` shrinks where
+       the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN`` in one step are
+       scaled down.
+    2. DLS and SVD: errors clamped, fixed or spectral damping. When the error grows beyond the last good one by the
+       options' bound, the last good state comes back and the clamps are halved, seven times at most: then DIVERGED.
+    3. A stall away from the goal may be a singular posture: a descent by step 1 from a state moved at random; the
+       better of both ends is kept.
+    4. Secondary objective: (K H + W^2) d = K g + gain W^2 (q_rest - q), with K so large that the rows come first; then
+       a short descent by step 1. Taken where the rows are met and the objective falls, otherwise the gain is halved.
+    5. The status is that of the state handed back, measured once more: within every tolerance is CONVERGED.
+
+Degeneracies
+    No variable is free: CONVERGED or STALLED at once. Redundant rows make H singular, which the floor bears.
+
+Cost
+    One factorisation and one forward kinematics an iteration; the Jacobian only where a step starts anew.
+
+References
+    [Fan2005] for damping that fades with the error; [Nocedal2006] for gain ratios.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels import clock
+from ssik_ros.kernels import restarts
+from ssik_ros.kernels import so3
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.kernels.closed_chain import mechanism
+from ssik_ros.kernels.closed_chain import normal
+
+FLOOR = 1e-13
+"""Damping, relative to the largest diagonal entry of H, that is always there."""
+PULL_FLOOR = 1e-15
+FIRST_MU = 1e-3
+SMALLEST_MU = 1e-9
+LARGEST_MU = 1e12
+ACCEPTED = 1e-4
+"""Share of the predicted decrease from which a step is taken."""
+GOOD_GAIN = 0.75
+POOR_GAIN = 0.25
+LONGEST_TURN = 0.8
+"""[rad]"""
+NO_DECREASE = 1e-15
+"""Relative decrease of the cost that rounding alone can make."""
+HALVINGS = 7
+ESCAPE_SPREAD = 0.1
+"""Random motion out of a stall [rad or m], three times as much in each further try."""
+PRIORITY = 1e10
+"""How much more the rows weigh than a secondary objective."""
+CORRECTIONS = 6
+"""Steps that may follow a pull of the secondary objective."""
+SMALLEST_GAIN = 1e-4
+SETTLED = 1e-10
+"""Relative decrease of a secondary objective below which it counts as reached."""
+
+# What the descent at hand is for.
+MAIN = 0
+ESCAPE = 1
+PULL = 2
+LAST_WORD = 3
+
+# How the state to be measured came about, if not by a step of the descent.
+START = 1
+PULLED = 2
+
+REMEASURE = 2
+"""In place of ANEW = 1: the state to step from has to be measured again."""
+
+
+@inline_kernel
+def advance(variable, lower, upper, held, step, state, out):
+    """Write the state that a step leads to, never outside the limits."""
+    for v in range(variable.shape[0]):
+        kind, at = variable[v, layout.VARIABLE_KIND], variable[v, layout.VARIABLE_STATE]
+        if kind < layout.BALL:
+            out[at] = state[at]
+            if held[v] != 2.0:
+                out[at] = min(max(state[at] + step[v], lower[v]), upper[v])
+        elif kind == layout.BALL:
+            for k in range(4):
+                out[at + k] = state[at + k]
+            so3.rotate_quaternion(vector(out, at, 4), step[v], step[v + 1], step[v + 2])
+
+
+@inline_kernel
+def bounds_of_step(variable, lower, upper, state, low, high):
+    """Write how far each variable may move from a state."""
+    for v in range(variable.shape[0]):
+        low[v], high[v] = -math.inf, math.inf
+        if variable[v, layout.VARIABLE_KIND] < layout.BALL:
+            value = state[variable[v, layout.VARIABLE_STATE]]
+            low[v], high[v] = lower[v] - value, upper[v] - value
+
+
+@inline_kernel
+def scale_step(variable, step):
+    """Scale a step down to the longest turn; return the largest motion of a variable."""
+    turn, largest = 0.0, 0.0
+    for v in range(step.shape[0]):
+        size = abs(step[v])
+        largest = max(largest, size)
+        if variable[v, layout.VARIABLE_KIND] >= layout.FIRST_TURN:
+            turn = max(turn, size)
+    if turn > LONGEST_TURN:
+        for v in range(step.shape[0]):
+            step[v] *= LONGEST_TURN / turn
+        largest *= LONGEST_TURN / turn
+    return largest
+
+
+@inline_kernel
+def is_over(options, cancel, counters):
+    """Return whether the solve has to end now: iterations, a stop from outside, the deadline."""
+    if counters[layout.ITERATIONS] >= options[layout.MAX_ITERATIONS] or cancel[0] != 0:
+        return True
+    stop = counters[layout.STOP]
+    return stop > 0 and clock.monotonic_ns(vector(counters, layout.CLOCK, 2)) >= stop
+
+
+@inline_kernel
+def copy(out, state):
+    """Copy one array to another."""
+    for k in range(state.shape[0]):
+        out[k] = state[k]
+
+
+@inline_kernel
+def predicted_decrease(variable, hessian, gradient, step, right):
+    """Return how much the cost falls by the step, in the linear model."""
+    normal.multiply(variable, hessian, step, right)
+    total = 0.0
+    for v in range(step.shape[0]):
+        total += step[v] * (gradient[v] - 0.5 * right[v])
+    return total
+
+
+@inline_kernel
+def largest_diagonal(variable, hessian, held):
+    """Return the largest diagonal entry of a variable that is not locked."""
+    largest = 0.0
+    for v in range(held.shape[0]):
+        if held[v] != 2.0:
+            largest = max(largest, hessian[variable[v, layout.VARIABLE_DIAGONAL]])
+    return largest
+
+
+@kernel
+def judge(options, counters, numbers, over, cost, error, inside, current, trial, good, best):
+    """
+    Take or refuse the state that was just measured; steps 1 and 2 of the method.
+
+    :returns: RUNNING to step on from ``current``, or the status with which the descent ends.
+    """
+    damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
+    if counters[layout.FRESH] != 0:
+        numbers[layout.MU], numbers[layout.BOOST] = FIRST_MU, 2.0
+        numbers[layout.CLAMP] = 1.0
+        numbers[layout.GOOD_ERROR] = math.inf
+        numbers[layout.BEST_ERROR] = numbers[layout.COST] = math.inf
+    fresh = counters[layout.FRESH] != 0
+    pulling = counters[layout.TASK] == PULL and counters[layout.FRESH] == START
+    counters[layout.FRESH] = 0
+    if damped:
+        return judge_damped(
+            options, counters, numbers, over, cost, error, inside, current, trial, good, best
+        )
+    code = layout.RUNNING
+    decrease, expected = numbers[layout.COST] - cost, numbers[layout.EXPECTED]
+    if fresh or inside or decrease > ACCEPTED * expected:
+        if not fresh:
+            if decrease > GOOD_GAIN * expected:
+                numbers[layout.MU] = max(SMALLEST_MU, 0.1 * numbers[layout.MU])
+            elif decrease < POOR_GAIN * expected:
+                numbers[layout.MU] = min(LARGEST_MU, 4.0 * numbers[layout.MU])
+            if not inside and decrease <= NO_DECREASE * cost:
+                code = layout.STALLED
+        copy(current, trial)
+        numbers[layout.COST] = cost
+        numbers[layout.BOOST], numbers[layout.LEAST] = 2.0, 0.0
+        counters[layout.ANEW] = 1
+        if inside and not pulling:
+            return layout.CONVERGED
+    else:
+        if not expected > NO_DECREASE * numbers[layout.COST]:
+            code = layout.STALLED
+        boost = numbers[layout.BOOST]
+        numbers[layout.LEAST] = boost * max(numbers[layout.LEAST], 1e-8 * numbers[layout.LARGEST])
+        numbers[layout.MU] = min(LARGEST_MU, boost * numbers[layout.MU])
+        numbers[layout.BOOST] = 2.0 * boost
+    return layout.TIMEOUT if code == layout.RUNNING and over else code
+
+
+@inline_kernel
+def judge_damped(
+    options, counters, numbers, over, cost, error, inside, current, trial, good, best
+):
+    """Judge a state on the ladder of clamps; step 2 of the method."""
+    counters[layout.ANEW] = 1
+    if error < numbers[layout.BEST_ERROR] or inside:
+        numbers[layout.BEST_ERROR], numbers[layout.BEST_COST] = error, cost
+        copy(best, trial)
+    if inside:
+        copy(current, trial)
+        return layout.CONVERGED
+    if error <= numbers[layout.GOOD_ERROR] + options[layout.DIVERGE]:
+        numbers[layout.GOOD_ERROR] = error
+        copy(good, trial)
+        copy(current, trial)
+    else:
+        numbers[layout.CLAMP] *= 0.5
+        if numbers[layout.CLAMP] < 0.5**HALVINGS * 1.5:
+            return layout.DIVERGED
+        # Measured anew: residual and poses are those of the refused state.
+        copy(trial, good)
+        counters[layout.ANEW] = REMEASURE
+    return layout.TIMEOUT if over else layout.RUNNING
+
+
+@kernel
+def next_task(options, counters, numbers, code, over, value, count, current, best):
+    """
+    Decide what follows a descent; steps 3 and 4 of the method.
+
+    :param code: the status with which it ended at ``current``.
+    :param value, count: secondary objective there, and of how many joints.
+    :returns: whether to go on from ``current`` moved at random, rather than from ``current``.
+    """
+    task = counters[layout.TASK]
+    counters[layout.FRESH] = START
+    if task == PULL:
+        after_pull(options, counters, numbers, code, over, value, current, best)
+        return False
+    better = task == MAIN
+    if task == MAIN:
+        if options[layout.METHOD] != layout.LM and code != layout.CONVERGED:
+            numbers[layout.COST] = numbers[layout.BEST_COST]
+            copy(current, best)
+        numbers[layout.SPREAD] = ESCAPE_SPREAD / 3.0
+    elif code == layout.CONVERGED or numbers[layout.COST] < numbers[layout.BEST_COST]:
+        better = True
+    if better:
+        counters[layout.STATUS] = code
+        numbers[layout.BEST_COST] = numbers[layout.COST]
+        copy(best, current)
+    copy(current, best)
+    counters[layout.TASK] = LAST_WORD
+    if code == layout.CONVERGED:
+        numbers[layout.REST_COST] = value
+        if count > 0 and not over:
+            counters[layout.TASK] = PULL
+            numbers[layout.GAIN] = options[layout.REST_FACTOR]
+        return False
+    tries_left = counters[layout.ESCAPED] < options[layout.ESCAPES]
+    if over or code == layout.DIVERGED or not tries_left:
+        return False
+    counters[layout.TASK] = ESCAPE
+    counters[layout.ESCAPED] += 1
+    numbers[layout.SPREAD] *= 3.0
+    return True
+
+
+@inline_kernel
+def after_pull(options, counters, numbers, code, over, value, current, best):
+    """Keep or undo a pull of the secondary objective, and decide whether to pull again."""
+    before = numbers[layout.REST_COST]
+    if code == layout.CONVERGED and value < before:
+        numbers[layout.REST_COST] = value
+        copy(best, current)
+        over = over or before - value <= SETTLED * before
+    else:
+        numbers[layout.GAIN] *= 0.5
+        copy(current, best)
+    if over or numbers[layout.GAIN] < SMALLEST_GAIN * options[layout.REST_FACTOR]:
+        counters[layout.TASK] = LAST_WORD
+
+
+@inline_kernel
+def random_step(spread, random, held, step):
+    """Write a random step of every variable that is not locked."""
+    for v in range(step.shape[0]):
+        step[v] = spread * (2.0 * restarts.uniform(random) - 1.0)
+        if held[v] == 2.0:
+            step[v] = 0.0
+
+
+@inline_kernel
+def add_priority(hessian, gradient, largest):
+    """Make the rows weigh more than a secondary objective by far."""
+    factor = PRIORITY / max(largest, 1e-12)
+    for k in range(hessian.shape[0]):
+        hessian[k] *= factor
+    for v in range(gradient.shape[0]):
+        gradient[v] *= factor
+
+
+@inline_kernel
+def terms_of_step(options):
+    """Return which joint rows belong to the problem itself, and which to the secondary objective."""
+    low = options[layout.LOW_TARGETS] != 0.0
+    later = normal.RESTS + (normal.TARGETS if low else 0)
+    if options[layout.SECONDARY] == layout.LIMIT_CENTRE:
+        later += normal.CENTRES
+    return 0 if low else normal.TARGETS, later
+
+
+@inline_kernel
+def measure(table, flags, options, t, w, own):
+    """
+    Write poses, residual and errors of the trial state.
+
+    :returns: cost, sum of unmet errors, whether every tolerance is met.
+    """
+    mechanism.forward(
+        w.trial, t.node, t.factors, t.constraint, w.placements, w.end_placements, w.poses, w.ends, w.scratch
+    )  # fmt: skip
+    cost, error, inside = mechanism.residuals(
+        flags, options, t.constraint, w.ends, w.residual, w.errors
+    )
+    more, translation, rotation, _ = normal.joint_terms(
+        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.trial, own, False,
+        1.0, math.inf, w.normal, w.gradient, w.scratch
+    )  # fmt: skip
+    w.numbers[layout.TARGET_TRANSLATION], w.numbers[layout.TARGET_ROTATION] = translation, rotation
+    if not (
+        translation < options[layout.TRANSLATION_TOLERANCE]
+        and rotation < options[layout.ROTATION_TOLERANCE]
+    ):
+        inside = False
+        error += translation + rotation
+    return cost + more, error, inside
+
+
+@inline_kernel
+def secondary(table, flags, options, t, w, later):
+    """Return the secondary objective at ``current``, and of how many joints it is."""
+    value, _, _, count = normal.joint_terms(
+        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, later, False,
+        1.0, math.inf, w.normal, w.gradient, w.scratch
+    )  # fmt: skip
+    return value, count
+
+
+@inline_kernel
+def linearise(table, flags, options, t, w, own, later, clamp, pulling):
+    """Write H and g at ``current``, which was measured last; with a pull, the secondary objective's as well."""
+    mechanism.jacobian(
+        flags, options, t.node, t.factors, t.constraint, t.path, w.poses, w.ends, w.blocks, w.scratch, True
+    )  # fmt: skip
+    normal.gather(
+        options, clamp, t.variable, t.constraint, t.column, w.blocks, w.residual, w.errors, w.normal,
+        w.gradient, w.scratch
+    )  # fmt: skip
+    terms, gain = own, 1.0
+    for part in range(2):
+        normal.joint_terms(
+            table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, terms, True,
+            gain, clamp, w.normal, w.gradient, w.scratch
+        )  # fmt: skip
+        w.numbers[layout.LARGEST] = largest_diagonal(t.variable, w.normal, w.held)
+        if not pulling or part == 1:
+            return
+        add_priority(w.normal, w.gradient, w.numbers[layout.LARGEST])
+        terms, gain = later, w.numbers[layout.GAIN]
+
+
+@inline_kernel
+def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
+    """
+    Write the next state to be measured into ``trial``: a step from ``current``.
+
+    :returns: False when nothing would move by more than the stall threshold, or too many corrections followed a pull.
+    """
+    numbers = w.numbers
+    damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
+    if counters[layout.ANEW] != 0:
+        clamp = numbers[layout.CLAMP] if damped else math.inf
+        linearise(table, flags, options, t, w, own, later, clamp, pulling)
+        bounds_of_step(t.variable, w.lower, w.upper, w.current, w.low, w.high)
+        counters[layout.ANEW] = 0
+    damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
+    damping += FLOOR * numbers[layout.LARGEST]
+    sigma = -1.0
+    if damped:
+        damping = options[layout.DAMPING] * options[layout.DAMPING]
+        sigma = options[layout.SIGMA] if options[layout.METHOD] == layout.SVD else -1.0
+    if pulling:
+        damping = PULL_FLOOR * numbers[layout.LARGEST]
+        counters[layout.TRIES] = 0
+    counters[layout.HELD] = normal.bounded_step(
+        t.variable, w.normal, w.gradient, damping, sigma, w.low, w.high, w.held, w.step, w.right, w.pull,
+        w.factor, dense
+    )  # fmt: skip
+    moved = scale_step(t.variable, w.step) > options[layout.STALL]
+    if pulling:
+        counters[layout.FRESH] = PULLED
+        if not moved:
+            numbers[layout.GAIN] = 0.0
+    elif counters[layout.TASK] == PULL:
+        counters[layout.TRIES] += 1
+        moved = moved and counters[layout.TRIES] <= CORRECTIONS
+    if moved:
+        counters[layout.ITERATIONS] += 1
+        numbers[layout.LEAST] = max(numbers[layout.LEAST], damping)
+        numbers[layout.EXPECTED] = predicted_decrease(
+            t.variable, w.normal, w.gradient, w.step, w.right
+        )
+        advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
+    return moved
+
+
+@inline_kernel
+def start(counters, numbers):
+    """Set the counters of a solve to its beginning."""
+    for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
+        counters[k] = 0
+    counters[layout.STATUS], counters[layout.FRESH] = layout.RUNNING, START
+    numbers[layout.REST_COST] = 0.0
+
+
+@kernel
+def solve(table, flags, ints, reals, options, cancel, counters, work):
+    """
+    Solve one chain from the state in the table, and write the state that was found there.
+
+    ``counters`` hands in the deadline and the random state, and back status, iterations, escapes, held variables and
+    the row of a frame whose numbers are none. The workspace keeps residual and errors of the final state.
+    """
+    t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
+    counters[layout.BAD] = mechanism.load(table, flags, t, w)
+    if counters[layout.BAD] >= 0:
+        return
+    random = counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
+    spectral = options[layout.METHOD] == layout.SVD
+    dense = np.empty(2 * w.step.shape[0] ** 2 if spectral else 0)
+    own, later = terms_of_step(options)
+    start(counters, w.numbers)
+    copy(w.trial, w.current)
+    while True:
+        cost, error, inside = measure(table, flags, options, t, w, own)
+        if counters[layout.TASK] == LAST_WORD:
+            break
+        over = is_over(options, cancel, counters)
+        pulling = counters[layout.TASK] == PULL and counters[layout.FRESH] == START
+        code = judge(
+            options, counters, w.numbers, over, cost, error, inside, w.current, w.trial, w.good, w.best
+        )  # fmt: skip
+        if code == layout.RUNNING:
+            if counters[layout.ANEW] == REMEASURE:
+                continue
+            if step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
+                continue
+            code = layout.STALLED
+        task = counters[layout.TASK]
+        value, count = secondary(table, flags, options, t, w, later)
+        random_start = next_task(
+            options, counters, w.numbers, code, over, value, count, w.current, w.best
+        )
+        if counters[layout.TASK] == LAST_WORD and code == layout.CONVERGED and task != PULL:
+            break
+        copy(w.trial, w.current)
+        if random_start:
+            random_step(w.numbers[layout.SPREAD], random, w.held, w.step)
+            advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
+    w.numbers[layout.COST] = cost
+    # The word is that of the state handed back.
+    if inside:
+        counters[layout.STATUS] = layout.CONVERGED
+    elif counters[layout.STATUS] == layout.CONVERGED:
+        counters[layout.STATUS] = layout.STALLED
+    copy(w.current, w.trial)
+    if inside or options[layout.KEEP_FAILED] != 0.0:
+        mechanism.store(table, t.node, t.factors, t.variable, w.current, w.scratch)

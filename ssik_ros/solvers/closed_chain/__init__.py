@@ -1,0 +1,1 @@
+"""Mechanisms with closed loops: independent chains, their packed arrays, the call of the kernel."""

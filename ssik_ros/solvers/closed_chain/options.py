@@ -1,0 +1,180 @@
+"""What a closed-chain solve is asked to do: every option with its range, and two sets of defaults."""
+
+from dataclasses import dataclass
+from dataclasses import fields
+from dataclasses import replace
+import math
+from typing import Any
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.closed_chain import layout
+
+METHODS = {'lm': layout.LM, 'dls': layout.DLS, 'svd': layout.SVD}
+OBJECTIVES = {'rest': layout.POSTURE, 'limit_centre': layout.LIMIT_CENTRE}
+PRIORITIES = ('same', 'low')
+UPDATES = ('always', 'converged')
+REMOVED = ('translation_step', 'rotation_step')
+
+
+@dataclass(frozen=True)
+class ClosedChainOptions:
+    """The options of a solve; the defaults are those of ``Solver``, :meth:`compatible` gives the ancestor's."""
+
+    method: str = 'lm'
+    """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
+    max_iterations: int = 100
+    """Steps in one solve, all together."""
+    max_time: float = math.inf
+    """Longest time of one chain's solve [s]."""
+    stall_threshold: float = 1e-9
+    """A step that moves no degree of freedom by more than this ends the solve [m or rad]."""
+    diverge_threshold: float = 0.01
+    """How much the error may grow beyond the last good one (dls, svd) [m + rad]."""
+    damping_factor: float = 0.001
+    """Damping of dls."""
+    sigma_threshold: float = 0.001
+    """Singular value below which svd damps."""
+    rest_pose_factor: float = 1.0
+    """Gain of the pull towards rest poses, in (0, 1]."""
+    translation_converge_threshold: float = 1e-6
+    rotation_converge_threshold: float = 1e-6
+    translation_factor: float = 1.0
+    rotation_factor: float = 1.0
+    """Weights of the rows."""
+    translation_error_clamp: float = 0.1
+    rotation_error_clamp: float = 0.1
+    """Largest error that one step of dls or svd tries to remove; lm bounds its steps by itself."""
+    target_priority: str = 'same'
+    """``same``: joint targets are traded off with the closures. ``low``: they take what these leave free."""
+    secondary: str = 'rest'
+    """``rest``: rest poses. ``limit_centre``: rest poses and the middle of every range."""
+    escapes: int = 2
+    """Tries to leave a stall away from the goal, from states nearby."""
+    update_joints: str = 'always'
+    """``converged``: a failed solve leaves the joints as they were."""
+    seed: int = 0
+    """Of the random states of escapes."""
+
+    def __post_init__(self) -> None:
+        """
+        Check every value.
+
+        :raises InvalidOption: when one is out of its range.
+        """
+        for name, choices in (
+            ('method', tuple(METHODS)),
+            ('target_priority', PRIORITIES),
+            ('secondary', tuple(OBJECTIVES)),
+            ('update_joints', UPDATES),
+        ):
+            value = getattr(self, name)
+            if value not in choices:
+                text = f"{name} is '{value}'. {describe_choices(str(value), choices)}"
+                raise InvalidOption(text, option=name, value=value)
+        for name in ('max_iterations', 'escapes', 'seed'):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
+                self._refuse(name, value, 'an integer that is not negative')
+        for name in _POSITIVE + _NOT_NEGATIVE:
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not (number and value >= 0.0 and (value > 0.0 or name in _NOT_NEGATIVE)):
+                self._refuse(name, value, 'a number that is not negative, nor 0 where it bounds')
+        if self.rest_pose_factor > 1.0:
+            self._refuse('rest_pose_factor', self.rest_pose_factor, 'in (0, 1]')
+
+    @staticmethod
+    def _refuse(name: str, value: Any, wanted: str) -> None:
+        raise InvalidOption(f'{name} is {value!r}, it must be {wanted}.', option=name, value=value)
+
+    @classmethod
+    def compatible(cls, **changes: Any) -> 'ClosedChainOptions':
+        """
+        Return the defaults of closed-chain-ik-js, changed where asked.
+
+        :param changes: options by name.
+        """
+        options = cls(
+            method='dls',
+            max_iterations=5,
+            stall_threshold=1e-4,
+            rest_pose_factor=0.01,
+            translation_converge_threshold=1e-3,
+            rotation_converge_threshold=1e-5,
+            escapes=0,
+        )
+        return options.changed(**changes)
+
+    def changed(self, **changes: Any) -> 'ClosedChainOptions':
+        """
+        Return these options with some of them changed.
+
+        ``use_svd`` is the ancestor's way to choose a method; its step sizes of finite differences are accepted and
+        ignored with a warning, since the columns are exact.
+
+        :param changes: options by name.
+        :raises InvalidOption: for an unknown name or a value out of range.
+        """
+        for name in REMOVED:
+            if name in changes:
+                changes.pop(name)
+                text = f'{name} has no effect: the columns of the Jacobian are exact'
+                warnings.warn(text, stacklevel=3)
+        if 'use_svd' in changes:
+            changes['method'] = 'svd' if changes.pop('use_svd') else 'dls'
+        for name in changes:
+            if name not in NAMES:
+                text = f"There is no option '{name}'. {describe_choices(name, NAMES)}"
+                raise InvalidOption(text, option=name)
+        return replace(self, **changes)
+
+    def pack(self) -> NDArray[np.float64]:
+        """Return the options as the kernel reads them."""
+        packed = np.zeros(layout.OPTIONS)
+        packed[layout.METHOD] = METHODS[self.method]
+        packed[layout.LOW_TARGETS] = self.target_priority == 'low'
+        packed[layout.KEEP_FAILED] = self.update_joints == 'always'
+        packed[layout.SECONDARY] = OBJECTIVES[self.secondary]
+        for place, name in _PLACES.items():
+            packed[place] = getattr(self, name)
+        return packed
+
+
+_PLACES = {
+    layout.MAX_ITERATIONS: 'max_iterations',
+    layout.STALL: 'stall_threshold',
+    layout.DIVERGE: 'diverge_threshold',
+    layout.DAMPING: 'damping_factor',
+    layout.REST_FACTOR: 'rest_pose_factor',
+    layout.TRANSLATION_TOLERANCE: 'translation_converge_threshold',
+    layout.ROTATION_TOLERANCE: 'rotation_converge_threshold',
+    layout.TRANSLATION_FACTOR: 'translation_factor',
+    layout.ROTATION_FACTOR: 'rotation_factor',
+    layout.TRANSLATION_CLAMP: 'translation_error_clamp',
+    layout.ROTATION_CLAMP: 'rotation_error_clamp',
+    layout.SIGMA: 'sigma_threshold',
+    layout.ESCAPES: 'escapes',
+}
+_POSITIVE = (
+    'max_time',
+    'rest_pose_factor',
+    'translation_converge_threshold',
+    'rotation_converge_threshold',
+    'translation_error_clamp',
+    'rotation_error_clamp',
+)
+_NOT_NEGATIVE = (
+    'stall_threshold',
+    'diverge_threshold',
+    'damping_factor',
+    'sigma_threshold',
+    'translation_factor',
+    'rotation_factor',
+)
+NAMES = tuple(field.name for field in fields(ClosedChainOptions))
+EVERY_NAME = (*NAMES, *REMOVED, 'use_svd')

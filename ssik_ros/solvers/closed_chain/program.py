@@ -1,0 +1,502 @@
+"""One chain of a mechanism as the arrays of a kernel, and the calls of that kernel."""
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.kernels import so3
+from ssik_ros.kernels.closed_chain import descent
+from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.kernels.closed_chain import mechanism
+from ssik_ros.solvers.closed_chain.structure import Chain
+from ssik_ros.solvers.closed_chain.structure import elimination_order
+from ssik_ros.solvers.closed_chain.structure import Shape
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOTION_ORDER = (0, 1, 2, 5, 4, 3)
+"""Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
+DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
+FIRST_TURN = layout.FIRST_TURN
+VECTORS = 9
+"""Arrays of one number per unknown in the workspace."""
+NOT_STOPPED = np.zeros(1, dtype=np.int64)
+
+
+class _Node(NamedTuple):
+    """One elementary motion, while the tables are made."""
+
+    kind: int
+    parent: int
+    frame: int
+    key: tuple[int, int]
+    """Frame and degree of freedom of its variable."""
+    segment: list[int]
+    multiplier: float
+    offset: float
+
+
+class Outcome(NamedTuple):
+    """The numbers of a solve."""
+
+    errors: FloatArray
+    """(C, 2) length and angle of what each closure misses [m, rad]."""
+    cost: float
+    """Half the squared weighted residual."""
+    rest_cost: float
+    """The secondary objective."""
+    target_errors: tuple[float, float]
+    """Largest errors of joint targets [m, rad]."""
+    snapshot: FloatArray
+    """The workspace's vectors and states."""
+
+
+class ChainProgram:
+    """The packed arrays of one chain, with a workspace: one solve at a time."""
+
+    def __init__(self, shape: Shape, chain: Chain) -> None:
+        """
+        Pack a chain.
+
+        :param shape: the mechanism.
+        :param chain: one of its chains.
+        """
+        self.shape = shape
+        self.chain = chain
+        self._make_nodes()
+        self._make_variables()
+        self._make_constraints()
+        self._order_variables()
+        self._pack()
+        self.work = np.zeros(layout.place_workspace(self.ints))
+        self._tables = layout.show_tables(self.ints, self.reals)
+        self._view = layout.show_workspace(self.ints, self.work)
+        self.counters = np.zeros(layout.COUNTERS, dtype=np.int64)
+        self.closure_count = len(chain.closures)
+        # From the vectors to the states: what a result keeps.
+        places = self.ints[layout.WORK : layout.WORK + layout.WORK_ARRAYS].tolist()
+        self._vectors, self._vectors_end = places[9], places[23]
+
+    def _make_nodes(self) -> None:
+        """List the elementary motions, parents first, and the last one of each joint."""
+        shape = self.shape
+        self._nodes: list[_Node] = []
+        self._last: dict[int, int] = {}
+        for frame in self.chain.joints:
+            free = shape.free(frame)
+            if not free:
+                continue
+            parent, segment = self._support(shape.parents[frame])
+            segment = [*segment, frame]
+            for dof in MOTION_ORDER:
+                if dof not in free or (shape.balls[frame] and dof in (3, 4)):
+                    continue
+                kind = layout.BALL if shape.balls[frame] and dof == 5 else dof
+                key, multiplier, offset = self._followed(frame, dof)
+                node = _Node(kind, parent, frame, key, segment, multiplier, offset)
+                parent, segment = len(self._nodes), []
+                self._nodes.append(node)
+            self._last[frame] = parent
+
+    def _followed(self, frame: int, dof: int) -> tuple[tuple[int, int], float, float]:
+        """Return the degree of freedom that one follows in the end (or itself), with factor and offset."""
+        key, multiplier, offset = (frame, dof), 1.0, 0.0
+        while key in self.shape.followers:
+            followed = self.shape.followers[key]
+            key = (followed.frame, followed.dof)
+            offset += multiplier * followed.offset
+            multiplier *= followed.multiplier
+        return key, multiplier, offset
+
+    def _support(self, frame: int) -> tuple[int, list[int]]:
+        """Return the node that carries a frame (-1: the world), and the frames from there to it, included."""
+        segment: list[int] = []
+        while frame >= 0 and frame not in self._last:
+            segment.append(frame)
+            frame = self.shape.parents[frame]
+        return self._last.get(frame, -1), segment[::-1]
+
+    def _make_variables(self) -> None:
+        """List the unknowns in natural order: by frame, then X to EZ; a ball has three."""
+        shape = self.shape
+        self.keys = [
+            (frame, dof)
+            for frame in self.chain.joints
+            for dof in shape.free(frame)
+            if (frame, dof) not in shape.followers
+        ]
+        self._number = {key: k for k, key in enumerate(self.keys)}
+        self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
+
+    def _node_variables(self, node: _Node) -> list[int]:
+        """Return the unknowns of a node in natural numbers."""
+        if node.kind == layout.BALL:
+            return [self._number[node.frame, dof] for dof in (3, 4, 5)]
+        return [self._number[node.key]]
+
+    def _make_constraints(self) -> None:
+        """List the ends, the nodes that move them and the unknowns of every closure."""
+        self._ends = []
+        self._paths = []
+        for closure in self.chain.closures:
+            ends = [self._support(frame) for frame in (closure, self.shape.closes[closure])]
+            sides: dict[int, int] = {}
+            for (node, _), side in zip(ends, (layout.MOVES_A, layout.MOVES_B), strict=True):
+                while node >= 0:
+                    sides[node] = sides.get(node, 0) + side
+                    node = self._nodes[node].parent
+            self._ends.append(ends)
+            self._paths.append(dict(sorted(sides.items())))
+
+    def _order_variables(self) -> None:
+        """Give the unknowns their places in the order of elimination, and find the profile."""
+        cliques = [
+            {v for node in path for v in self._node_variables(self._nodes[node])}
+            for path in self._paths
+        ]
+        triples = [
+            {self._number[f, d] for d in (3, 4, 5) if (f, d) in self._number}
+            for f in self.chain.joints
+        ]
+        self.order = np.array(
+            elimination_order(len(self.keys), [*cliques, *triples]), dtype=np.int64
+        )
+        place = [0] * len(self.keys)
+        for position, variable in enumerate(self.order):
+            place[variable] = position
+        # The three unknowns of a ball stand together, its first angle first.
+        self.place = self._keep_balls_together(place)
+        self.order = np.argsort(self.place)
+        self._columns = [sorted(int(self.place[v]) for v in clique) for clique in cliques]
+        self._first = list(range(len(self.keys)))
+        for clique in [*self._columns, *([int(self.place[v]) for v in t] for t in triples if t)]:
+            for v in clique:
+                self._first[v] = min(self._first[v], min(clique))
+
+    def _keep_balls_together(self, place: list[int]) -> IntArray:
+        """Return places in which the unknowns of a ball follow one another."""
+        rank = [(float(p), 0) for p in place]
+        for frame in self.chain.joints:
+            if self.shape.balls[frame]:
+                three = [self._number[frame, dof] for dof in (3, 4, 5)]
+                last = max(place[v] for v in three)
+                for k, v in enumerate(three):
+                    rank[v] = (float(last), k - 3)
+        order = sorted(range(len(place)), key=rank.__getitem__)
+        result = np.zeros(len(place), dtype=np.int64)
+        result[order] = np.arange(len(place))
+        return result
+
+    def _pack(self) -> None:
+        """Write the tables."""
+        segments: list[int] = []
+
+        def store(frames: list[int]) -> tuple[int, int]:
+            segments.extend(frames)
+            return len(segments) - len(frames), len(frames)
+
+        self.states = states = self._place_states()
+        nodes = [self._node_row(node, store, states) for node in self._nodes]
+        constraints, paths = self._constraint_rows(store)
+        header = np.zeros(layout.HEADER, dtype=np.int64)
+        variables = self._variable_rows(states)
+        tables = [
+            nodes,
+            variables,
+            constraints,
+            paths,
+            [[v] for columns in self._columns for v in columns],
+            self._joint_rows(),
+            [[frame] for frame in segments],
+        ]
+        header[: layout.AT_NODE] = (
+            len(nodes),
+            len(variables),
+            self._state_count,
+            len(constraints),
+            len(tables[5]),
+            len(tables[4]),
+            sum(v - first + 1 for v, first in enumerate(self._first)),
+        )
+        parts = [header]
+        for entry, table in zip(range(layout.AT_NODE, layout.WORK), tables, strict=True):
+            header[entry] = sum(part.size for part in parts)
+            parts.append(np.array(table, dtype=np.int64).ravel())
+        self.ints = np.concatenate(parts)
+        factors = [[node.multiplier, node.offset] for node in self._nodes]
+        self.reals = np.array([*factors, [0.0, 0.0]], dtype=float).ravel()
+
+    def _place_states(self) -> dict[tuple[int, int], int]:
+        """Return where the state of each degree of freedom stands; a ball has four numbers."""
+        states, size = {}, 0
+        for frame, dof in self.keys:
+            ball = self.shape.balls[frame] and dof >= FIRST_TURN
+            if not ball or dof == FIRST_TURN:
+                states[frame, dof] = size
+                size += 4 if ball else 1
+        for frame, dof in self.keys:
+            if self.shape.balls[frame] and dof > FIRST_TURN:
+                states[frame, dof] = states[frame, FIRST_TURN]
+        self._state_count = size
+        return states
+
+    def _node_row(self, node: _Node, store, states) -> list[int]:  # type: ignore[no-untyped-def]
+        variable = int(self.place[self._node_variables(node)[0]])
+        own = node.key == (node.frame, 5 if node.kind == layout.BALL else node.kind)
+        return [
+            node.kind,
+            node.parent,
+            node.frame,
+            variable,
+            states[node.key],
+            *store(node.segment),
+            int(own),
+        ]
+
+    def _variable_rows(self, states: dict[tuple[int, int], int]) -> list[list[int]]:
+        rows, diagonal = [], -1
+        for position, natural in enumerate(self.order):
+            frame, dof = self.keys[natural]
+            kind = dof
+            if self.shape.balls[frame] and dof >= FIRST_TURN:
+                kind = layout.BALL if dof == FIRST_TURN else layout.BALL_REST
+            diagonal += position - self._first[position] + 1
+            rows.append([kind, states[frame, dof], frame, dof, self._first[position], diagonal])
+        return rows
+
+    def _constraint_rows(self, store) -> tuple[list[list[int]], list[list[int]]]:  # type: ignore[no-untyped-def]
+        rows: list[list[int]] = []
+        paths: list[list[int]] = []
+        column = 0
+        for c, closure in enumerate(self.chain.closures):
+            ends = [part for node, frames in self._ends[c] for part in (node, *store(frames))]
+            columns = self._columns[c]
+            row = [closure, self.shape.rows(closure), int(self.shape.is_world(closure)), *ends]
+            rows.append([*row, len(paths), len(self._paths[c]), column, len(columns), 0])
+            for node, side in self._paths[c].items():
+                variable = int(self.place[self._node_variables(self._nodes[node])[0]])
+                paths.append([node, side, columns.index(variable)])
+            column += len(columns)
+        return rows, paths
+
+    def _joint_rows(self) -> list[list[int]]:
+        rows = []
+        for frame in self.chain.joints:
+            if self.shape.free(frame):
+                variables = [
+                    int(self.place[self._number[frame, d]]) if (frame, d) in self._number else -1
+                    for d in range(6)
+                ]
+                rotation = layout.SINGLE
+                if min(variables[3:]) >= 0:
+                    ball = self.shape.balls[frame]
+                    rotation = layout.BALL_ROTATION if ball else layout.TRIPLE
+                rows.append([frame, *variables, rotation, 0])
+        return rows
+
+    def solve(
+        self,
+        table: FloatArray,
+        flags: IntArray,
+        options: FloatArray,
+        *,
+        seed: int = 0,
+        max_time: float = math.inf,
+        cancel: IntArray = NOT_STOPPED,
+    ) -> int:
+        """
+        Solve the chain from the state in the table and write the state found there.
+
+        :param table, flags: rows of the mechanism's frames.
+        :param options: packed options.
+        :param seed: of random states.
+        :param max_time: [s].
+        :param cancel: (1,) set to 1 by another thread, it ends the solve within one iteration.
+        :returns: the status.
+        :raises InvalidTarget: when a pose or a value is not finite.
+        """
+        counters = self.counters
+        counters[layout.RANDOM] = seed
+        counters[layout.STOP] = 0
+        if max_time < math.inf:
+            counters[layout.STOP] = time.monotonic_ns() + int(1e9 * max_time)
+        descent.solve(table, flags, self.ints, self.reals, options, cancel, counters, self.work)
+        self._refuse_bad(int(counters[layout.BAD]))
+        return int(counters[layout.STATUS])
+
+    def outcome(self) -> Outcome:
+        """Return the numbers of the solve that was just done."""
+        view = self._view
+        numbers = view.numbers.tolist()
+        snapshot = self.work[self._vectors : self._vectors_end].copy()
+        return Outcome(
+            view.errors.copy(),
+            numbers[layout.COST],
+            numbers[layout.REST_COST],
+            (numbers[layout.TARGET_TRANSLATION], numbers[layout.TARGET_ROTATION]),
+            snapshot,
+        )
+
+    def _vector(self, snapshot: FloatArray, which: int) -> FloatArray:
+        """Return one number per unknown, in natural order."""
+        n = len(self.keys)
+        return snapshot[which * n : (which + 1) * n][self.place]
+
+    def at_limit(self, snapshot: FloatArray) -> NDArray[np.bool_]:
+        """Return which unknowns stand at a limit."""
+        values = self.values(snapshot)
+        low: NDArray[np.bool_] = values <= self._vector(snapshot, 3)
+        high: NDArray[np.bool_] = values >= self._vector(snapshot, 4)
+        return low | high
+
+    def is_locked(self, snapshot: FloatArray) -> NDArray[np.bool_]:
+        """Return which unknowns were locked."""
+        locked: NDArray[np.bool_] = self._vector(snapshot, 5) == 2.0
+        return locked
+
+    def values(self, snapshot: FloatArray) -> FloatArray:
+        """Return the unknowns; of balls the three angles."""
+        first = VECTORS * len(self.keys)
+        state = snapshot[first : first + self._state_count]
+        values = np.empty(len(self.keys))
+        rotation = np.empty(9)
+        for k, (frame, dof) in enumerate(self.keys):
+            at = self.states[frame, dof]
+            if self.shape.balls[frame] and dof >= FIRST_TURN:
+                so3.from_quaternion(rotation, *state[at : at + 4])
+                values[k] = mechanism.zyx_angles(rotation)[dof - FIRST_TURN]
+            else:
+                values[k] = state[at]
+        return values
+
+    def measure(
+        self, table: FloatArray, flags: IntArray, options: FloatArray, *, exact: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """
+        Return the weighted residual and its Jacobian at the state in the table.
+
+        Rows follow the closures, those that count of each; columns are :attr:`variables`.
+
+        :param exact: False leaves out the derivative of the logarithm.
+        :returns: (m,) residual e and (m, n) J = -de/dq.
+        """
+        view, t = self._view, self._tables
+        self._load(table, flags)
+        self._evaluate(view.current, flags, options)
+        mechanism.jacobian(
+            flags,
+            options,
+            t.node,
+            t.factors,
+            t.constraint,
+            t.path,
+            view.poses,
+            view.ends,
+            view.blocks,
+            view.scratch,
+            exact,
+        )
+        residual, rows, column = [], [], 0
+        for c in range(self.closure_count):
+            columns = self._columns[c]
+            dense = np.zeros((6, len(self.keys)))
+            dense[:, columns] = view.blocks[column : column + len(columns)].T
+            column += len(columns)
+            counted = self._counted(c)
+            rows.append(dense[counted][:, self.place])
+            residual.append(view.residual[c, counted])
+        return np.concatenate(residual), np.concatenate(rows)
+
+    def check_jacobian(
+        self, table: FloatArray, flags: IntArray, options: FloatArray, eps: float
+    ) -> float:
+        """
+        Return the largest difference between the columns and central differences.
+
+        :param table, flags: rows of the frames; they are left as they are.
+        :param eps: motion of each degree of freedom [m or rad].
+        """
+        _, columns = self.measure(table, flags, options)
+        view = self._view
+        state, moved = view.current.copy(), view.current
+        worst = 0.0
+        for natural in range(len(self.keys)):
+            ends = []
+            for side in (eps, -eps):
+                self._move(state, natural, side, moved)
+                self._evaluate(moved, flags, options)
+                rows = [view.residual[c, self._counted(c)] for c in range(self.closure_count)]
+                ends.append(np.concatenate(rows))
+            slope = -(ends[0] - ends[1]) / (2.0 * eps)
+            worst = max(worst, float(np.abs(slope - columns[:, natural]).max(initial=0.0)))
+        return worst
+
+    def _load(self, table: FloatArray, flags: IntArray) -> None:
+        """Read fixed poses, state and limits from the table."""
+        view, t = self._view, self._tables
+        bad = mechanism.load_poses(
+            table,
+            t.node,
+            t.constraint,
+            t.segment,
+            view.placements,
+            view.end_placements,
+            view.scratch,
+        )
+        if bad < 0:
+            bad = mechanism.load_state(
+                table,
+                flags,
+                t.node,
+                t.factors,
+                t.variable,
+                view.current,
+                view.lower,
+                view.upper,
+                view.held,
+            )
+        self._refuse_bad(bad)
+
+    def _refuse_bad(self, row: int) -> None:
+        """Raise an error when a row of the table has a number that is none."""
+        if row >= 0:
+            name = self.shape.names[row]
+            text = f"The pose or the values of '{name}' are not finite, or its quaternion is zero."
+            raise InvalidTarget(text, frame=name)
+
+    def _evaluate(self, state: FloatArray, flags: IntArray, options: FloatArray) -> None:
+        """Write poses, residual and errors at a state."""
+        view, t = self._view, self._tables
+        mechanism.forward(
+            state,
+            t.node,
+            t.factors,
+            t.constraint,
+            view.placements,
+            view.end_placements,
+            view.poses,
+            view.ends,
+            view.scratch,
+        )
+        mechanism.residuals(flags, options, t.constraint, view.ends, view.residual, view.errors)
+
+    def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
+        """Write a state in which one unknown has moved; of balls about an axis of its own."""
+        frame, dof = self.keys[natural]
+        at = self.states[frame, dof]
+        out[:] = state
+        if self.shape.balls[frame] and dof >= FIRST_TURN:
+            vector = amount * np.eye(3)[dof - FIRST_TURN]
+            so3.rotate_quaternion(out[at : at + 4], *vector)
+        else:
+            out[at] += amount
+
+    def _counted(self, c: int) -> list[int]:
+        """Return which of its six rows a closure asks for."""
+        mask = self.shape.rows(self.chain.closures[c])
+        return [k for k in range(6) if mask >> k & 1]

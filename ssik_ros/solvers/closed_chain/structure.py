@@ -1,0 +1,149 @@
+"""
+Which chains a mechanism falls into, and in which order their variables are eliminated.
+
+A chain is what has to be solved together: the joints between a closure and the root, those between the closed link
+and that path, and everything that shares a joint with them. Sharing is transitive (union-find).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import field
+from typing import NamedTuple
+
+LINK, JOINT, GOAL = 'link', 'joint', 'goal'
+ALL_ROWS = 63
+
+
+class Follower(NamedTuple):
+    """A degree of freedom that follows another one: value = multiplier * leader + offset."""
+
+    frame: int
+    dof: int
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The structure of a mechanism: everything about its frames but the numbers in the table."""
+
+    kinds: tuple[str, ...]
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    """Parent of each frame, before it in order; -1 for none."""
+    dof: tuple[tuple[int, ...], ...]
+    """Free degrees of freedom of joints, ascending; locked rows of goals."""
+    balls: tuple[bool, ...]
+    """Whether the three turns of a joint are one rotation."""
+    closes: tuple[int, ...]
+    """The link that a joint or goal closes onto, or -1."""
+    world: tuple[bool, ...]
+    """Whether a goal is measured along the axes of the world."""
+    followers: dict[tuple[int, int], Follower] = field(default_factory=dict)
+
+    def free(self, frame: int) -> tuple[int, ...]:
+        """Return the degrees of freedom by which a frame moves."""
+        return self.dof[frame] if self.kinds[frame] == JOINT else ()
+
+    def rows(self, frame: int) -> int:
+        """Return which rows a closing frame asks for, as bits."""
+        return sum(1 << d for d in self.dof[frame]) if self.kinds[frame] == GOAL else ALL_ROWS
+
+    def is_world(self, frame: int) -> bool:
+        """Return whether a closing frame is measured along the axes of the world."""
+        return self.kinds[frame] != GOAL or self.world[frame]
+
+    def joints_above(self, frame: int) -> list[int]:
+        """Return the joints from a frame, itself included, to its root."""
+        found = []
+        while frame >= 0:
+            if self.kinds[frame] != LINK:
+                found.append(frame)
+            frame = self.parents[frame]
+        return found
+
+
+class Chain(NamedTuple):
+    """One independent part of a mechanism, by the rows of its frames."""
+
+    joints: tuple[int, ...]
+    closures: tuple[int, ...]
+
+
+def find_chains(shape: Shape) -> list[Chain]:
+    """
+    Return the independent chains of a mechanism in the order in which their first closures are met.
+
+    :param shape: its frames in the order of a depth-first walk from the roots.
+    """
+    leader = list(range(len(shape.kinds)))
+
+    def find(frame: int) -> int:
+        while leader[frame] != frame:
+            leader[frame] = leader[leader[frame]]
+            frame = leader[frame]
+        return frame
+
+    closures = [f for f, link in enumerate(shape.closes) if link >= 0]
+    members = set()
+    for closure in closures:
+        joints = shape.joints_above(closure) + shape.joints_above(shape.closes[closure])
+        for (frame, _), followed in shape.followers.items():
+            if frame in joints:
+                joints.append(followed.frame)
+        members.update(joints)
+        for joint in joints:
+            leader[find(joint)] = find(closure)
+    groups: dict[int, list[int]] = {find(closure): [] for closure in closures}
+    for joint in sorted(members):
+        groups[find(joint)].append(joint)
+    return [
+        Chain(tuple(joints), tuple(c for c in closures if find(c) == root))
+        for root, joints in groups.items()
+    ]
+
+
+def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]:
+    """
+    Return an order of variables in which the profile of a normal matrix is small.
+
+    Minimum degree, then the elimination tree depth first: variables that meet in one row of the factors stand
+    together, and those that many constraints share come last.
+
+    :param count: number of variables.
+    :param cliques: variables of each constraint.
+    """
+    neighbours: list[set[int]] = [set() for _ in range(count)]
+    for clique in cliques:
+        together = set(clique)
+        for variable in together:
+            neighbours[variable] |= together
+    for variable in range(count):
+        neighbours[variable].discard(variable)
+    left = set(range(count))
+    place: dict[int, int] = {}
+    later: list[tuple[int, set[int]]] = []
+    while left:
+        chosen = min(left, key=lambda v: (len(neighbours[v]), v))
+        left.remove(chosen)
+        place[chosen] = len(place)
+        later.append((chosen, set(neighbours[chosen])))
+        for other in neighbours[chosen]:
+            neighbours[other] |= neighbours[chosen]
+            neighbours[other] -= {chosen, other}
+    children: dict[int, list[int]] = {-1: []}
+    for variable, ahead in later:
+        parent = min(ahead, key=place.__getitem__) if ahead else -1
+        children.setdefault(parent, []).append(variable)
+    return _children_first(children)
+
+
+def _children_first(children: dict[int, list[int]]) -> list[int]:
+    """Return the nodes of a forest, every node behind its children."""
+    order: list[int] = []
+    pending = list(children[-1])
+    while pending:
+        variable = pending.pop()
+        order.append(variable)
+        pending += children.get(variable, [])
+    return order[::-1]
