@@ -8,6 +8,7 @@ import numpy as np
 from ssik_msgs.srv import SolveBatch
 
 from ssik_ros.results import Cause
+from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.live_state import LiveState
 from ssik_ros.ros.object_conversions import read_carried
@@ -61,9 +62,11 @@ class BatchService:
             ),
             self._live.current(served.server.states),
         )
+        note_cause(answer.cause)
         write_code(response.error_code, code_of_link_refusal(answer.refusal), answer.text)
         if response.error_code.val != MoveItErrorCodes.SUCCESS:
             return
+        note_cause(Cause.DEADLINE if (answer.causes == Cause.DEADLINE).any() else Cause.NONE)
         table = np.array(
             [code_of_cause(cause, served.report_timeout) for cause in Cause], dtype=np.int32
         )

@@ -11,10 +11,14 @@ from typing import NamedTuple
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 
+from ssik_ros.results import Cause
+
 KEPT = 1000
 """Calls whose times count for quantiles."""
 REASONS = 5
 """Last reasons of failures that are kept."""
+LONGEST_REASON = 300
+"""Characters of a reason that are kept: requests may carry names of any length."""
 
 
 class Summary(NamedTuple):
@@ -24,11 +28,32 @@ class Summary(NamedTuple):
     successes: int
     """Answers that were SUCCESS, and therefore verified."""
     deadline_misses: int
-    """Answers that the clock ended before a solution."""
+    """Answers that the clock ended before a solution, or before all of them."""
     quantiles: tuple[float, float, float]
     """p50, p95, p99 of the time from request to answer within the node [s], of the last calls."""
     reasons: tuple[str, ...]
     """Of the last failures, newest first."""
+
+
+class _Present(threading.local):
+    """What a handler has said about the request that its thread is answering."""
+
+    cause = Cause.NONE
+    is_late = False
+
+
+_PRESENT = _Present()
+
+
+def note_cause(cause: Cause, clock_ended: bool = False) -> None:
+    """
+    Say why the request that this thread is answering, or a part of it, has no answer.
+
+    :param cause: why; NONE where it has one.
+    :param clock_ended: whether it was the clock that ended the search, whatever it had found until then.
+    """
+    _PRESENT.cause = cause
+    _PRESENT.is_late = cause == Cause.DEADLINE or (clock_ended and cause != Cause.NONE)
 
 
 class CallRecords:
@@ -49,29 +74,41 @@ class CallRecords:
         """
 
         def handle(request: Any, response: Any) -> Any:
+            note_cause(Cause.NONE)
             start = time.perf_counter()
             answer = handler(request, response)
-            self.take(time.perf_counter() - start, getattr(answer, 'error_code', None))
+            seconds = time.perf_counter() - start
+            code = getattr(answer, 'error_code', None)
+            self.take(seconds, code, _PRESENT.cause, _PRESENT.is_late)
             return answer
 
         return handle
 
-    def take(self, seconds: float, code: MoveItErrorCodes | None) -> None:
+    def take(
+        self,
+        seconds: float,
+        code: MoveItErrorCodes | None,
+        cause: Cause = Cause.NONE,
+        is_late: bool = False,
+    ) -> None:
         """
         Record one call.
 
         :param seconds: it took.
         :param code: of the answer; None for services that have none.
+        :param cause: why there is no answer.
+        :param is_late: whether the clock ended the search.
         """
         with self._lock:
             self._times.append(seconds)
             self._counts['calls'] += 1
+            self._counts['late'] += is_late
             if code is None or code.val == MoveItErrorCodes.SUCCESS:
                 self._counts['successes'] += 1
                 return
-            text = getattr(code, 'message', '')
-            self._counts['late'] += 'deadline' in text or 'clock ended' in text
-            self._reasons.appendleft(f'{code.val}: {text}')
+            name = '' if cause == Cause.NONE else f' {cause.name}'
+            text = f'{code.val}{name}: {getattr(code, "message", "")}'
+            self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> Summary:
         """Return what was recorded."""

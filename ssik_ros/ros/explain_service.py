@@ -6,6 +6,7 @@ import math
 
 from ssik_msgs.srv import ExplainIk
 
+from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_constraints
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.live_state import LiveState
@@ -60,6 +61,8 @@ class ExplainService:
         known = served.server.explain(question, self._live.current(served.server.states))
         _write(response, known)
         code = code_of_ik(known.answer, served.report_timeout)
+        result = known.answer.result
+        note_cause(known.answer.cause, result is not None and result.clock_ended)
         write_code(response.error_code, code, known.answer.text)
 
 

@@ -1,7 +1,10 @@
 """Hands what the package logs to a node's logger, so that it appears in the console and in /rosout."""
 
+import contextlib
 import logging
 from typing import Any
+
+from ssik_ros.ros.log_throttle import LogThrottle
 
 _PACKAGE = 'ssik_ros'
 
@@ -17,6 +20,7 @@ class LogBridge(logging.Handler):
         """
         super().__init__()
         self._logger = logger
+        self._throttle = LogThrottle()
 
     def emit(self, record: logging.LogRecord) -> None:
         """
@@ -25,18 +29,39 @@ class LogBridge(logging.Handler):
         :param record: the record.
         """
         try:
-            text = self.format(record)
-            # rclpy refuses one place in the source that changes its level: a call for each level.
-            if record.levelno >= logging.ERROR:
-                self._logger.error(text)
-            elif record.levelno >= logging.WARNING:
-                self._logger.warning(text)
-            elif record.levelno >= logging.INFO:
-                self._logger.info(text)
-            else:
-                self._logger.debug(text)
+            text = self._throttle.admit(record, self.format(record))
+            if text:
+                self._write(record.levelno, text)
         except Exception:
             self.handleError(record)
+
+    def flush(self) -> None:
+        """Write how many lines were left out, of causes that have been silent since."""
+        self._write_overdue(all_of_them=False)
+
+    def close(self) -> None:
+        """Write how many lines were left out: nothing else follows."""
+        self._write_overdue(all_of_them=True)
+        super().close()
+
+    def _write_overdue(self, all_of_them: bool) -> None:
+        with self.lock or contextlib.nullcontext():
+            lines = self._throttle.overdue(all_of_them)
+        for level, text in lines:
+            # The context may be gone, and the log with it.
+            with contextlib.suppress(Exception):
+                self._write(level, text)
+
+    def _write(self, level: int, text: str) -> None:
+        # rclpy refuses one place in the source that changes its level: a call for each level.
+        if level >= logging.ERROR:
+            self._logger.error(text)
+        elif level >= logging.WARNING:
+            self._logger.warning(text)
+        elif level >= logging.INFO:
+            self._logger.info(text)
+        else:
+            self._logger.debug(text)
 
 
 def bridge_logging(logger: Any) -> LogBridge:
@@ -62,6 +87,7 @@ def unbridge_logging(bridge: LogBridge) -> None:
     """
     package = logging.getLogger(_PACKAGE)
     package.removeHandler(bridge)
+    bridge.close()
     if not any(isinstance(handler, LogBridge) for handler in package.handlers):
         package.propagate = True
         package.setLevel(logging.NOTSET)

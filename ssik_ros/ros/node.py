@@ -10,6 +10,7 @@ with.
 from collections.abc import Callable
 from collections.abc import Sequence
 import contextlib
+import logging
 import os
 import queue
 import signal
@@ -25,6 +26,7 @@ from moveit_msgs.srv import GetStateValidity
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor
@@ -45,6 +47,7 @@ from ssik_ros.ros.group_parameters import PREFIX
 from ssik_ros.ros.live_state import LiveState
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
+from ssik_ros.ros.log_throttle import PERIOD
 from ssik_ros.ros.override_check import check_overrides
 from ssik_ros.ros.parameter_library import load_parameters
 from ssik_ros.ros.path_service import PathService
@@ -79,11 +82,14 @@ except ImportError:
     Describe = ExplainIk = SolveAll = SolveBatch = None
 
 NAME = 'ssik_ros'
+_MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
 LAST_RESORT = 5.0
 """Time after the end of ROS at which the process ends, whatever still runs [s]."""
+LATE = 2.0
+"""After this long the log says what is still being compiled [s]."""
 SHUTDOWN_WAIT = 0.5
 """Time that requests in progress have to end after a signal [s]; they are told to."""
 
@@ -105,6 +111,9 @@ class IkServer(Node):
         self._exchange = threading.Lock()
         self._description: RobotDescription | None = None
         self._callbacks = ReentrantCallbackGroup()
+        self.create_timer(
+            PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
+        )
         self._listener = load_parameters(PARAMETERS_FILE).ParamListener(self)
         self._settings = self._listener.get_params()
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
@@ -222,9 +231,33 @@ class IkServer(Node):
             self._advertise()
         self._announce(server, description)
         # What only these services need does not keep the others waiting.
+        start = time.perf_counter()
+        is_late = threading.Timer(LATE, self._announce_later)
+        is_late.daemon = True
+        if is_first:
+            is_late.start()
         server.warm_up_branches()
+        is_late.cancel()
         if is_first:
             self._advertise_branches()
+            seconds = time.perf_counter() - start
+            self.get_logger().info(
+                f'All services are offered: {self._later_services()} {seconds:.1f} s after the others.'
+            )
+
+    def _announce_later(self) -> None:
+        """Log why some services are not offered yet."""
+        self.get_logger().info(
+            f'Not offered yet: {self._later_services()}. The kernels of closed forms are compiled '
+            'first: up to two minutes of processor time, once on this machine. All other services '
+            'answer meanwhile.'
+        )
+
+    @staticmethod
+    def _later_services() -> str:
+        """Return the names of the services that need closed forms."""
+        own = () if SolveAll is None else ('~/solve_all', '~/explain_ik')
+        return ', '.join(('compute_cartesian_path', *own))
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
         """Log what is served."""
@@ -352,7 +385,7 @@ def make_executor(threads: int) -> Executor:
 
 def _report_dropped(error: Exception) -> None:
     """Log what was raised outside of our handlers: text that is not UTF-8, for instance."""
-    get_logger(NAME).error(f'A message was dropped: {type(error).__name__}: {error}')
+    _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
 
 
 def spin(executor: Executor) -> None:

@@ -12,6 +12,7 @@ from moveit_msgs.srv import GetCartesianPath
 from trajectory_msgs.msg import JointTrajectoryPoint
 from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
+from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_constraints
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.live_state import LiveState
@@ -63,6 +64,7 @@ class PathService:
             response.start_state.attached_collision_objects = carried
             _write_path(response.solution, answer, request.group_name, served)
             response.fraction = answer.fraction
+        note_cause(answer.cause)
         write_code(response.error_code, code_of_path(answer), answer.text)
 
 

@@ -16,6 +16,7 @@ from moveit_msgs.srv import GetPositionFK
 from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
+from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_ik_question
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.conversions import StateWriter
@@ -129,6 +130,7 @@ class KinematicsServices:
         if answer.state is not None:
             served.writer.write(response.solution, answer.state)
         code = code_of_ik(answer, served.report_timeout)
+        note_cause(answer.cause, answer.result is not None and answer.result.clock_ended)
         write_code(response.error_code, code, _text(answer, served, note))
 
     def _forward(self, request: GetPositionFK.Request, response: GetPositionFK.Response) -> None:

@@ -7,6 +7,7 @@ from ssik_msgs.msg import BranchDiagnostic
 from ssik_msgs.msg import IkBranch
 from ssik_msgs.srv import SolveAll
 
+from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_state
 from ssik_ros.ros.live_state import LiveState
 from ssik_ros.ros.object_conversions import read_carried
@@ -56,6 +57,7 @@ class SolveAllService:
         response.branches = [_write_branch(branch) for branch in answer.branches]
         response.diagnostic = _write_report(answer.report)
         code = code_of_ik(answer, served.report_timeout)
+        note_cause(answer.cause, answer.report.clock_ended)
         write_code(response.error_code, code, answer.text)
 
 

@@ -1,0 +1,122 @@
+"""One line for each cause in a while, and how many were left out."""
+
+import logging
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+import pytest
+
+from ssik_ros.ros import log_throttle
+from ssik_ros.ros.log_bridge import bridge_logging
+from ssik_ros.ros.log_bridge import LogBridge
+from ssik_ros.ros.log_bridge import unbridge_logging
+from ssik_ros.ros.log_throttle import LogThrottle
+
+pytestmark = pytest.mark.ros
+
+SERVICES = logging.getLogger('ssik_ros.services')
+OTHERS = logging.getLogger('ssik_ros.loader')
+
+
+class Kept:
+    """A node's logger that keeps what it gets."""
+
+    def __init__(self):
+        self.lines = []
+
+    def __getattr__(self, level):
+        return lambda text: self.lines.append((level, text))
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the clock of every throttle that is made."""
+    clock = Clock()
+    monkeypatch.setattr(LogThrottle.__init__, '__defaults__', (log_throttle.PERIOD, clock))
+    return clock
+
+
+@pytest.fixture
+def log(clock):
+    """Give the lines of a node's log, and its bridge."""
+    logger = Kept()
+    bridge = bridge_logging(logger)
+    yield logger, bridge
+    unbridge_logging(bridge)
+
+
+def fail(count, kind=ValueError):
+    """Log so many failing requests of one cause, each with a text of its own."""
+    for number in range(count):
+        try:
+            raise kind(f'request {number}')
+        except kind:
+            SERVICES.exception('Internal fault while answering a request')
+
+
+def test_a_flood_is_one_line_and_then_one_with_the_count(log, clock):
+    kept, _ = log
+    fail(1000)
+    assert len(kept.lines) == 1 and 'request 0' in kept.lines[0][1]
+    clock.now += log_throttle.PERIOD
+    fail(500)
+    assert len(kept.lines) == 2
+    assert kept.lines[1][0] == 'error' and '[999 more like this since' in kept.lines[1][1]
+
+
+def test_causes_do_not_silence_each_other(log):
+    kept, _ = log
+    fail(10)
+    fail(10, KeyError)
+    for state in ('odd', 'odder'):
+        SERVICES.warning('The state is %s', state)
+    assert [level for level, _ in kept.lines] == ['error', 'error', 'warning']
+
+
+def test_lines_of_other_loggers_are_told_apart_by_their_text(log):
+    kept, _ = log
+    for group in ('arm', 'hand', 'arm'):
+        OTHERS.warning('Group %s has no solver', group)
+    assert [text for _, text in kept.lines] == [
+        'Group arm has no solver',
+        'Group hand has no solver',
+    ]
+
+
+def test_what_was_left_out_is_told_when_the_flood_is_over(log, clock):
+    kept, bridge = log
+    fail(8)
+    bridge.flush()
+    assert len(kept.lines) == 1
+    clock.now += log_throttle.PERIOD
+    bridge.flush()
+    bridge.flush()
+    assert len(kept.lines) == 2
+    assert kept.lines[1][1].startswith('Internal fault while answering a request [7 more like')
+    assert 'Traceback' not in kept.lines[1][1]
+
+
+def test_the_end_of_the_node_tells_what_was_left_out():
+    kept = Kept()
+    bridge = bridge_logging(kept)
+    fail(3)
+    unbridge_logging(bridge)
+    assert len(kept.lines) == 2 and '[2 more like this' in kept.lines[1][1]
+
+
+def test_causes_are_forgotten_when_there_are_too_many(clock):
+    throttle = LogThrottle()
+    for number in range(10 * log_throttle.MOST_CAUSES):
+        record = logging.LogRecord('x', logging.ERROR, 'f', 1, f'text {number}', (), None)
+        assert throttle.admit(record, 'text') == 'text'
+        assert len(throttle._passed) <= log_throttle.MOST_CAUSES
+    assert isinstance(LogBridge(Kept()), logging.Handler)
