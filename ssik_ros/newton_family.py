@@ -30,6 +30,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.newton_solution import IkSolution
 from ssik_ros.newton_solution import IkSolutions
 from ssik_ros.newton_solution import make_solution
+from ssik_ros.newton_solution import Report
 from ssik_ros.results import Cause
 from ssik_ros.solve_settings import read_numbers
 from ssik_ros.solve_settings import repair_target
@@ -49,9 +50,9 @@ FloatArray = NDArray[np.float64]
 
 NO_CAUSE = Cause.NONE
 FOUND = pose_search.FOUND
-ASK: Any = search.ask
-NEW_TUPLE = tuple.__new__
 NDARRAY = np.ndarray
+EMPTY = np.empty
+TARGET_SHAPE = (4, 4)
 FLOAT64 = np.dtype(np.float64)
 MOST_SOLVERS = 64
 """Combinations of arguments whose solvers an arm keeps."""
@@ -93,7 +94,6 @@ class NewtonFamily:
         self.last: tuple[tuple[Any, ...], NewtonSolver] | None = None
         """The arguments that were used last, and their solver."""
         self._size = group.variable_count
-        self._out_size = 2 * (self._size + 4)
 
     def solver(
         self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
@@ -111,7 +111,6 @@ class NewtonFamily:
         found = self._solvers.get(key)
         if found is None:
             found = NewtonSolver(self._robot, self._group, checked, rows=own)
-            self._out_size = 2 * found.width
             self.keep(key, found)
         return found
 
@@ -126,49 +125,30 @@ class NewtonFamily:
         self._solvers[key] = solver
 
     def one(self, solver: NewtonSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
-        """Answer one pose (4, 4): the fast path, without anything that few callers need."""
-        pool: Any = solver.pool
-        arrays = pool.pop() if pool else solver.make_arrays()
+        """Answer one pose (4, 4) of float64: the fast path, without anything that few callers need."""
+        single = solver.single
         if q0 is None:
-            arrays.reference[:] = solver.middle
-            arrays.parts[arrays.at_seeded] = 0.0
+            pool, start = single.unseeded, single.start
         else:
-            arrays.parts[arrays.at_seeded] = 1.0
-            if type(q0) is NDARRAY and q0.shape == arrays.reference.shape:
-                arrays.reference[:] = q0
+            pool = single.seeded
+            if type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.shape == single.shape:
+                start = q0
             else:
-                self._write_seed(solver, arrays.reference, q0)
-        arrays.first_matrix[:] = target
-        out = np.empty(self._out_size)
-        code = ASK(arrays.whole, arrays.parts, out)
-        if code != FOUND:
-            failure = self._failure(solver, code, arrays, out, target)
+                start = solver.checked_seed(read_numbers('q0', q0))
+        try:
+            arrays = pool.pop()
+        except IndexError:
+            arrays = single.make_arrays(seeded=q0 is not None)
+        q = EMPTY(single.size)
+        report = single.ask(arrays.address, start, target, q)
+        if report[0] != FOUND:
+            failure = self._failure(solver, report, arrays, q, target)
             pool.append(arrays)
             return failure
-        counters = arrays.counters
-        norm = arrays.scalars.item(search.ERROR)
-        solution = NEW_TUPLE(
-            IkSolution,
-            (
-                out[: self._size],
-                1,
-                counters.item(pose_search.ITERATIONS),
-                counters.item(pose_search.SEARCHES),
-                0.5 * norm * norm,
-            ),
-        )
-        solution._facts = (out, self._group, NO_CAUSE, False)
         pool.append(arrays)
+        solution = IkSolution((q, 1, report[1], report[2], report[3]))
+        solution._facts = (report, self._group, NO_CAUSE, False)
         return solution
-
-    def _write_seed(self, solver: NewtonSolver, reference: FloatArray, q0: ArrayLike) -> None:
-        """Write a start into the arrays of a search."""
-        if type(q0) is not np.ndarray:
-            q0 = read_numbers('q0', q0)
-        if q0.shape == reference.shape:
-            reference[:] = q0
-        else:
-            reference[:] = solver.full_states(solver.checked_seed(q0)[None])[0]
 
     def one_checked(
         self,
@@ -183,47 +163,42 @@ class NewtonFamily:
         arrays, out = solver.borrow(), np.empty((2, solver.width))
         arrays.reference[:] = solver.middle
         if q0 is not None:
-            self._write_seed(solver, arrays.reference, q0)
-        arrays.first_matrix[:] = target
+            arrays.reference[: self._size] = solver.checked_seed(read_numbers('q0', q0))
+        arrays.matrices[0] = target
         options = (solver.unseeded if q0 is None else solver.seeded).copy()
         options[pose_search.VALIDATED] = float(validate is not None)
         try:
             code = solver.run(solver.problem, options, timeout_ns, arrays, out, request)
-            if code != pose_search.FOUND:
-                return self._failure(solver, code, arrays, out.ravel(), target)
-            counters, norm = arrays.counters, arrays.scalars.item(search.ERROR)
+            counters, nq = arrays.counters, solver.problem.nq
             work = counters.item(pose_search.ITERATIONS), counters.item(pose_search.SEARCHES)
-            values = (out[0, : self._size], 1, *work, 0.5 * norm * norm)
-            return make_solution(values, (out.ravel(), self._group, NO_CAUSE, False))
+            if code != FOUND:
+                norm = arrays.scalars.item(search.BEST_ERROR)
+                report = (code, *work, 0.5 * norm * norm, *arrays.errors.tolist())
+                return self._failure(solver, report, arrays, arrays.best[: self._size], target)
+            norm = arrays.scalars.item(search.ERROR)
+            report = (code, *work, 0.5 * norm * norm, *out[0, nq : nq + 2].tolist())
+            values = (out[0, : self._size], 1, *report[1:4])
+            return make_solution(values, (report, self._group, NO_CAUSE, False))
         finally:
             solver.give_back(arrays)
 
     def _failure(
-        self, solver: NewtonSolver, code: int, arrays: Any, out: FloatArray, target: FloatArray
+        self, solver: NewtonSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
     ) -> IkSolution:
         """Return what a search without a solution has to say, or raise where the question was wrong."""
+        code = report[0]
         if code == pose_search.BAD_TARGET:
             repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
             raise InvalidTarget(f'Tep is no finite rigid transform: {target}.', target=target)
         if code == pose_search.BAD_STATE:
             raise RequestError(f'q0 has values that are not finite: {arrays.reference.tolist()}.')
-        counters = arrays.counters
         if code == pose_search.UNSAMPLED:
-            variable = int(counters[pose_search.UNSAMPLED_VARIABLE])
+            variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
             raise solver.unsampled(solver.problem, variable)
-        nq = solver.problem.nq
-        out[:nq], out[nq : nq + 2] = arrays.best, arrays.errors
-        norm = arrays.scalars.item(search.BEST_ERROR)
-        values = (
-            out[: self._size],
-            0,
-            counters.item(pose_search.ITERATIONS),
-            counters.item(pose_search.SEARCHES),
-            0.5 * norm * norm,
-        )
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
-        cause = solver.explain(code, counters)[1]
-        return make_solution(values, (out, self._group, cause, clock_ended))
+        cause = solver.explain(code, arrays.counters)[1]
+        facts = (report, self._group, cause, clock_ended)
+        return make_solution((q.copy(), 0, *report[1:4]), facts)
 
     def many(
         self,
@@ -458,7 +433,7 @@ def _solve(
             solver = known or family.solver(None, None, _named(names, key))
             family.keep(key, solver)
             family.last = key, solver
-        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == (4, 4):
+        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == TARGET_SHAPE:
             return family.one(solver, Tep, q0)
         return family.ask(solver, Tep, q0, {})
     question = {name: options.pop(name) for name in QUESTION if name in options}

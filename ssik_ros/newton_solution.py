@@ -12,6 +12,8 @@ from ssik_ros.results import CAUSE_TEXT
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Report = tuple[int, int, int, float, float, float]
+"""Code of the search, updates, searches, E, position error [m], rotation error [rad]."""
 
 
 class IkSolution(tuple[Any, ...]):
@@ -21,8 +23,8 @@ class IkSolution(tuple[Any, ...]):
     Without success ``q`` is the best state seen, and everything else belongs to it.
     """
 
-    _facts: tuple[FloatArray, JointGroup, Cause, bool]
-    """Row of joint values and errors, the joints, the cause, whether the clock ended the search."""
+    _facts: tuple[Report, JointGroup, Cause, bool]
+    """What the search reported, the joints, the cause, whether the clock ended the search."""
 
     @property
     def q(self) -> FloatArray:
@@ -50,19 +52,14 @@ class IkSolution(tuple[Any, ...]):
         return self[4]  # type: ignore[no-any-return]
 
     @property
-    def _place(self) -> int:
-        """Return where the errors stand in the first of two rows that end in two more numbers."""
-        return len(self._facts[0]) // 2 - 4
-
-    @property
     def position_error(self) -> float:
         """Return the distance left, over the rows that count [m]."""
-        return self._facts[0].item(self._place)
+        return self._facts[0][4]
 
     @property
     def rotation_error(self) -> float:
         """Return the angle left, over the rows that count [rad]."""
-        return self._facts[0].item(self._place + 1)
+        return self._facts[0][5]
 
     @property
     def cause(self) -> Cause:
@@ -96,7 +93,7 @@ _FIVE = ('q', 'success', 'iterations', 'searches', 'residual')
 
 
 def make_solution(
-    values: tuple[Any, ...], facts: tuple[FloatArray, JointGroup, Cause, bool]
+    values: tuple[Any, ...], facts: tuple[Report, JointGroup, Cause, bool]
 ) -> IkSolution:
     """
     Return an answer.

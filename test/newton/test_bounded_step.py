@@ -7,6 +7,7 @@ from test_null_space import Probe
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
+from ssik_ros.kernels.newton import six_rows
 
 NOTHING = np.empty(0)
 
@@ -14,20 +15,30 @@ NOTHING = np.empty(0)
 class Stepper(Probe):
     """A probe whose rows are made up."""
 
+    def __init__(self, name, bounded_step):
+        """Take an arm and the kernel that is to be tested."""
+        super().__init__(name)
+        self.bounded_step = bounded_step
+
     def take(self, rows, residual, state, damping, limited=True, scales=NOTHING, largest=1e9):
         """Return the step (n,), which joints moved freely (n,), and what the linear model leaves."""
         n = self.problem.nv
         self._write(layout.WORK_JACOBIAN, 0, rows.ravel())
         self._write(layout.WORK_RESIDUAL, 0, residual)
         self._write(layout.WORK_STATES, 0, state)
-        left = steps.bounded_step(*self.fixed, self.work, damping, limited, scales, largest)
+        left = self.bounded_step(*self.fixed, self.work, damping, limited, scales, largest)
         step = self._read(layout.WORK_JOINTS, 0, n)
         return step, self._read(layout.WORK_JOINTS, 4 * n, n) == 1.0, left
 
 
 @pytest.fixture(params=['panda', 'ur5e'])
-def stepper(request):
-    return Stepper(request.param)
+def arm_name(request):
+    return request.param
+
+
+@pytest.fixture(params=[steps.bounded_step, six_rows.bounded_step], ids=['general', 'six rows'])
+def stepper(request, arm_name):
+    return Stepper(arm_name, request.param)
 
 
 def made_up(stepper, seed, reach=1.0):
@@ -64,7 +75,7 @@ def test_the_step_ends_inside_and_the_others_solve_for_what_is_left(stepper, see
 
 
 def test_where_one_limit_stops_the_step_it_is_the_bounded_optimum():
-    stepper, found = Stepper('panda'), 0
+    stepper, found = Stepper('panda', six_rows.bounded_step), 0
     for seed in range(200):
         rows, residual, state = made_up(stepper, seed)
         lower, upper = stepper.problem.lower, stepper.problem.upper
@@ -87,3 +98,10 @@ def test_no_turning_joint_moves_further_than_it_may(stepper):
         short, _, _ = stepper.take(rows, residual, state, 1e-3, False, largest=0.1)
         assert np.abs(short).max() == pytest.approx(min(0.1, np.abs(whole).max()))
         np.testing.assert_allclose(short / np.abs(short).max(), whole / np.abs(whole).max())
+
+
+def test_where_a_row_repeats_another_the_step_is_that_of_the_pseudo_inverse(stepper):
+    rows, residual, state = made_up(stepper, 3)
+    rows[4], residual[4] = 2.0 * rows[1], 2.0 * residual[1]
+    step, _, _ = stepper.take(rows, residual, state, 1e-13, False)
+    np.testing.assert_allclose(step, np.linalg.pinv(rows) @ residual, atol=1e-6)

@@ -55,6 +55,7 @@ from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.newton import laws
 from ssik_ros.kernels.newton import null_space
 from ssik_ros.kernels.newton import serial
+from ssik_ros.kernels.newton import six_rows
 from ssik_ros.kernels.pose_search import ACCEPTED
 from ssik_ros.kernels.pose_search import BAD_STATE
 from ssik_ros.kernels.pose_search import BAD_TARGET
@@ -113,7 +114,6 @@ SERIAL = 16
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
-ASK_HEAD = 3
 NEVER = np.iinfo(np.int64).max
 FIRST_CANDIDATES = 3
 """Points of which the best one is the first start when there is no seed."""
@@ -182,30 +182,18 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
     if code == RUNNING:
         code = run(ints, reals, options, cancel, counters, work, out)
     if code != FOUND and code != CANDIDATE and code != BAD_TARGET and code != BAD_STATE:
-        w = layout.view_workspace(ints, work)
-        w.state[:] = w.best
-        square, _ = measure(ints, reals, options, work, w.state)
-        w.scalars[BEST_ERROR] = math.sqrt(square)
+        settle_for_best(ints, reals, options, work)
     return code
 
 
 @kernel
-def ask(whole, parts, out):
-    """
-    Run a search whose arrays lie in two, for callers to whom each argument is time.
-
-    :param whole: int64: sizes of ints, reals and options, then ints, counters and the cancel flag.
-    :param parts: float64: reals, options and work.
-    :param out: (2 (nq + 2 c + 2),) the two rows of :func:`search`, whose code is returned.
-    """
-    ints_size, reals_size, options_size = whole[0], whole[1], whole[2]
-    at = ASK_HEAD + ints_size
-    ints = vector(whole, ASK_HEAD, ints_size)
-    counters, cancel = vector(whole, at, STATE_SIZE), vector(whole, at + STATE_SIZE, 1)
-    reals, options = vector(parts, 0, reals_size), vector(parts, reals_size, options_size)
-    work = vector(parts, reals_size + options_size, ints[layout.WORK_SIZE])
-    rows_out = matrix(out, 0, 2, out.shape[0] // 2)
-    return search(ints, reals, options, FRESH, 0, cancel, counters, work, rows_out)
+def settle_for_best(ints, reals, options, work):
+    """Make the best state seen the state, measured anew; return its |W^1/2 e|^2."""
+    w = layout.view_workspace(ints, work)
+    w.state[:] = w.best
+    square, _ = measure(ints, reals, options, work, w.state)
+    w.scalars[BEST_ERROR] = math.sqrt(square)
+    return square
 
 
 @kernel
@@ -276,43 +264,53 @@ def out_of_reach(ints, reals, options, targets):
 
 @kernel
 def run(ints, reals, options, cancel, counters, work, out):
-    """Go from start to start until something is to be said."""
+    """Go from solution to solution until something is to be said."""
     w = layout.view_workspace(ints, work)
     wanted = out.shape[0] - 1
-    variable_i = layout.view_tables(ints, reals).variable_i
-    while True:
-        if counters[COUNT] >= wanted:
-            return FOUND
-        if counters[SEARCHES] >= options[MAX_SEARCHES]:
-            return FOUND if counters[COUNT] > 0 else EXHAUSTED
+    while counters[COUNT] < wanted:
+        code = find(ints, reals, options, wanted, cancel, counters, work)
+        if code != RUNNING:
+            return FOUND if counters[COUNT] > 0 else code
+        if pose_search.stage(ints, reals, options, False, counters, work, out):
+            if counters[COUNT] == 0:
+                w.scalars[ERROR] = math.sqrt(steps.squared_norm(w.residual))
+            if options[VALIDATED] != 0.0:
+                return CANDIDATE
+            pose_search.insert(counters, out)
+    return FOUND
+
+
+@kernel
+def find(ints, reals, options, wanted, cancel, counters, work):
+    """
+    Go from start to start until the state is a solution, measured.
+
+    :param wanted: how many solutions there shall be in the end.
+    :returns: RUNNING with a solution, otherwise why there is none.
+    """
+    while counters[SEARCHES] < options[MAX_SEARCHES]:
         if counters[SEARCHES] == 1:
-            sample_lower, sample_upper = (
-                option_rows(ints, options, 2),
-                option_rows(ints, options, 3),
-            )
-            counters[UNSAMPLED_VARIABLE] = restarts.can_sample(
-                variable_i, sample_lower, sample_upper
-            )
+            lower, upper = option_rows(ints, options, 2), option_rows(ints, options, 3)
+            variable_i = layout.view_tables(ints, reals).variable_i
+            counters[UNSAMPLED_VARIABLE] = restarts.can_sample(variable_i, lower, upper)
             if counters[UNSAMPLED_VARIABLE] >= 0:
-                return FOUND if counters[COUNT] > 0 else UNSAMPLED
+                return UNSAMPLED
         free_run = counters[SEARCHES] % FREE_EVERY == FREE_EVERY - 1
         limited = options[LIMITED] != 0.0 and not free_run
-        place_start(ints, reals, options, free_run, counters, work)
+        if counters[SEARCHES] > 0 or options[SEEDED] == 0.0:
+            place_start(ints, reals, options, free_run, counters, work)
+        counters[SEARCHES] += 1
         code = descend(ints, reals, options, limited, cancel, counters, work)
         if code == DEADLINE or code == CANCELLED:
             counters[CLOCK_ENDED] = 1
-            return FOUND if counters[COUNT] > 0 else code
+            return code
         if code == RUNNING and settle(ints, reals, options, counters, work):
             if wanted > 1 or options[VALIDATED] != 0.0:
                 polish(ints, reals, options, work)
             if options[AT_NULL_SPACE + null_space.ACTIVE] != 0.0:
                 improve(ints, reals, options, cancel, counters, work)
-            if pose_search.stage(ints, reals, options, False, counters, work, out):
-                if counters[COUNT] == 0:
-                    w.scalars[ERROR] = math.sqrt(steps.squared_norm(w.residual))
-                if options[VALIDATED] != 0.0:
-                    return CANDIDATE
-                pose_search.insert(counters, out)
+            return RUNNING
+    return EXHAUSTED
 
 
 @kernel
@@ -321,7 +319,6 @@ def place_start(ints, reals, options, free, counters, work):
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     index = counters[SEARCHES]
-    counters[SEARCHES] += 1
     seeded = options[SEEDED] != 0.0
     random = counters[RANDOM : RANDOM + 1].view(np.uint64)
     lower, upper = option_rows(ints, options, 2), option_rows(ints, options, 3)
@@ -380,9 +377,18 @@ def measure(ints, reals, options, work, q):
 
     :returns: |W^1/2 e|^2, and whether every tolerance is kept.
     """
+    square, inside = look(ints, reals, options, work, q)
+    if options[SERIAL] != 0.0:
+        serial.fill_jacobian(ints, reals, work)
+    return square, inside
+
+
+@inline_kernel
+def look(ints, reals, options, work, q):
+    """Do as :func:`measure`, but for the Jacobian of serial problems, which only a step needs."""
     w = layout.view_workspace(ints, work)
     if options[SERIAL] != 0.0:
-        serial.evaluate(ints, reals, work, q)
+        serial.compare(ints, reals, work, q)
     else:
         rows.evaluate(ints, reals, work, q, False)
     constraints = ints[layout.CONSTRAINTS]
@@ -417,7 +423,7 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         code = is_over(counters, cancel)
         if code != RUNNING:
             return code
-        square, inside = measure(ints, reals, options, work, w.state)
+        square, inside = look(ints, reals, options, work, w.state)
         if keeps and square < w.scalars[BEST_ERROR]:
             w.scalars[BEST_ERROR] = square
             for k in range(w.state.shape[0]):
@@ -434,7 +440,7 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         if iteration > 0:
             mu = laws.follow(mu, before, left, square)
         before = square
-        left = take_step(ints, reals, options, work, square, mu, limited)
+        left = step_on(ints, reals, options, work, square, mu, limited)
         iteration += 1
         counters[ITERATIONS] += 1
         hopeless = hopeless + 1 if left > HOPELESS * square else 0
@@ -448,19 +454,33 @@ def descend(ints, reals, options, limited, cancel, counters, work):
 
 @kernel
 def take_step(ints, reals, options, work, square, mu, limited):
+    """Move the state by one step, as :func:`step_on`."""
+    return step_on(ints, reals, options, work, square, mu, limited)
+
+
+@inline_kernel
+def step_on(ints, reals, options, work, square, mu, limited):
     """
-    Move the state by one step.
+    Move the state by one step from where :func:`look` saw it.
 
     :returns: squared error that the linear model leaves, -1 when a plain inverse does not exist.
     """
     w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
     damping = laws.damping_of(options[LAW], options[GAIN], options[OWN_DAMPING], mu, square)
-    scales = joint_scales(ints, options)
-    left = steps.bounded_step(ints, reals, work, damping, limited, scales, options[LARGEST_STEP])
+    scales, largest = joint_scales(ints, options), options[LARGEST_STEP]
+    if options[SERIAL] != 0.0:
+        serial.fill_jacobian(ints, reals, work)
+    if options[SERIAL] != 0.0 and ints[layout.VARIABLES] >= six_rows.ROWS:
+        left = six_rows.bounded_step(ints, reals, work, damping, limited, scales, largest)
+    else:
+        left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
     if options[PLAIN_INVERSE] != 0.0 and laws.is_singular(w.normal, w.free):
         return -1.0
-    steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+    if options[SERIAL] != 0.0:
+        serial.advance(ints, reals, work, limited)
+    else:
+        variable_i = layout.view_tables(ints, reals).variable_i
+        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
     return left
 
 

@@ -7,7 +7,7 @@ Problem
 
 Method
     The pose of each joint goes into that of the next one in registers; only axes and origins are written down, from
-    which the columns (z x (p - o), z) follow at once.
+    which the columns (z x (p - o), z) follow where a step is to be made.
 
 Solutions
     The same numbers, but for the order of roundings.
@@ -24,8 +24,13 @@ import math
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
+from ssik_ros.kernels import steps
 from ssik_ros.kernels import tree
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+
+SINE, COSINE = 0, 1
+"""Columns of the poses that hold sine and cosine of each joint for a while."""
 
 
 @kernel
@@ -36,42 +41,36 @@ def evaluate(ints, reals, work, q):
     :param ints, reals: packed problem for which :func:`is_serial` holds; work: its workspace.
     :param q: (nq,) position variables.
     """
+    compare(ints, reals, work, q)
+    fill_jacobian(ints, reals, work)
+
+
+@inline_kernel
+def compare(ints, reals, work, q):
+    """Write residual and errors at a configuration, and what :func:`fill_jacobian` needs of it."""
     w = layout.view_workspace(ints, work)
     t = layout.view_tables(ints, reals)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
+    # Sines and cosines wait for nothing: in a pass of their own they are not held up by the chain of products.
+    for i in range(n):
+        value = q[t.node_i[i, layout.NODE_Q]]
+        value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
+        poses[i, SINE], poses[i, COSINE] = so3.sine_cosine(value)
     r0, r1, r2, r3, r4, r5, r6, r7, r8 = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     x, y, z = 0.0, 0.0, 0.0
     for i in range(n):
         b0, b1, b2, b3, b4 = node_f[i, 0], node_f[i, 1], node_f[i, 2], node_f[i, 3], node_f[i, 4]
         b5, b6, b7, b8 = node_f[i, 5], node_f[i, 6], node_f[i, 7], node_f[i, 8]
         px, py, pz = node_f[i, 9], node_f[i, 10], node_f[i, 11]
-        value = q[t.node_i[i, layout.NODE_Q]]
-        value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
-        s, c = so3.sine_cosine(value)
+        s, c = poses[i, SINE], poses[i, COSINE]
         b0, b1 = c * b0 + s * b1, c * b1 - s * b0
         b3, b4 = c * b3 + s * b4, c * b4 - s * b3
         b6, b7 = c * b6 + s * b7, c * b7 - s * b6
-        x, y, z = (
-            r0 * px + r1 * py + r2 * pz + x,
-            r3 * px + r4 * py + r5 * pz + y,
-            r6 * px + r7 * py + r8 * pz + z,
-        )
-        r0, r1, r2 = (
-            r0 * b0 + r1 * b3 + r2 * b6,
-            r0 * b1 + r1 * b4 + r2 * b7,
-            r0 * b2 + r1 * b5 + r2 * b8,
-        )
-        r3, r4, r5 = (
-            r3 * b0 + r4 * b3 + r5 * b6,
-            r3 * b1 + r4 * b4 + r5 * b7,
-            r3 * b2 + r4 * b5 + r5 * b8,
-        )
-        r6, r7, r8 = (
-            r6 * b0 + r7 * b3 + r8 * b6,
-            r6 * b1 + r7 * b4 + r8 * b7,
-            r6 * b2 + r7 * b5 + r8 * b8,
-        )
+        x, y, z = place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z)
+        r0, r1, r2 = turn_row(r0, r1, r2, b0, b1, b2, b3, b4, b5, b6, b7, b8)
+        r3, r4, r5 = turn_row(r3, r4, r5, b0, b1, b2, b3, b4, b5, b6, b7, b8)
+        r6, r7, r8 = turn_row(r6, r7, r8, b0, b1, b2, b3, b4, b5, b6, b7, b8)
         poses[i, 2], poses[i, 5], poses[i, 8] = r2, r5, r8
         poses[i, 9], poses[i, 10], poses[i, 11] = x, y, z
     last = n - 1
@@ -80,21 +79,63 @@ def evaluate(ints, reals, work, q):
     b = w.frames[2]
     tree.frame_pose(b, poses, last, t.constraint_f[0], layout.CONSTRAINT_PLACEMENT_B)
     g = w.targets[t.constraint_i[0, layout.CONSTRAINT_TARGET]]
-    px, py, pz = b[9], b[10], b[11]
-    ex, ey, ez = g[9] - px, g[10] - py, g[11] - pz
+    ex, ey, ez = g[9] - b[9], g[10] - b[10], g[11] - b[11]
     wx, wy, wz = se3.relative_rotation_vector(b, g)
     w.residual[0], w.residual[1], w.residual[2] = ex, ey, ez
     w.residual[3], w.residual[4], w.residual[5] = wx, wy, wz
     w.errors[0, 0] = math.sqrt(ex * ex + ey * ey + ez * ez)
     w.errors[0, 1] = math.sqrt(wx * wx + wy * wy + wz * wz)
-    for i in range(n):
-        turn, v = node_f[i, layout.NODE_MULTIPLIER], t.node_i[i, layout.NODE_V]
+
+
+@inline_kernel
+def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
+    """Return R p + o."""
+    return (
+        r0 * px + r1 * py + r2 * pz + x,
+        r3 * px + r4 * py + r5 * pz + y,
+        r6 * px + r7 * py + r8 * pz + z,
+    )
+
+
+@inline_kernel
+def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
+    """Return a row of a rotation times another rotation."""
+    return x * b0 + y * b3 + z * b6, x * b1 + y * b4 + z * b7, x * b2 + y * b5 + z * b8
+
+
+@inline_kernel
+def fill_jacobian(ints, reals, work):
+    """Write the Jacobian of the configuration that :func:`compare` saw last."""
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    poses, b = w.poses, w.frames[2]
+    px, py, pz = b[9], b[10], b[11]
+    for i in range(ints[layout.NODES]):
+        turn, v = t.node_f[i, layout.NODE_MULTIPLIER], t.node_i[i, layout.NODE_V]
         x, y, z = turn * poses[i, 2], turn * poses[i, 5], turn * poses[i, 8]
         dx, dy, dz = px - poses[i, 9], py - poses[i, 10], pz - poses[i, 11]
         w.jacobian[0, v] = y * dz - z * dy
         w.jacobian[1, v] = z * dx - x * dz
         w.jacobian[2, v] = x * dy - y * dx
         w.jacobian[3, v], w.jacobian[4, v], w.jacobian[5, v] = x, y, z
+
+
+@inline_kernel
+def advance(ints, reals, work, limited):
+    """Move the state by the step, within the limits when they count; as :func:`ssik_ros.kernels.steps.advance`."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    for v in range(ints[layout.VARIABLES]):
+        if w.step[v] == 0.0:
+            continue
+        at = variable_i[v, layout.VARIABLE_Q]
+        value = w.state[at] + w.step[v]
+        if limited:
+            lower, upper = w.lower[v], w.upper[v]
+            if variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
+                value = steps.unwind(value, lower, upper)
+            value = min(max(value, lower), upper)
+        w.state[at] = value
 
 
 @kernel

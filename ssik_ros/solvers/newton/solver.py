@@ -5,6 +5,7 @@ The mathematics stands in :mod:`ssik_ros.kernels.newton`; the three differ in th
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.iterative_solver import IterativeSolver
-from ssik_ros.solvers.iterative_solver import SearchArrays
 from ssik_ros.solvers.newton.options import GAUSS_FILE
 from ssik_ros.solvers.newton.options import GaussNewtonOptions
 from ssik_ros.solvers.newton.options import LEVENBERG_FILE
@@ -26,32 +26,13 @@ from ssik_ros.solvers.newton.options import LevenbergMarquardtOptions
 from ssik_ros.solvers.newton.options import NEWTON_FILE
 from ssik_ros.solvers.newton.options import NewtonRaphsonOptions
 from ssik_ros.solvers.newton.settings import NewtonSettings
+from ssik_ros.solvers.newton.single import SingleSearch
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.problem import position_rows
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.solvers.problem import Rows
 
 FloatArray = NDArray[np.float64]
-
-
-class NewtonArrays(SearchArrays):
-    """The arrays of one running search inside two, as :func:`ssik_ros.kernels.newton.search.ask` wants them."""
-
-    __slots__ = ('at_seeded', 'parts', 'whole')
-
-    def __init__(self, problem: Problem, options: FloatArray) -> None:
-        """Allocate what a problem needs, and copy it and the options there."""
-        sizes = len(problem.ints), len(problem.reals), len(options)
-        head = search.ASK_HEAD + sizes[0]
-        self.whole = np.zeros(head + pose_search.STATE_SIZE + 1, dtype=np.int64)
-        self.whole[: search.ASK_HEAD] = sizes
-        self.whole[search.ASK_HEAD : head] = problem.ints
-        self.parts = np.zeros(sizes[1] + sizes[2] + problem.workspace_size)
-        self.parts[: sizes[1]] = problem.reals
-        self.parts[sizes[1] : sizes[1] + sizes[2]] = options
-        self.at_seeded = sizes[1] + search.SEEDED
-        counters = self.whole[head : head + pose_search.STATE_SIZE]
-        super().__init__(problem, counters, self.parts[sizes[1] + sizes[2] :])
 
 
 class NewtonSolver(IterativeSolver):
@@ -90,9 +71,11 @@ class NewtonSolver(IterativeSolver):
         problem = super()._build(tools)
         return dataclasses.replace(problem, ints=problem.ints.copy(), reals=problem.reals.copy())
 
-    def make_arrays(self) -> NewtonArrays:
-        """Return fresh arrays."""
-        return NewtonArrays(self.problem, self.seeded)
+    @functools.cached_property
+    def single(self) -> SingleSearch:
+        """Return the solver as a plain call for one pose."""
+        options = self.unseeded, self.seeded
+        return SingleSearch(self.problem, options, self.middle)
 
     def packed_options(self, request: SolveRequest) -> FloatArray:
         """Return the kernel's options; a request without a seed starts in the middle of the limits."""
