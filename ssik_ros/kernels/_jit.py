@@ -8,21 +8,25 @@ directly or not), so stale code is never found, and a change recompiles only wha
 """
 
 from collections.abc import Callable
-import contextlib
 import hashlib
-import os
 from pathlib import Path
 import re
-import tempfile
 from typing import Any
 from typing import TypeVar
 
 import numba
+from numba.core import cgutils
 from numba.core import sigutils
 from numba.core import types
-from numba.core.types import CPointer  # type: ignore[attr-defined]
+from numba.core.compiler import Flags
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from ssik_ros.kernels._called_kernels import keep_apart
+from ssik_ros.kernels._disk_cache import cache_root
+from ssik_ros.kernels._disk_cache import compile_once
+from ssik_ros.kernels._disk_cache import use
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
@@ -69,25 +73,12 @@ def closure_hash(file: Path) -> str:
     return _closures[file]
 
 
-def cache_root() -> Path:
-    """Return the folder for compiled kernels: SSIK_ROS_CACHE_DIR, the XDG cache, or a temporary one."""
-    chosen = os.environ.get('SSIK_ROS_CACHE_DIR')
-    if chosen:
-        return Path(chosen)
-    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    root = base / 'ssik_ros'
-    with contextlib.suppress(OSError):
-        root.mkdir(parents=True, exist_ok=True)
-        if os.access(root, os.W_OK):
-            return root
-    return Path(tempfile.gettempdir()) / f'ssik_ros-{os.getuid()}'
-
-
 def _compile(function: Function, forceinline: bool) -> Function:
     """Return the compiled function, its cache in the folder of its import closure."""
     file = Path(function.__code__.co_filename)
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_root() / f'{file.stem}-{closure_hash(file)}')
+    folder = cache_root() / f'{file.stem}-{closure_hash(file)}'
+    numba.config.CACHE_DIR = str(folder)
     try:
         compiled = numba.njit(
             function,
@@ -96,11 +87,16 @@ def _compile(function: Function, forceinline: bool) -> Function:
             error_model='numpy',
             fastmath=False,
             forceinline=forceinline,
+            no_cfunc_wrapper=True,
         )
     finally:
         numba.config.CACHE_DIR = before
     if not JIT_DISABLED:
         _share_overloads(compiled)
+        _share_flags(compiled)
+        keep_apart(compiled, is_merged=forceinline)
+        compile_once(compiled, folder)
+        use(folder)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -120,6 +116,41 @@ def _share_overloads(compiled: Any) -> None:
         return original(plain, {name: unliteral(type_) for name, type_ in keywords.items()})
 
     compiled.get_call_template = get_call_template
+
+
+class _KernelFlags(Flags):  # type: ignore[misc]
+    """Settings of the compiler, compared once: numba asks for their hash at each operator of each kernel."""
+
+    __slots__ = ('_hash',)
+
+    def __init__(self, flags: Flags) -> None:
+        """
+        Take settings that will not change.
+
+        :param flags: the settings.
+        """
+        super().__init__(flags)
+        self._hash = hash(flags)
+
+    def __hash__(self) -> int:
+        """Return the hash of the settings."""
+        return self._hash
+
+    def copy(self) -> Flags:
+        """Return a copy that may change."""
+        return Flags(self)
+
+
+_shared_flags: dict[Flags, _KernelFlags] = {}
+
+
+def _share_flags(compiled: Any) -> None:
+    """Give the compiler the same settings for each kernel as one object."""
+
+    def customize(flags: Flags) -> Flags:
+        return _shared_flags.setdefault(flags, _KernelFlags(flags))
+
+    compiled._compiler._customize_flags = customize
 
 
 def kernel(function: Function) -> Function:
@@ -169,16 +200,37 @@ if JIT_DISABLED:
 
 else:
 
+    def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Return an array over a part of a flat one: its first element and its lengths are given."""
+        array, start, *lengths = arguments
+        source = context.make_array(signature.args[0])(context, builder, array)
+        kind = signature.return_type
+        size = context.get_constant(
+            types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        )
+        steps = [size]
+        for length in lengths[:0:-1]:
+            steps.insert(0, builder.mul(steps[0], length))
+        view = context.make_array(kind)(context, builder)
+        arrayobj.populate_array(
+            view,
+            data=builder.gep(source.data, [start]),
+            shape=cgutils.pack_array(builder, lengths),
+            strides=cgutils.pack_array(builder, steps),
+            itemsize=size,
+            meminfo=None,
+        )
+        return view._getvalue()
+
     @intrinsic
-    def _pointer(typing_context: Any, array: Any, start: Any) -> Any:
-        """Return the address of one element of a flat array."""
-        signature = CPointer(array.dtype)(array, types.intp)
+    def _view_1(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
+        """Return a part of a flat array."""
+        return types.Array(array.dtype, 1, 'C')(array, *[types.intp] * 2), _view
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source = context.make_array(signature.args[0])(context, builder, arguments[0])
-            return builder.gep(source.data, [arguments[1]])
-
-        return signature, generate
+    @intrinsic
+    def _view_2(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
+        """Return a part of a flat array as a table."""
+        return types.Array(array.dtype, 2, 'C')(array, *[types.intp] * 3), _view
 
     @inline_kernel
     def vector(array: Any, start: int, size: int) -> Any:
@@ -188,9 +240,9 @@ else:
         A slice checks its bounds and counts references, about 20 ns each time, in loops of 500 ns. This view does
         neither: the caller keeps the array alive and the layout right.
         """
-        return numba.carray(_pointer(array, start), (size,))
+        return _view_1(array, start, size)
 
     @inline_kernel
     def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
         """Return ``rows`` by ``columns`` numbers of a flat array from ``start`` on; see :func:`vector`."""
-        return numba.carray(_pointer(array, start), (rows, columns))
+        return _view_2(array, start, rows, columns)

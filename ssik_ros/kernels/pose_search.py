@@ -51,6 +51,7 @@ from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
 from ssik_ros.kernels import steps
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import vector
@@ -201,7 +202,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
     if not normalise_balls(variable_i, w.reference):
         return BAD_STATE
     steps.clamp_seed(variable_i, lower, upper, w.reference, w.state)
-    w.best[:] = w.state
+    vectors.copy(w.best, w.state)
     for t in range(targets.shape[0]):
         if not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):
             return BAD_TARGET
@@ -341,7 +342,7 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         error, inside = measure(ints, reals, options, work, w.state)
         if limited and error < w.scalars[BEST_ERROR]:
             w.scalars[BEST_ERROR] = error
-            w.best[:] = w.state
+            vectors.copy(w.best, w.state)
         if inside:
             return RUNNING
         if iteration >= options[MAX_ITERATIONS] or not math.isfinite(error):
@@ -411,11 +412,11 @@ def polish(ints, reals, options, work):
     w = layout.view_workspace(ints, work)
     before, _ = measure(ints, reals, options, work, w.state)
     for _ in range(POLISH_STEPS):
-        w.trial[:] = w.state
+        vectors.copy(w.trial, w.state)
         take_step(ints, reals, options, work, before, True)
         error, inside = measure(ints, reals, options, work, w.state)
         if not inside or error > POLISH_GAIN * before:
-            w.state[:] = w.trial
+            vectors.copy(w.state, w.trial)
             measure(ints, reals, options, work, w.state)
             return
         before = error
@@ -440,7 +441,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
     """
     w = layout.view_workspace(ints, work)
     state, trial = w.state, w.trial
-    trial[:] = state
+    vectors.copy(trial, state)
     nearest = squared_distance(ints, reals, work, trial)
     before = nearest
     closing = 0
@@ -450,7 +451,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
         error, inside = measure(ints, reals, options, work, state)
         if inside and distance < nearest and within_limits(ints, reals, work, state):
             nearest = distance
-            trial[:] = state
+            vectors.copy(trial, state)
         settled = iteration > 0 and abs(before - distance) <= SETTLED * options[GAIN] * before
         before = distance
         if (settled or closing > 0) and (inside or closing >= CLOSING_STEPS):
@@ -462,7 +463,7 @@ def pull_to_seed(ints, reals, options, cancel, counters, work):
             pulled_step(ints, reals, options, work, error)
         iteration += 1
         counters[ITERATIONS] += 1
-    state[:] = trial
+    vectors.copy(state, trial)
     measure(ints, reals, options, work, state)
 
 

@@ -47,6 +47,7 @@ from ssik_ros.kernels import layout
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
 from ssik_ros.kernels import tree
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 
@@ -239,7 +240,7 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     )
     target = constraint_i[layout.CONSTRAINT_TARGET]
     if target < 0:
-        frames[1, :] = frames[0, :]
+        vectors.copy(frames[1], frames[0])
     else:
         se3.compose(frames[1], frames[0], targets[target])
     tree.frame_pose(
@@ -296,7 +297,7 @@ def full_rotation(frames, frame, exact, spare, e, maps):
     for i in range(3):
         e[3 + i] = maps[1, 3 * i] * wx + maps[1, 3 * i + 1] * wy + maps[1, 3 * i + 2] * wz
     if not exact:
-        maps[2, :] = maps[1, :]
+        vectors.copy(maps[2], maps[1])
     elif frame == layout.WORLD:
         so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
         so3.inverse_left_jacobian(maps[2], wx, wy, wz)
@@ -316,7 +317,7 @@ def full_rotation(frames, frame, exact, spare, e, maps):
                 )
         if frame == layout.FRAME_A:
             to_a_axes(frames, maps, right)
-        maps[1, :] = maps[2, :]
+        vectors.copy(maps[1], maps[2])
 
 
 @kernel
@@ -350,7 +351,7 @@ def axis_alignment(frames, frame, spare, e, maps):
     sine = math.sqrt(t[0] * t[0] + t[1] * t[1])
     sign = 1.0 if in_b else -1.0
     local = spare[:9]
-    local[:] = 0.0
+    vectors.fill(local, 0.0)
     e[5] = 0.0
     if sine < PARALLEL:
         e[3], e[4] = (0.0 if t[2] > 0.0 else math.pi), 0.0
@@ -382,7 +383,7 @@ def axis_alignment(frames, frame, spare, e, maps):
                 + local[3 * i + 1] * own[3 * j + 1]
                 + local[3 * i + 2] * own[3 * j + 2]
             )
-    maps[2, :] = maps[1, :]
+    vectors.copy(maps[2], maps[1])
 
 
 @kernel
@@ -399,7 +400,7 @@ def spin_about_z(frames, e, maps):
     bx, by, bz = b[2], b[5], b[8]
     cosine = gx * bx + gy * by + gz * bz
     e[3], e[4] = 0.0, 0.0
-    maps[1, :] = 0.0
+    vectors.fill(maps[1], 0.0)
     if cosine < -1.0 + PARALLEL:
         # No shortest rotation exists; an error that can never pass for a solution.
         e[5] = math.pi
@@ -417,7 +418,7 @@ def spin_about_z(frames, e, maps):
         maps[1, 6] = (bx + gx) * scale
         maps[1, 7] = (by + gy) * scale
         maps[1, 8] = (bz + gz) * scale
-    maps[2, :] = maps[1, :]
+    vectors.copy(maps[2], maps[1])
 
 
 @kernel

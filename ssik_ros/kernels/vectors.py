@@ -1,5 +1,5 @@
 """
-Vectors of three numbers as tuples, and rotations about unit axes.
+Vectors of three numbers as tuples, rotations about unit axes, and copies of arrays.
 
 A tuple lives in registers: nothing is allocated and nothing is indexed at run time.
 """
@@ -97,3 +97,29 @@ def perpendicular(k):
     else:
         v = (-k[1], k[0], 0.0)
     return scale(1.0 / norm(v), v)
+
+
+@inline_kernel
+def copy(out, source):
+    """
+    Copy an array, which must not overlap with the place it goes to.
+
+    An assignment to a slice would do, yet numba compiles a copy for overlaps and the text of an error with each one.
+
+    :param out: (n,).
+    :param source: (n,) at least.
+    """
+    for i in range(len(out)):
+        out[i] = source[i]
+
+
+@inline_kernel
+def fill(out, value):
+    """
+    Set all elements of an array; see :func:`copy`.
+
+    :param out: (n,).
+    :param value: of each.
+    """
+    for i in range(len(out)):
+        out[i] = value
