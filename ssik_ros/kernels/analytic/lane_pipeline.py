@@ -8,7 +8,8 @@ between the pose of the tip there and the target.
 
 Method
 ------
-1. :mod:`ranking`'s choice of turn and limit. It comes first, so that what is measured is what is handed out.
+1. :mod:`ranking`'s choice of turn and limit. It comes first, so that what is measured is what is handed out. Values
+   just outside a limit are put on it, and those for which that is too much no longer reach the pose.
 2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), to E_1; z = x cross y.
 3. Residuals as in :mod:`certify`.
 4. Duplicates differ by little in every joint, hence in every sum of their sines and cosines with given weights. Two
@@ -83,11 +84,11 @@ def _place_in_limits(value, lower, upper, wish):
     """Return what :func:`ranking.place_in_limits` does for each lane, and where there is such a turn."""
     # No branches: whether a turn is needed is different for every pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.TURNS + 0.5)
-    high, low = value > upper + ranking.NEAR_LIMIT, value < lower - ranking.NEAR_LIMIT
-    down = lanes.floor((upper + ranking.NEAR_LIMIT - value) * ranking.TURNS)
-    up = lanes.ceil((lower - ranking.NEAR_LIMIT - value) * ranking.TURNS)
+    high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
+    down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.TURNS)
+    up = lanes.ceil((lower - ranking.BESIDE_LIMIT - value) * ranking.TURNS)
     value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
-    is_inside = (value >= lower - ranking.NEAR_LIMIT) & (value <= upper + ranking.NEAR_LIMIT)
+    is_inside = (value >= lower - ranking.BESIDE_LIMIT) & (value <= upper + ranking.BESIDE_LIMIT)
     return lanes.lesser(lanes.greater(value, lanes.spread(lower)), lanes.spread(upper)), is_inside
 
 
@@ -112,8 +113,8 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
             wish = lanes.spread(seed[k]) if has_seed and turns else value
             placed, is_inside = _place_in_limits(value, lower[k], upper[k], wish)
             if not turns:
-                is_inside = (value >= lower[k] - ranking.NEAR_LIMIT) & (
-                    value <= upper[k] + ranking.NEAR_LIMIT
+                is_inside = (value >= lower[k] - ranking.BESIDE_LIMIT) & (
+                    value <= upper[k] + ranking.BESIDE_LIMIT
                 )
             value = lanes.select(is_inside, placed, value)
             lost = lost | (lanes.select(is_inside, 0.0, 1.0) > 0.0)

@@ -12,6 +12,8 @@ TURNS = 1.0 / TWO_PI
 """Turns of an angle [1/rad]: a product costs less than a division where the next step is a whole number."""
 NEAR_LIMIT = 1e-9
 """A value this little outside a limit [rad or m] is put on the limit."""
+BESIDE_LIMIT = 1e-6
+"""A value this little outside may belong on it: at a fold a solution is known to the square root of rounding only."""
 
 KEEP_ALL = 0
 WITHIN_LIMITS = 1
@@ -36,13 +38,19 @@ def place_in_limits(value, lower, upper, wish):
     :param lower, upper: limits, infinite for none.
     :param wish: where it should rather be.
     """
+    return _place_beside_limits(value, lower, upper, wish, NEAR_LIMIT)
+
+
+@inline_kernel
+def _place_beside_limits(value, lower, upper, wish, near):
+    """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
     best = nearest_turn(value, wish)
     # What rounding has put just outside belongs to the limit, not to another turn.
-    if best > upper + NEAR_LIMIT:
-        best -= TWO_PI * math.ceil((best - upper - NEAR_LIMIT) * TURNS)
-    elif best < lower - NEAR_LIMIT:
-        best += TWO_PI * math.ceil((lower - NEAR_LIMIT - best) * TURNS)
-    if lower - NEAR_LIMIT <= best <= upper + NEAR_LIMIT:
+    if best > upper + near:
+        best -= TWO_PI * math.ceil((best - upper - near) * TURNS)
+    elif best < lower - near:
+        best += TWO_PI * math.ceil((lower - near - best) * TURNS)
+    if lower - near <= best <= upper + near:
         return min(max(best, lower), upper)
     return math.nan
 
@@ -64,16 +72,26 @@ def place(q, n, slides, lower, upper, wishes, mode):
     :param wishes: (n,) where joints should rather be.
     :param mode: KEEP_ALL, WITHIN_LIMITS, or WRAP_ONLY, which wraps what it can and keeps everything.
     """
+    return place_beside(q, n, slides, lower, upper, wishes, mode, NEAR_LIMIT)
+
+
+@kernel
+def place_beside(q, n, slides, lower, upper, wishes, mode, near):
+    """
+    Choose a representative as :func:`place`; values up to ``near`` outside their limits are put on them.
+
+    :param q, n, slides, lower, upper, wishes, mode: as there.
+    """
     if mode == KEEP_ALL:
         for i in range(n):
             q[i] = _wrap(q[i], is_slide(slides, i))
         return True
     for i in range(n):
         if is_slide(slides, i):
-            inside = lower[i] - NEAR_LIMIT <= q[i] <= upper[i] + NEAR_LIMIT
+            inside = lower[i] - near <= q[i] <= upper[i] + near
             value = min(max(q[i], lower[i]), upper[i]) if inside else math.nan
         else:
-            value = place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wishes[i])
+            value = _place_beside_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wishes[i], near)
         if value == value:
             q[i] = value
         elif mode == WITHIN_LIMITS:

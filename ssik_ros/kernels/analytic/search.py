@@ -292,18 +292,7 @@ def _keep_refined(counters, ints, reals, count, nudge, first, seed, options, cap
     """
     n, held, slides = ints[N], ints[HELD], ints[SLIDES]
     q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
-    points, target = vector(reals, 3 * n, 3 * n), vector(work, TARGET, 12)
-    aim = singular_refinement.Aim(
-        vector(reals, 0, 3 * n),
-        points,
-        vector(reals, 6 * n, 12),
-        n,
-        slides,
-        vector(ints, FREE, n),
-        n if held < 0 else n - 1,
-        target,
-        _extent(points, target, n),
-    )
+    aim = _aim(ints, reals, vector(ints, FREE, n), n if held < 0 else n - 1, work)
     rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
     smallest = math.inf
     for row in range(count):
@@ -320,6 +309,28 @@ def _keep_refined(counters, ints, reals, count, nudge, first, seed, options, cap
         error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
         smallest = min(smallest, error)
     return smallest
+
+
+@inline_kernel
+def _aim(ints, reals, free, moving, work):
+    """
+    Return the chain and the pose as a refinement wants them.
+
+    :param free: (n,) indices of the joints that may move, ``moving`` of them.
+    """
+    n, target = ints[N], vector(work, TARGET, 12)
+    points = vector(reals, 3 * n, 3 * n)
+    return singular_refinement.Aim(
+        vector(reals, 0, 3 * n),
+        points,
+        vector(reals, 6 * n, 12),
+        n,
+        ints[SLIDES],
+        free,
+        moving,
+        target,
+        _extent(points, target, n),
+    )
 
 
 @kernel
@@ -357,9 +368,12 @@ def _keep_group(counters, ints, reals, start, group, first, seed, options, capac
         lane_pipeline.write_distances(area, seed, n, slides, lower, upper, int(options[METRIC]))
     enough = min(certify.rounding(target), options[TOLERANCE])
     # Branches that came another way than these have no mark to compare.
-    alike = (
-        lane_pipeline.find_alike(area, n, group, options[SAME]) if counters[KEPT] == first else -1
+    rows = matrix(work, _store(n), capacity, n + 3)
+    value = raw[start, ints[HELD]] if ints[HELD] >= 0 else 0.0
+    is_first = counters[KEPT] == first and not _is_dropped_at(
+        counters, ints, rows, counters[DROPPED] - 1, value, options[SAME]
     )
+    alike = lane_pipeline.find_alike(area, n, group, options[SAME]) if is_first else -1
     smallest = math.inf
     residuals = lanes.load(area, lane_pipeline.row_of(n, lane_pipeline.RESIDUAL))
     every = (1 << group) - 1
@@ -401,12 +415,11 @@ def _keep_all(counters, ints, done, lost, options, capacity, work):
     keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
     has_seed = options[HAS_SEED] != 0.0
     residual = lane_pipeline.row_of(n, lane_pipeline.RESIDUAL)
-    smallest, certified, dropped = math.inf, 0, 0
+    smallest, certified = math.inf, 0
     for lane in range(LANES):
         smallest = min(smallest, area[residual + lane])
         is_done, is_lost = (done >> lane) & 1, (lost >> lane) & 1
         certified += is_done
-        dropped += is_done & is_lost
         if kept < capacity:
             # Written in any case, and left to the next one unless it counts: nobody can predict which ones do.
             for k in range(n):
@@ -418,9 +431,38 @@ def _keep_all(counters, ints, done, lost, options, capacity, work):
             kept += is_done & (1 - is_lost)
     counters[CERTIFIED] += certified
     counters[BRANCHES] += certified
-    counters[DROPPED] += dropped
     counters[KEPT] = kept
+    if done & lost != 0:
+        q = vector(work, STORE + n, n)
+        for lane in range(LANES):
+            if (done & lost) >> lane & 1 != 0:
+                for k in range(n):
+                    q[k] = area[LANES * k + lane]
+                _drop(counters, rows, q, n)
     return smallest
+
+
+@inline_kernel
+def _drop(counters, rows, q, n):
+    """Count a branch outside the limits, and remember it behind those that are kept, from the end on."""
+    row = rows.shape[0] - 1 - counters[DROPPED]
+    if row > counters[KEPT]:
+        for k in range(n):
+            rows[row, k] = q[k]
+    counters[DROPPED] += 1
+
+
+@inline_kernel
+def _is_dropped_at(counters, ints, rows, number, value, same):
+    """
+    Return whether a branch outside the limits is remembered, and is for this value of the held joint.
+
+    :param number: which one, in the order in which they were dropped; -1 for none.
+    """
+    row = rows.shape[0] - 1 - number
+    if number < 0 or row <= counters[KEPT]:
+        return False
+    return ints[HELD] < 0 or abs(rows[row, ints[HELD]] - value) <= same
 
 
 @inline_kernel
@@ -437,25 +479,12 @@ def _keep_measured(counters, ints, reals, lane, is_alike, is_lost, first, option
     area, q = vector(work, _area(n), lane_pipeline.area_size(n)), vector(work, STORE + n, n)
     rows = matrix(work, _store(n), capacity, n + 3)
     counters[CERTIFIED] += 1
-    if is_alike and _is_known(
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        ints[SLIDES],
-        rows,
-        first,
-        kept,
-        q,
-        options[SAME],
-        vector(work, TARGET, 12),
-        area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane],
-        vector(work, _own_scratch(n), certify.scratch_size(n)),
-    ):
+    error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
+    if is_alike and _is_known(counters, ints, reals, first, q, error, options, capacity, work):
         return
     counters[BRANCHES] += 1
     if is_lost:
-        counters[DROPPED] += 1
+        _drop(counters, rows, q, n)
     elif kept < capacity:
         for k in range(n):
             rows[kept, k] = q[k]
@@ -501,18 +530,16 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
     if not error <= options[TOLERANCE]:
         return error
     counters[CERTIFIED] += 1
-    if _is_known(
-        axes, points, home, n, slides, rows, first, kept, q, options[SAME], target, error, rest
-    ):
+    if _is_known(counters, ints, reals, first, q, error, options, capacity, work):
         return error
     counters[BRANCHES] += 1
-    has_seed = options[HAS_SEED] != 0.0
-    for k in range(n):
-        placed[k] = q[k]
-    if not ranking.place(
-        placed, n, slides, lower, upper, seed if has_seed else q, int(options[MODE])
+    has_seed, mode = options[HAS_SEED] != 0.0, int(options[MODE])
+    wishes = seed if has_seed else q
+    placed[:] = q
+    if not ranking.place(placed, n, slides, lower, upper, wishes, mode) and not _put_on_limits(
+        counters, ints, reals, wishes, options, work
     ):
-        counters[DROPPED] += 1
+        _drop(counters, rows, q, n)
     elif kept < capacity:
         # A joint that was moved by a turn or onto its limit has to be measured again.
         is_same = True
@@ -530,19 +557,85 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
 
 
 @kernel
-def _is_known(axes, points, home, n, slides, store, first, kept, q, same, target, error, scratch):
+def _put_on_limits(counters, ints, reals, wishes, options, work):
     """
-    Return whether a solution is among those kept of this sample already.
+    Put the joints of a solution that are just outside their limits on these, and let the others make up for it.
+
+    That is possible at a fold, where solutions lie together in a direction, and only there.
+
+    :param counters: indices stand behind the counts for a while.
+    :param wishes: (n,) where joints should rather be.
+    :param ints, reals, options, work: as for :func:`keep`; the solution stands in the scratch, the result beside it.
+    :returns: whether there is a result.
+    """
+    n, slides = ints[N], ints[SLIDES]
+    placed, q = vector(work, STORE, n), vector(work, STORE + n, n)
+    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
+    free = vector(counters, COUNTERS, n)
+    rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
+    placed[:] = q
+    on_limit, mode = 0, int(options[MODE])
+    for _ in range(n):
+        if not ranking.place_beside(
+            placed, n, slides, lower, upper, wishes, mode, ranking.BESIDE_LIMIT
+        ):
+            return False
+        moving = 0
+        for k in range(n):
+            if placed[k] == lower[k] or placed[k] == upper[k]:
+                on_limit |= 1 << k
+            elif k != ints[HELD] and (on_limit >> k) & 1 == 0:
+                free[moving] = k
+                moving += 1
+        aim = _aim(ints, reals, free, moving, work)
+        if moving == 0 or not singular_refinement.refine(placed, aim, rest) <= options[TOLERANCE]:
+            return False
+        if ranking.place(placed, n, slides, lower, upper, wishes, mode):
+            return True
+    return False
+
+
+@kernel
+def _is_known(counters, ints, reals, first, q, error, options, capacity, work):
+    """
+    Return whether a solution is among those of this sample already, kept or dropped.
 
     Near a fold two true solutions are close, and the pose half way is off by the square of their distance: only
     rounding is allowed there, not the tolerance of solutions.
 
+    :param q: (n,) the solution.
     :param error: residual at q.
+    :param counters, ints, reals, first, options, capacity, work: as for :func:`keep`.
     """
-    tolerance = error + certify.rounding(target)
-    for row in range(first, kept):
-        if certify.are_near(store, row, q, n, slides, same) and certify.meet_half_way(
-            axes, points, home, n, slides, store, row, q, target, tolerance, scratch
-        ):
+    n, same = ints[N], options[SAME]
+    rows = matrix(work, _store(n), capacity, n + 3)
+    for row in range(first, counters[KEPT]):
+        if _is_same_as(ints, reals, rows, row, q, error, same, work):
+            return True
+    value = q[ints[HELD]] if ints[HELD] >= 0 else 0.0
+    # Those of this sample are the last ones.
+    for number in range(counters[DROPPED] - 1, -1, -1):
+        if not _is_dropped_at(counters, ints, rows, number, value, same):
+            break
+        if _is_same_as(ints, reals, rows, capacity - 1 - number, q, error, same, work):
             return True
     return False
+
+
+@kernel
+def _is_same_as(ints, reals, rows, row, q, error, same, work):
+    """Return whether a solution is that of a row."""
+    n, slides, target = ints[N], ints[SLIDES], vector(work, TARGET, 12)
+    return certify.are_near(rows, row, q, n, slides, same) and certify.meet_half_way(
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        slides,
+        rows,
+        row,
+        q,
+        target,
+        error + certify.rounding(target),
+        vector(work, _own_scratch(n), certify.scratch_size(n)),
+    )
