@@ -9,12 +9,15 @@ from ssik_ros.closed_chain.frame import Link
 from ssik_ros.closed_chain.graph import find_roots
 from ssik_ros.closed_chain.joint import Goal
 from ssik_ros.closed_chain.joint import Joint
+from ssik_ros.closed_chain.markers import Marker
+from ssik_ros.closed_chain.markers import markers
 from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.names import DOF_NAMES
 from ssik_ros.closed_chain.names import SOLVE_STATUS
 from ssik_ros.closed_chain.names import SOLVE_STATUS_NAMES
 from ssik_ros.closed_chain.result import ChainResult
 from ssik_ros.closed_chain.solver import Solver
+from ssik_ros.closed_chain.worker import WorkerSolver
 
 findRoots = find_roots  # noqa: N816 - the ancestor's spelling
 """The ancestor's name of :func:`find_roots`."""
@@ -29,7 +32,10 @@ __all__ = [
     'Goal',
     'Joint',
     'Link',
+    'Marker',
     'Solver',
+    'WorkerSolver',
     'findRoots',
     'find_roots',
+    'markers',
 ]

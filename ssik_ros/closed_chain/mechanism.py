@@ -15,6 +15,8 @@ from ssik_ros.closed_chain.graph import topmost
 from ssik_ros.closed_chain.joint import Joint
 from ssik_ros.closed_chain.result import ChainResult
 from ssik_ros.closed_chain.result import read_result
+from ssik_ros.closed_chain.rotations import matrix_of_euler
+from ssik_ros.closed_chain.rotations import quaternion_of_matrix
 from ssik_ros.closed_chain.storage import gather
 from ssik_ros.closed_chain.storage import Storage
 from ssik_ros.kernels.closed_chain import layout
@@ -45,6 +47,7 @@ class Mechanism:
 
         :param roots: any frames of the mechanism.
         """
+        self.roots_given = list(roots)
         self.roots = find_roots(roots)
         self.frames = list_frames(self.roots)
         self.shape = shape = describe(self.frames)
@@ -82,9 +85,26 @@ class Mechanism:
         :param cancel: (1,) set to 1, it ends the solve.
         :returns: one result per chain, in order of discovery.
         """
-        reals, flags = self.storage.reals, self.storage.flags
-        if self.loose:
-            self._move_loose_joints()
+        storage = self.storage
+        return self.solve_tables(options, packed, storage.reals, storage.flags, cancel=cancel)
+
+    def solve_tables(
+        self,
+        options: ClosedChainOptions,
+        packed: NDArray[np.float64],
+        reals: NDArray[np.float64],
+        flags: IntArray,
+        *,
+        cancel: IntArray = NOT_STOPPED,
+    ) -> list[ChainResult]:
+        """
+        Solve every chain, from the values in given tables.
+
+        :param reals, flags: rows as in :attr:`storage`.
+        """
+        for row in self.loose:
+            if flags[row, layout.TARGET_SET]:
+                self._move_loose_joint(row, reals[row], flags[row])
         results = []
         for chain in self.chains:
             status = chain.program.solve(
@@ -98,24 +118,18 @@ class Mechanism:
             results.append(read_result(chain, status, options.method))
         return results
 
-    def _move_loose_joints(self) -> None:
-        """Move joints that are in no chain to their targets."""
-        reals, flags = self.storage.reals, self.storage.flags
-        for row in self.loose:
-            if flags[row, layout.TARGET_SET]:
-                numbers = reals[row]
-                for dof in self.shape.free(row):
-                    if (
-                        not flags[row, layout.LOCKED + dof]
-                        and (row, dof) not in self.shape.followers
-                    ):
-                        low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
-                        wanted = float(numbers[layout.TARGET + dof])
-                        if math.isfinite(wanted):
-                            numbers[layout.VALUES + dof] = min(max(wanted, low), high)
-                frame = self.frames[row]
-                if isinstance(frame, Joint):
-                    frame._turned()
+    def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:
+        """Move a joint that is in no chain to its target."""
+        for dof in self.shape.free(row):
+            wanted = float(numbers[layout.TARGET + dof])
+            follows = (row, dof) in self.shape.followers
+            if not flags[layout.LOCKED + dof] and not follows and math.isfinite(wanted):
+                low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
+                numbers[layout.VALUES + dof] = min(max(wanted, low), high)
+        turns = numbers[layout.VALUES + 3 : layout.VALUES + 6]
+        numbers[layout.ROTATION : layout.ROTATION + 4] = quaternion_of_matrix(
+            matrix_of_euler(*turns)
+        )
 
     def copy(self) -> 'Mechanism':
         """Return the same mechanism with tables and workspaces of its own, for another thread."""

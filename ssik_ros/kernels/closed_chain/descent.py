@@ -47,6 +47,7 @@ FLOOR = 1e-13
 """Damping, relative to the largest diagonal entry of H, that is always there."""
 PULL_FLOOR = 1e-15
 FIRST_MU = 1e-3
+FIRST_BOOST = 8.0
 SMALLEST_MU = 1e-9
 LARGEST_MU = 1e12
 ACCEPTED = 1e-4
@@ -60,6 +61,10 @@ NO_DECREASE = 1e-15
 HALVINGS = 7
 ESCAPE_SPREAD = 0.1
 """Random motion out of a stall [rad or m], three times as much in each further try."""
+PROBE = 0.1
+"""Share of a step at which the curvature along it is measured."""
+LARGEST_BEND = 0.5
+"""How long the second-order part of a step may be, relative to the first."""
 PRIORITY = 1e10
 """How much more the rows weigh than a secondary objective."""
 CORRECTIONS = 6
@@ -168,7 +173,7 @@ def judge(options, counters, numbers, over, cost, error, inside, current, trial,
     """
     damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
     if counters[layout.FRESH] != 0:
-        numbers[layout.MU], numbers[layout.BOOST] = FIRST_MU, 2.0
+        numbers[layout.MU], numbers[layout.BOOST] = FIRST_MU, FIRST_BOOST
         numbers[layout.CLAMP] = 1.0
         numbers[layout.GOOD_ERROR] = math.inf
         numbers[layout.BEST_ERROR] = numbers[layout.COST] = math.inf
@@ -191,7 +196,7 @@ def judge(options, counters, numbers, over, cost, error, inside, current, trial,
                 code = layout.STALLED
         copy(current, trial)
         numbers[layout.COST] = cost
-        numbers[layout.BOOST], numbers[layout.LEAST] = 2.0, 0.0
+        numbers[layout.BOOST], numbers[layout.LEAST] = FIRST_BOOST, 0.0
         counters[layout.ANEW] = 1
         if inside and not pulling:
             return layout.CONVERGED
@@ -325,9 +330,7 @@ def measure(table, flags, options, t, w, own):
 
     :returns: cost, sum of unmet errors, whether every tolerance is met.
     """
-    mechanism.forward(
-        w.trial, t.node, t.factors, t.constraint, w.placements, w.end_placements, w.poses, w.ends, w.scratch
-    )  # fmt: skip
+    place(t, w)
     cost, error, inside = mechanism.residuals(
         flags, options, t.constraint, w.ends, w.residual, w.errors
     )
@@ -365,6 +368,9 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
         options, clamp, t.variable, t.constraint, t.column, w.blocks, w.residual, w.errors, w.normal,
         w.gradient, w.scratch
     )  # fmt: skip
+    for c in range(w.base.shape[0]):
+        for k in range(6):
+            w.base[c, k] = w.residual[c, k]
     terms, gain = own, 1.0
     for part in range(2):
         normal.joint_terms(
@@ -419,8 +425,48 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
         numbers[layout.EXPECTED] = predicted_decrease(
             t.variable, w.normal, w.gradient, w.step, w.right
         )
+        if not damped and not pulling:
+            bend_step(flags, options, t, w)
         advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
     return moved
+
+
+@inline_kernel
+def bend_step(flags, options, t, w):
+    """Add to a step d half of the acceleration a that keeps a path along d where the linear model has it."""
+    for v in range(w.step.shape[0]):
+        w.right[v] = PROBE * w.step[v]
+    advance(t.variable, w.lower, w.upper, w.held, w.right, w.current, w.trial)
+    place(t, w)
+    mechanism.residuals(flags, options, t.constraint, w.ends, w.residual, w.errors)
+    normal.curvature(t.constraint, t.column, w.blocks, w.step, PROBE, w.base, w.residual, w.right)
+    for v in range(w.step.shape[0]):
+        if w.held[v] != 0.0:
+            w.right[v] = 0.0
+    normal.solve_factored(t.variable, w.factor, w.right)
+    length, bend = 0.0, 0.0
+    for v in range(w.step.shape[0]):
+        length = max(length, abs(w.step[v]))
+        bend = max(bend, 0.5 * abs(w.right[v]))
+    share = 0.5 if bend <= LARGEST_BEND * length else 0.5 * LARGEST_BEND * length / bend
+    for v in range(w.step.shape[0]):
+        w.step[v] += share * w.right[v]
+
+
+@inline_kernel
+def place(t, w):
+    """Write the poses of the trial state."""
+    mechanism.forward(
+        w.trial,
+        t.node,
+        t.factors,
+        t.constraint,
+        w.placements,
+        w.end_placements,
+        w.poses,
+        w.ends,
+        w.scratch,
+    )
 
 
 @inline_kernel

@@ -69,7 +69,7 @@ AT_JOINT = 12
 AT_SEGMENT = 13
 WORK = 14
 """The places of the workspace's arrays, one after the other, follow from here."""
-WORK_ARRAYS = 25
+WORK_ARRAYS = 26
 HEADER = WORK + WORK_ARRAYS + 1
 
 # Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
@@ -277,6 +277,8 @@ class Workspace(NamedTuple):
     """(S,)"""
     scratch: np.ndarray
     """(SCRATCH,)"""
+    base: np.ndarray
+    """(C, 6) residual of the state that the Jacobian belongs to."""
     numbers: np.ndarray
     """(NUMBERS,)"""
 
@@ -286,7 +288,7 @@ def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
     nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
     poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
     rows = [(count, 6), (count, 2), (columns, 6), (profile,), (profile,)]
-    return [*poses, *rows, *[(n,)] * 9, *[(states,)] * 5, (SCRATCH,), (NUMBERS,)]
+    return [*poses, *rows, *[(n,)] * 9, *[(states,)] * 5, (SCRATCH,), (count, 6), (NUMBERS,)]
 
 
 def place_workspace(header: np.ndarray) -> int:
@@ -365,5 +367,6 @@ def view_workspace(ints, work):
         vector(work, ints[WORK + 21], states),
         vector(work, ints[WORK + 22], states),
         vector(work, ints[WORK + 23], SCRATCH),
-        vector(work, ints[WORK + 24], NUMBERS),
+        matrix(work, ints[WORK + 24], count, 6),
+        vector(work, ints[WORK + 25], NUMBERS),
     )

@@ -93,6 +93,31 @@ def gather(
 
 
 @kernel
+def curvature(constraint, column, blocks, step, share, base, residual, right):
+    """
+    Write J^T e_dd, with e_dd the second derivative of the residual along a step.
+
+    From the residual at a share h of the step: e(h d) = e - h J d + h^2 e_dd / 2.
+
+    :param share: h.
+    :param base, residual: (C, 6) e, and e(h d).
+    :param right: (n,) result.
+    """
+    for v in range(right.shape[0]):
+        right[v] = 0.0
+    for c in range(constraint.shape[0]):
+        first = constraint[c, layout.CONSTRAINT_COLUMN]
+        end = first + constraint[c, layout.CONSTRAINT_COLUMNS]
+        for k in range(6):
+            along = 0.0
+            for a in range(first, end):
+                along += blocks[a, k] * step[column[a]]
+            bend = 2.0 * ((residual[c, k] - base[c, k]) / share + along) / share
+            for a in range(first, end):
+                right[column[a]] += blocks[a, k] * bend
+
+
+@kernel
 def joint_terms(
     table,
     flags,
