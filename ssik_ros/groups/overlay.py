@@ -1,0 +1,186 @@
+"""
+What an element looks like: marker data for a chain, its tip, its target and its joint axes.
+
+Markers are plain data in the frame of the base; whoever draws them turns each into a marker of his tool. Names and
+numbers of a marker stay the same, so that drawing again replaces what was drawn before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.groups.constants import JointType
+from ssik_ros.groups.joints import Joint
+from ssik_ros.groups.objects import Dummy
+from ssik_ros.groups.objects import IkObject
+from ssik_ros.groups.pose_formats import compose
+from ssik_ros.groups.pose_formats import FloatArray
+from ssik_ros.groups.pose_formats import IDENTITY
+from ssik_ros.groups.pose_formats import invert
+
+if TYPE_CHECKING:
+    from ssik_ros.groups.environment import Environment
+
+Color = tuple[float, float, float, float]
+RED: Color = (1.0, 0.0, 0.0, 1.0)
+GREEN: Color = (0.0, 1.0, 0.0, 1.0)
+MAGENTA: Color = (1.0, 0.0, 1.0, 1.0)
+BLACK: Color = (0.0, 0.0, 0.0, 1.0)
+WHITE: Color = (1.0, 1.0, 1.0, 1.0)
+ORANGE: Color = (1.0, 0.5, 0.0, 1.0)
+BLUE: Color = (0.0, 0.3, 1.0, 1.0)
+GREY: Color = (0.5, 0.5, 0.5, 1.0)
+TARGET_SIZE, TIP_SIZE, BASE_SIZE, OBJECT_SIZE, BALL_SIZE = 0.012, 0.01, 0.01, 0.01, 0.012
+AXIS, DEPENDENT_AXIS, LINE = 0.025, 0.05, 0.002
+"""Half lengths of joint axes and width of lines [m]."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """One thing to draw."""
+
+    namespace: str
+    number: int
+    shape: str
+    """``sphere``, ``cube``, ``line_list`` or ``text``."""
+    color: Color
+    size: float
+    """Diameter, edge, width of lines, or height of letters [m]."""
+    points: FloatArray
+    """(k, 3) centres, or ends of lines by twos, in the frame of the overlay [m]."""
+    text: str = ''
+
+
+class Overlay:
+    """The markers of one tip; they follow the environment until they are erased."""
+
+    def __init__(
+        self,
+        world: Environment,
+        tip: Dummy,
+        base: IkObject | None = None,
+        scale: float = 1.0,
+        text: bool = False,
+    ) -> None:
+        """
+        Choose what is shown.
+
+        :param base: where the chain begins and in whose frame markers are given; None for the world.
+        :param scale: factor on all sizes.
+        :param text: whether the errors left are written beside the tip.
+        """
+        if not scale > 0.0:
+            raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
+        self.world, self.tip, self.base = world, tip, base
+        self.scale, self.text = scale, text
+        self.erased = False
+
+    @property
+    def namespace(self) -> str:
+        """Return what all markers of this tip are called."""
+        return f'{self.world.name}/{self.tip.name}'
+
+    @property
+    def frame(self) -> str:
+        """Return the name of the base, or nothing for the world."""
+        return '' if self.base is None else self.base.name
+
+    def erase(self) -> None:
+        """Let the overlay show nothing any more."""
+        self.erased = True
+
+    def markers(self) -> tuple[Marker, ...]:
+        """Return the markers as the environment is now; none after :meth:`erase`."""
+        if self.erased:
+            return ()
+        base = np.array(IDENTITY)
+        if self.base is not None:
+            base = self.world.world_pose(self.base, moved=True)
+        self._to_base = invert(base)
+        chain = list(self.tip.ancestors())[::-1]
+        if self.base in chain:
+            chain = chain[chain.index(self.base) + 1 :]
+        shapes = [*self._ends(), *self._chain(chain), *self._joints(chain), *self._errors()]
+        return tuple(
+            Marker(self.namespace, number, shape, color, self.scale * size, points, text)
+            for number, shape, color, size, points, text in shapes
+        )
+
+    def _at(self, item: IkObject) -> FloatArray:
+        """Return the pose of an object, a joint's motion included, in the frame of the overlay."""
+        return compose(self._to_base, self.world.world_pose(item, moved=True))
+
+    def _ends(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return target, tip and base."""
+        points = [(1, 'sphere', GREEN, TIP_SIZE, self._at(self.tip)[9:][None], '')]
+        if self.tip.target is not None:
+            place = self._at(self.tip.target)[9:][None]
+            points.insert(0, (0, 'sphere', RED, TARGET_SIZE, place, ''))
+        return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
+
+    def _chain(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return lines from the base through every moved frame, and points at objects that are no joints."""
+        places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
+        lines = [point for pair in pairwise(places) for point in pair]
+        plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, Joint)]
+        points = np.array(plain).reshape(-1, 3)
+        return [
+            (3, 'line_list', BLACK, LINE, np.array(lines).reshape(-1, 3), ''),
+            (4, 'sphere', WHITE, OBJECT_SIZE, points, ''),
+        ]
+
+    def _joints(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return axes of joints, and balls of spherical ones, by what moves them."""
+        kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
+        shapes: list[tuple[int, str, Color, float, FloatArray, str]] = []
+        for index, (color, half) in enumerate(kinds):
+            axes, balls = [], []
+            for joint in chain:
+                if not isinstance(joint, Joint) or _kind_of(joint) != index:
+                    continue
+                pose = self._at(joint)
+                if joint.kind == JointType.SPHERICAL:
+                    balls.append(pose[9:])
+                    continue
+                way = self.scale * half * pose[[2, 5, 8]]
+                axes += [pose[9:] - way, pose[9:] + way]
+            shapes.append(
+                (5 + 2 * index, 'line_list', color, LINE, np.array(axes).reshape(-1, 3), '')
+            )
+            shapes.append(
+                (6 + 2 * index, 'sphere', color, BALL_SIZE, np.array(balls).reshape(-1, 3), '')
+            )
+        return shapes
+
+    def _errors(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return the line from tip to target, and the errors in words when asked for."""
+        if self.tip.target is None:
+            return []
+        tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]
+        shapes = [(11, 'line_list', RED, LINE, np.array([tip, target]), '')]
+        if self.text:
+            words = []
+            for group in self.world.groups.values():
+                for element in group.elements:
+                    if element.tip is self.tip:
+                        _, error = group.jacobian()
+                        size = float(np.linalg.norm(error))
+                        words.append(f'{group.name}: {size:.3g}, {element.constraints!r}')
+            shapes.append((12, 'text', BLACK, 2.0 * TIP_SIZE, tip[None], '\n'.join(words)))
+        return shapes
+
+
+def _kind_of(joint: Joint) -> int:
+    """Return 0 for a joint that moves, 1 for one that depends on another, 2 for a passive one."""
+    if joint.dependency is not None:
+        return 1
+    return 2 if joint.passive else 0

@@ -1,0 +1,159 @@
+"""
+Orthonormal bases of the rows of small matrices, and the pseudo-inverse step that needs no damping.
+
+Method
+    Gram-Schmidt, every new row taken against the basis twice: it then is orthogonal to rounding, however small what
+    is left of it. A row is covered when less than ``COVERED`` of its own length is left, so that a motion which keeps
+    to the complement changes the row by no more than that share of itself.
+
+    With pivoted rows P = L B, B orthonormal of rank r, the step of least length among those of least residual is
+    B^T L^+ e; L has full column rank, and its own orthonormal columns give L^+ by substitution.
+
+Degeneracies
+    Rows that depend on others, at singular configurations and for conflicting tasks, are left out by rank.
+
+References
+    [Golub2013] sections 5.2 and 5.5 for Gram-Schmidt and rank-deficient least squares.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import kernel
+
+COVERED = 1e-10
+"""Share of a row's length below which it counts as a combination of others when priorities are kept."""
+DEPENDENT = 1e-8
+"""The same for an inverse without damping: what is smaller would be amplified by its reciprocal."""
+
+
+@kernel
+def reject(row, basis, rank):
+    """
+    Take the part of a row along a basis out of it, twice; return the length that is left.
+
+    :param row: (n,) overwritten; basis: (., n) orthonormal rows, the first ``rank`` count.
+    """
+    n = row.shape[0]
+    for _ in range(2):
+        for b in range(rank):
+            along = 0.0
+            for k in range(n):
+                along += row[k] * basis[b, k]
+            for k in range(n):
+                row[k] -= along * basis[b, k]
+    square = 0.0
+    for k in range(n):
+        square += row[k] * row[k]
+    return math.sqrt(square)
+
+
+@kernel
+def add_row(basis, rank, row, tolerance):
+    """
+    Append what is new in a row to a basis; return the new rank.
+
+    :param row: (n,) not changed.
+    :param tolerance: share of the row's length below which nothing is new.
+    """
+    if rank == basis.shape[0]:
+        return rank
+    new = basis[rank]
+    square = 0.0
+    for k in range(row.shape[0]):
+        new[k] = row[k]
+        square += row[k] * row[k]
+    left = reject(new, basis, rank)
+    if not left > tolerance * math.sqrt(square):
+        return rank
+    for k in range(row.shape[0]):
+        new[k] /= left
+    return rank + 1
+
+
+@kernel
+def least_step(out, rows, right, basis, factors, columns, upper):
+    """
+    Write the shortest step among those of least residual, by rank.
+
+    :param out: (n,) step.
+    :param rows: (m, n), overwritten; right: (m,).
+    :param basis, factors: (m, n) and (n, m) scratch: B and L^T.
+    :param columns, upper: (n, m) and (n, n) scratch: orthonormal columns of L as rows, and their triangle.
+    """
+    m, n = rows.shape
+    rank = factor_rows(rows, basis, factors)
+    for r in range(rank):
+        for s in range(m):
+            columns[r, s] = factors[r, s]
+        for _ in range(2):
+            for b in range(r):
+                along = 0.0
+                for s in range(m):
+                    along += columns[r, s] * columns[b, s]
+                for s in range(m):
+                    columns[r, s] -= along * columns[b, s]
+        square = 0.0
+        for s in range(m):
+            square += columns[r, s] * columns[r, s]
+        length = math.sqrt(square)
+        for s in range(m):
+            columns[r, s] /= length
+        for b in range(r + 1):
+            along = 0.0
+            for s in range(m):
+                along += factors[r, s] * columns[b, s]
+            upper[b, r] = along
+    for k in range(n):
+        out[k] = 0.0
+    # Substitution from the last pivot; what is solved is kept in the diagonal's place of each row.
+    for r in range(rank - 1, -1, -1):
+        total = 0.0
+        for s in range(m):
+            total += columns[r, s] * right[s]
+        for b in range(r + 1, rank):
+            total -= upper[r, b] * columns[b, 0]
+        value = total / upper[r, r]
+        # The column r itself is not needed any more: rows above use only columns[< r].
+        columns[r, 0] = value
+        for k in range(n):
+            out[k] += value * basis[r, k]
+
+
+@kernel
+def factor_rows(rows, basis, factors):
+    """
+    Write rows = L B with pivoting; return the rank.
+
+    :param rows: (m, n), overwritten by what is left of them.
+    :param basis: (m, n) B; factors: (n, m) L^T.
+    """
+    m, n = rows.shape
+    first = 0.0
+    rank = 0
+    for r in range(min(m, n)):
+        pivot, largest = 0, -1.0
+        for s in range(m):
+            square = 0.0
+            for k in range(n):
+                square += rows[s, k] * rows[s, k]
+            if square > largest:
+                pivot, largest = s, square
+        length = math.sqrt(largest)
+        if r == 0:
+            first = length
+        if not length > DEPENDENT * first:
+            break
+        for k in range(n):
+            basis[r, k] = rows[pivot, k] / length
+        length = reject(basis[r], basis, r)
+        for k in range(n):
+            basis[r, k] /= length
+        for s in range(m):
+            along = 0.0
+            for k in range(n):
+                along += rows[s, k] * basis[r, k]
+            factors[r, s] = along
+            for k in range(n):
+                rows[s, k] -= along * basis[r, k]
+        rank = r + 1
+    return rank

@@ -1,0 +1,185 @@
+"""Priorities: strict ones never disturb, nested ones follow the formula, and the optimum is the lexicographic one."""
+
+from made_worlds import random_chain
+from made_worlds import random_pose
+from made_worlds import serial_arm
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from ssik_ros.groups import Constraint
+from ssik_ros.groups import Environment
+from ssik_ros.groups import Method
+
+METHODS = ('pinv', 'dls', 'transpose', 'undamped')
+
+
+def three_levels(seed, method='pinv', kinds=('revolute',)):
+    """Return an environment with three groups that cannot all be satisfied: hand, elbow, another point."""
+    rng = np.random.default_rng(seed)
+    env = Environment()
+    last = random_chain(env, rng, 7, kinds)
+    points = (('hand', last, 7), ('elbow', env['j3'], 1), ('middle', env['j5'], 2))
+    groups = []
+    for name, parent, bits in points:
+        tip = env.add_dummy(name, parent, random_pose(rng))
+        goal = env.add_dummy(f'{name}_goal', None, tip.pose())
+        group = env.add_group(name, method, damping=0.05, max_iterations=1)
+        group.add_element(tip, target=goal, constraints=bits)
+        goal.position = tip.position + rng.uniform(-0.02, 0.02, 3)
+        groups.append(group)
+    for joint in env.joints:
+        joint.limits = (-30.0, 30.0)
+        joint.max_step = 10.0
+    return env, groups
+
+
+def inverse(jacobian, method, error, damping=0.05):
+    """Return the inverse of some rows, by numpy alone."""
+    if method == 'undamped':
+        return np.linalg.pinv(jacobian)
+    if method == 'transpose':
+        ahead = jacobian @ jacobian.T @ error
+        return jacobian.T * (error @ ahead) / (ahead @ ahead)
+    square = 1e-12 if method == 'pinv' else damping**2
+    return jacobian.T @ np.linalg.inv(jacobian @ jacobian.T + square * np.eye(len(jacobian)))
+
+
+def wide_rows(env, groups):
+    """Return Jacobian over all joints of the environment and error of each group."""
+    rows = []
+    for group in groups:
+        jacobian, error = group.jacobian()
+        wide = np.zeros((len(error), len(env.values)))
+        wide[:, [joint.place_in_values for joint in group.joints]] = jacobian
+        rows.append((wide, error))
+    return rows
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_nested_priorities_are_the_documented_formula(method):
+    for seed in range(5):
+        env, groups = three_levels(seed, method)
+        weights = np.random.default_rng(seed).uniform(0.2, 3.0, 7) if seed % 2 else np.ones(7)
+        for joint, weight in zip(env.joints, weights, strict=True):
+            joint.weight = weight
+        start, total, scale = env.q, 0.0, np.sqrt(weights)
+        for jacobian, error in reversed(wide_rows(env, groups)):
+            pinv = scale[:, None] * inverse(jacobian * scale, method, error)
+            total = pinv @ error + (np.eye(7) - pinv @ jacobian) @ (np.zeros(7) + total)
+        env.solve(groups, priority='nested')
+        np.testing.assert_allclose(
+            env.q - start, total, atol=1e-12 * max(1.0, np.abs(total).max())
+        )
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_strict_priorities_never_change_what_stands_above(method):
+    for seed in range(8):
+        env, groups = three_levels(seed, method, ('revolute', 'prismatic', 'screw'))
+        for joint, weight in zip(env.joints, np.linspace(0.3, 2.0, 7), strict=True):
+            joint.weight = weight
+        start, rows, steps = env.q, wide_rows(env, groups), []
+        for count in (1, 2, 3):
+            env.q = start
+            env.solve(groups[:count])
+            steps.append(env.q - start)
+        for level in (0, 1):
+            for step in steps[level + 1 :]:
+                change = rows[level][0] @ (step - steps[level])
+                assert np.abs(change).max() < 1e-9
+        assert np.abs(steps[1] - steps[0]).max() > 1e-4
+
+
+def test_limits_that_lower_groups_reach_leave_the_upper_ones_alone():
+    hits = 0
+    for seed in range(20):
+        env, groups = three_levels(seed)
+        start, (jacobian, _) = env.q, wide_rows(env, groups)[0]
+        env.solve(groups[:1])
+        first = env.q - start
+        env.q = start
+        room = np.abs(first) + 0.003
+        for joint, here, free in zip(env.joints, start, room, strict=True):
+            joint.limits = (here - free, here + free)
+        result = env.solve(groups)
+        hits += bool(result.limit_hits)
+        assert np.abs(jacobian @ (env.q - start - first)).max() < 1e-9
+        assert (np.abs(env.q - start) <= room + 1e-12).all()
+    assert hits > 10
+
+
+def sizes(env, groups, values):
+    """Return the squared residual of each group at some joint values."""
+    env.values[:] = values
+    return [float(np.sum(group.jacobian()[1] ** 2)) for group in groups]
+
+
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_conflicting_tasks_reach_the_lexicographic_optimum(seed):
+    env, groups = three_levels(seed, 'dls')
+    # A second point of the hand, asked further away from the first than it is; then a point that has two degrees
+    # of freedom left for three coordinates.
+    hand, pointer = env['hand'], groups[1].elements[0]
+    pointer.tip.set_parent(hand.parent)
+    pointer.tip.set_pose(hand.pose())
+    pointer.tip.position = hand.position + np.array([0.2, 0.0, 0.0])
+    pointer.target.position = groups[0].elements[0].target.position + np.array([0.25, 0.05, 0.0])
+    for group in groups:
+        group.elements[0].constraints = Constraint.POSITION
+    env.solve(groups, max_iterations=2000)
+    found, levels = env.q, sizes(env, groups, env.q)
+    assert levels[0] < 1e-9 and levels[1] > 1e-3 and levels[2] > 1e-5
+    fixed = {}
+    for level in range(3):
+        bounds = [
+            {'type': 'eq', 'fun': lambda x, k=k: groups_error(env, groups, k, x) - fixed[k]}
+            for k in range(level)
+        ]
+        answer = minimize(
+            lambda x, k=level: sizes(env, groups, x)[k],
+            found + 1e-3,
+            method='SLSQP',
+            constraints=bounds[:1] if level < 2 else [bounds[0], along(env, groups, fixed)],
+            options={'maxiter': 300, 'ftol': 1e-14},
+        )
+        fixed[level] = groups_error(env, groups, level, answer.x)
+        assert levels[level] == pytest.approx(float(np.sum(fixed[level] ** 2)), abs=1e-6)
+
+
+def along(env, groups, fixed):
+    """Return the constraint that the pointer keeps its direction: its distance to the hand cannot change anyway."""
+    way = fixed[1] / np.linalg.norm(fixed[1])
+    first = np.cross(way, np.eye(3)[np.argmin(np.abs(way))])
+    axes = np.array([first, np.cross(way, first)])
+    return {'type': 'eq', 'fun': lambda x: axes @ (groups_error(env, groups, 1, x) - fixed[1])}
+
+
+def groups_error(env, groups, level, values):
+    """Return the error of a group at some joint values."""
+    env.values[:] = values
+    return groups[level].jacobian()[1]
+
+
+def test_a_posture_below_a_pose_does_not_move_the_hand():
+    env = serial_arm()
+    env['goal'].set_pose(env['tip'].pose())
+    elbow = env.add_dummy('elbow', env['j3'])
+    env.add_dummy('elbow_goal', None, elbow.pose())
+    env['elbow_goal'].position = elbow.position + np.array([0.1, 0.0, 0.0])
+    posture = env.add_group('posture', 'dls', damping=0.1, max_iterations=1)
+    posture.add_element(elbow, target='elbow_goal', constraints=Constraint.POSITION)
+    before = elbow.position
+    result = env.solve(['arm', 'posture'], max_iterations=40)
+    (_, linear, angular), *_ = result.per_element
+    assert linear < 1e-4 and angular < 1e-4
+    goal = env['elbow_goal'].position
+    assert np.linalg.norm(elbow.position - goal) < np.linalg.norm(before - goal)
+
+
+def test_methods_have_names_and_numbers():
+    env = Environment()
+    group = env.add_group(method='dls')
+    assert group.method == Method.DAMPED_LEAST_SQUARES == 1
+    group.method = 3
+    assert group.method is Method.UNDAMPED_PSEUDO_INVERSE
