@@ -39,6 +39,8 @@ from bench.ros.processes import own_server
 from bench.ros.processes import ServerProcesses
 from bench.ros.processes import watched_server
 from bench.ros.requests import GROUPS
+from bench.ros.requests import make_batch_request
+from bench.ros.requests import make_request
 from bench.ros.requests import make_requests
 
 OWN, EMPTY, WATCHED = '/own', '/empty', '/watched'
@@ -49,7 +51,12 @@ LIFETIME = 300
 WARM_UP = 200
 """Calls of each server that do not count."""
 GOAL = 1.3
+BATCH = 1000
+"""Poses of one call of ``~/solve_batch``."""
+BATCHES = 10
+BATCH_GOAL = 50.0
 HEADER = ('robot', 'server', 'calls', 'solved %', 'p50 us', 'mean', 'p95', 'p99', 'p50 ratio')
+BATCH_HEADER = ('robot', 'poses', 'solved %', 'single call us', 'batch us a pose', 'times cheaper')
 SPLIT_HEADER = ('robot', 'solver us', 'handler less solver us', 'rest us', 'empty round trip us')
 
 
@@ -82,6 +89,25 @@ class Split:
     """Of the same server."""
     empty: float
     """Round trip of the empty server."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """One call for many poses against a call for each, on the product's node: medians of round trips."""
+
+    robot: str
+    poses: int
+    solved: float
+    """Share of the poses [%]."""
+    single: float
+    """[us]"""
+    batch: float
+    """[us] for each pose."""
+
+    @property
+    def factor(self) -> float:
+        """Return how many times cheaper a pose is."""
+        return self.single / self.batch
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -260,6 +286,48 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[
     return rows, split
 
 
+def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
+    """
+    Return what a pose costs in a call for many, and in one of its own; the node has all cores.
+
+    :param robot: its name.
+    :param options: executor, threads and output folder.
+    """
+    arm = read_arm(robot)
+    cases = draw_cases(arm, BATCH)
+    # All poses of a batch are searched from one state, so all single calls are too.
+    seed = 0.5 * np.sum(arm.sampling_bounds(), axis=0)
+    singles = [make_request(arm, target, seed, 1.0) for target in cases.targets]
+    request = make_batch_request(arm, cases.targets, seed)
+    with Caller([OWN]) as caller, ServerProcesses(None, LIFETIME) as processes:
+        log = options.output / 'round_trip_logs' / f'{robot}_batch.log'
+        processes.start(own_server(robot, OWN, options.threads), log)
+        caller.wait_for(OWN, START_LIMIT)
+        for single in singles[:WARM_UP]:
+            caller.call(OWN, single)
+        caller.timed_batch(OWN, request, START_LIMIT)
+        batches, alone, solved = [], [], 0
+        with no_garbage_collection():
+            # In turns, for both are to see the same load of the machine.
+            for part in np.array_split(np.arange(BATCH), BATCHES):
+                alone += [caller.timed_call(OWN, singles[index])[1] for index in part]
+                response, elapsed = caller.timed_batch(OWN, request, START_LIMIT)
+                batches.append(elapsed / BATCH)
+                solved = response.solved
+    single_us, batch_us = 1e-3 * float(np.median(alone)), 1e-3 * float(np.median(batches))
+    return BatchRow(robot, BATCH, 100.0 * solved / BATCH, single_us, batch_us)
+
+
+def batch_cells(row: BatchRow) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`BATCH_HEADER`.
+
+    :param row: the row.
+    """
+    figures = (row.single, row.batch, row.factor)
+    return [row.robot, str(row.poses), f'{row.solved:.2f}', *(f'{value:.1f}' for value in figures)]
+
+
 def cells(row: Row) -> list[str]:
     """
     Return a row as text, in the order of :data:`HEADER`.
@@ -299,6 +367,19 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def batch_verdicts(rows: Sequence[BatchRow]) -> list[str]:
+    """
+    Return a line for each robot: whether a pose of a batch is as cheap as is wanted.
+
+    :param rows: of all robots.
+    """
+    return [
+        f'{row.robot}: a pose of {row.poses} is {row.factor:.0f} times cheaper than a call of its '
+        f'own, goal {BATCH_GOAL:g}: {"reached" if row.factor >= BATCH_GOAL else "MISSED"}'
+        for row in rows
+    ]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
@@ -308,6 +389,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     allowed = os.sched_getaffinity(0)
     server_core = max(allowed) if options.cpu is None else options.cpu
+    # Before this process is pinned, for servers would be too.
+    batches = [measure_batch(robot, options) for robot in options.robots]
     client_core = pinning.pin(core_of_client(server_core, allowed))
     around = conditions.describe(client_core, ())
     setting = (
@@ -324,7 +407,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text += [
         report.table(HEADER, [cells(row) for row in rows]),
         report.table(SPLIT_HEADER, [split_cells(split) for split in splits]),
+        report.table(BATCH_HEADER, [batch_cells(row) for row in batches]),
         *verdicts(rows),
+        *batch_verdicts(batches),
         f'Load after: {around["load_average_after"]}',
     ]
     print('\n' + '\n\n'.join(text[2:]))
@@ -333,6 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         'setting': setting,
         'rows': [asdict(row) for row in rows],
         'splits': [asdict(split) for split in splits],
+        'batches': [{**asdict(row), 'factor': row.factor} for row in batches],
     }
     report.write_json(options.output / 'round_trip.json', content)
     (options.output / 'round_trip.md').write_text('\n\n'.join(text) + '\n', encoding='utf-8')

@@ -125,10 +125,11 @@ class IkResult(NamedTuple):
         """Return one sentence that says what happened and, if nothing was found, why."""
         work = f'{self.searches} searches, {self.iterations} iterations'
         if self.solved:
+            left = self.errors[0].tolist()
             return (
                 f'{len(self.solutions)} solution(s); the first is off by '
-                f'{self.position_errors[0].max(initial=0.0):.3g} m and '
-                f'{self.orientation_errors[0].max(initial=0.0):.3g} rad ({work}).'
+                f'{max(left[0::2], default=0.0):.3g} m and '
+                f'{max(left[1::2], default=0.0):.3g} rad ({work}).'
             )
         nearest = f'; the nearest state seen is off by {self.residual:.3g}'
         known = nearest if math.isfinite(self.residual) else ''

@@ -32,6 +32,7 @@ TABLE = (
             'base',
             'chain_kinematics',
             'iterative_solver',
+            'many_rows',
             'parameter_file',
             'parameters',
             'postprocess',

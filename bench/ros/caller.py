@@ -11,6 +11,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
+from ssik_msgs.srv import SolveBatch
 
 CALL_LIMIT = 5.0
 """Time after which a single call counts as lost [s]."""
@@ -41,6 +42,7 @@ class Caller:
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
+        self._batch_client: Any = None
         self._clients = {
             name: self._node.create_client(
                 GetPositionIK, f'{name}/compute_ik', qos_profile=QoSProfile(depth=1000)
@@ -73,6 +75,28 @@ class Caller:
         """
         if not self._clients[namespace].wait_for_service(limit):
             raise NoAnswer(f'{namespace}/compute_ik did not appear within {limit} s')
+
+    def timed_batch(self, namespace: str, request: Any, limit: float) -> tuple[Any, int]:
+        """
+        Return the response to a request for many poses and the time of the round trip [ns].
+
+        :param namespace: whom to ask.
+        :param request: of ``~/solve_batch``.
+        :param limit: how long to wait, for the service too [s].
+        :raises NoAnswer: when there is none then.
+        """
+        name = f'{namespace}/ssik_ros/solve_batch'
+        if self._batch_client is None:
+            self._batch_client = self._node.create_client(SolveBatch, name)
+        if not self._batch_client.wait_for_service(limit):
+            raise NoAnswer(f'{name} did not appear within {limit} s')
+        begin = perf_counter_ns()
+        future = self._batch_client.call_async(request)
+        self._executor.spin_until_future_complete(future, limit)
+        elapsed = perf_counter_ns() - begin
+        if not future.done():
+            raise NoAnswer(f'{name} gave no answer within {limit} s')
+        return future.result(), elapsed
 
     def call(self, namespace: str, request: Any, limit: float = CALL_LIMIT) -> Any:
         """

@@ -1,10 +1,12 @@
 """Requests for ``compute_ik``: reachable poses, and the state to search from."""
 
+from array import array
 import math
 
 from geometry_msgs.msg import Pose
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
+from ssik_msgs.srv import SolveBatch
 
 from bench.arms import Arm
 from bench.arms import FloatArray
@@ -70,6 +72,22 @@ def _write_pose(message: Pose, pose: FloatArray) -> None:
     p, q = message.position, message.orientation
     p.x, p.y, p.z = pose[:3, 3].tolist()
     q.x, q.y, q.z, q.w = quaternion_of(pose[:3, :3]).tolist()
+
+
+def make_batch_request(arm: Arm, targets: FloatArray, seed: FloatArray) -> SolveBatch.Request:
+    """
+    Return a request of ``~/solve_batch`` for the tip of an arm.
+
+    :param arm: the arm.
+    :param targets: (m, 4, 4) poses of the tip in the base.
+    :param seed: (n,) where all searches start.
+    """
+    message = SolveBatch.Request(group=GROUPS[arm.name], link=arm.tip, frame_id=arm.base)
+    message.robot_state.joint_state.name = [joint.name for joint in arm.joints]
+    message.robot_state.joint_state.position = seed.tolist()
+    rows = [(*target[:3, 3], *quaternion_of(target[:3, :3])) for target in targets]
+    message.poses = array('d', np.array(rows).tobytes())
+    return message
 
 
 def make_requests(arm: Arm, cases: Cases) -> list[GetPositionIK.Request]:

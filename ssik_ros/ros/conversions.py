@@ -8,6 +8,7 @@ from typing import Any
 
 from geometry_msgs.msg import Pose
 from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Transform
 from moveit_msgs.msg import Constraints
 from moveit_msgs.msg import JointConstraint
 from moveit_msgs.msg import OrientationConstraint
@@ -27,10 +28,12 @@ from ssik_ros.ros.pose_conversions import read_pose
 from ssik_ros.ros.pose_conversions import read_transform
 from ssik_ros.ros.pose_conversions import write_transform
 from ssik_ros.serving.constraints import JointWish
+from ssik_ros.serving.constraints import NO_WISHES
 from ssik_ros.serving.constraints import OrientationWish
 from ssik_ros.serving.constraints import PositionWish
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.poses import pose_of_numbers
+from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkQuestion
@@ -90,11 +93,15 @@ def read_constraints(message: Constraints) -> Wishes:
 
     :param message: the constraints.
     """
+    joints, positions = message.joint_constraints, message.position_constraints
+    orientations, visibility = message.orientation_constraints, message.visibility_constraints
+    if not (joints or positions or orientations or visibility):
+        return NO_WISHES
     return Wishes(
-        [_read_joint_wish(entry) for entry in message.joint_constraints],
-        [_read_position_wish(entry) for entry in message.position_constraints],
-        [_read_orientation_wish(entry) for entry in message.orientation_constraints],
-        ('visibility_constraints',) if message.visibility_constraints else (),
+        [_read_joint_wish(entry) for entry in joints],
+        [_read_position_wish(entry) for entry in positions],
+        [_read_orientation_wish(entry) for entry in orientations],
+        ('visibility_constraints',) if visibility else (),
     )
 
 
@@ -172,6 +179,7 @@ class StateWriter:
             for joint in robot.virtual_joints
             if joint.type != 'fixed' and joint.name not in tree.joint_index
         ]
+        self._multi_names = [*self._virtual, *(tree.joint_names[j] for j, _ in self._multi)]
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
@@ -187,9 +195,10 @@ class StateWriter:
         joints.position = array('d', state.positions[self._variables].tobytes())
         multi = message.multi_dof_joint_state
         multi.header.frame_id = self._frame
-        multi.joint_names = [*self._virtual, *(self._tree.joint_names[j] for j, _ in self._multi)]
+        multi.joint_names = self._multi_names.copy()
+        is_home = state.root_pose is AT_MODEL_FRAME
         multi.transforms = [
-            *(write_transform(state.root_pose) for _ in self._virtual),
+            *(Transform() if is_home else write_transform(state.root_pose) for _ in self._virtual),
             *(self._transform(joint, kind, state) for joint, kind in self._multi),
         ]
 

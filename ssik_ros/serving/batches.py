@@ -21,6 +21,7 @@ from ssik_ros.serving.questions import NOTHING_GIVEN
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.solvers.many_rows import ManySolver
 
 FloatArray = NDArray[np.float64]
 
@@ -147,7 +148,13 @@ def solve_batch(
     in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
     request.targets = targets
     deadline = time.monotonic() + question.timeout if question.timeout > 0.0 else None
-    for row in range(count):
+    done = np.zeros(count, dtype=np.bool_)
+    if isinstance(solver, ManySolver) and checks is None and not question.seed_from_previous:
+        budget = question.timeout if question.timeout > 0.0 else None
+        found = solver.solve_many(request, in_base, budget)
+        positions, done = found.positions, found.solved
+        errors, causes[done] = found.errors, Cause.NONE
+    for row in np.flatnonzero(~done).tolist():
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0.0:
@@ -167,7 +174,7 @@ def solve_batch(
             causes[row] = Cause.DEADLINE if result.clock_ended else checks.cause
         else:
             causes[row] = result.cause
-    found = int((causes == Cause.NONE).sum())
-    text = f'{found} of {count} poses solved by {solver.name}.'
+    solved = int((causes == Cause.NONE).sum())
+    text = f'{solved} of {count} poses solved by {solver.name}.'
     names = server.group.variable_names
     return BatchAnswer(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)

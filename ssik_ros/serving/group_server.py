@@ -67,7 +67,11 @@ class GroupServer:
         self.warm_up_seconds = 0.0
         self.frames = frames
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
-        self._has_followers = bool((self.robot.tree.leaders >= 0).any())
+        self.bounds = list(zip(group.lower.tolist(), group.upper.tolist()))
+        """Lower and upper limit of each variable [rad or m]."""
+        tree = self.robot.tree
+        leaders = tree.idx_q[tree.leaders[tree.leaders >= 0]]
+        self._moves_leaders = bool(np.isin(leaders, group.idx_q).any())
         try:
             self.solver = create_solver(
                 kinematics.solver,
@@ -185,7 +189,7 @@ class GroupServer:
         """
         positions = state.positions.copy()
         positions[self.group.idx_q] = q
-        if self._has_followers:
+        if self._moves_leaders:
             positions = self.robot.with_mimic(positions)
         return FullState(positions, state.root_pose)
 

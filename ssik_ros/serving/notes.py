@@ -34,10 +34,14 @@ def notes_on_question(
     """
     notes = []
     group = server.group
-    seed = state.positions[group.idx_q]
-    outside = (seed < group.lower - BEYOND) | (seed > group.upper + BEYOND)
-    if outside.any():
-        names = ', '.join(group.variable_names[place] for place in np.flatnonzero(outside))
+    seed = state.positions[group.idx_q].tolist()
+    outside = [
+        name
+        for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names)
+        if not lower - BEYOND <= value <= upper + BEYOND
+    ]
+    if outside:
+        names = ', '.join(outside)
         notes.append(f'The seed is outside the limits at {names}; the search begins within.')
     if contradicted:
         names = ', '.join(contradicted)

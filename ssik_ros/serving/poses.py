@@ -1,5 +1,7 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ SevenNumbers = tuple[float, float, float, float, float, float, float]
 
 FARTHEST = 1e9
 """Lengths and joint values beyond are taken for mistakes: their powers would leave the range of numbers [m or rad]."""
+FEW = 64
 TOO_FAR = f'beyond {FARTHEST:g} m'
 
 
@@ -20,7 +23,19 @@ def is_within_reason(values: ArrayLike) -> bool:
 
     :param values: lengths [m] or joint values [rad or m].
     """
+    if isinstance(values, np.ndarray) and values.ndim == 1 and len(values) <= FEW:
+        # Below a few dozen numbers, loops in C over Python's own numbers are faster than numpy's calls.
+        return all(map(FARTHEST.__ge__, map(abs, values.tolist())))
     return bool((np.abs(values) <= FARTHEST).all())
+
+
+def is_finite(pose: FloatArray) -> bool:
+    """
+    Return whether all numbers of a pose are finite.
+
+    :param pose: (4, 4).
+    """
+    return all(map(math.isfinite, pose.ravel().tolist()))
 
 
 def warm_up() -> None:
@@ -39,12 +54,9 @@ def pose_of_numbers(
     :param x, y, z: position [m].
     :param qx, qy, qz, qw: quaternion.
     """
-    rotation = np.empty(9)
-    so3.from_quaternion(rotation, float(qx), float(qy), float(qz), float(qw))
-    pose = np.eye(4)
-    pose[:3, :3] = rotation.reshape(3, 3)
-    pose[:3, 3] = x, y, z
-    return pose
+    a, b, c, d, e, f, g, h, i = so3.matrix_of(float(qx), float(qy), float(qz), float(qw))
+    numbers = (a, b, c, x, d, e, f, y, g, h, i, z, 0.0, 0.0, 0.0, 1.0)
+    return np.array(numbers, dtype=np.float64).reshape(4, 4)
 
 
 def numbers_of_pose(pose: FloatArray) -> SevenNumbers:

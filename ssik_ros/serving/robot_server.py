@@ -665,7 +665,7 @@ class RobotServer:
 
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
     """Return a pose (4, 4) given in a frame (4, 4) in the model frame; None is the model frame itself."""
-    if not np.isfinite(pose).all():
+    if not poses.is_finite(pose):
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' is no finite rigid transform: a number is not finite, "

@@ -44,6 +44,8 @@ class _Places(NamedTuple):
     following: tuple[tuple[int, int], ...]
     """(index into the list, own variable) of followers given with their leaders."""
     unknown: tuple[str, ...]
+    moves_leaders: bool
+    """Whether followers have to be set anew."""
 
 
 class StateReader:
@@ -191,7 +193,7 @@ class StateReader:
         written[places.targets] = values[places.given]
         for index, leader, multiplier, offset in places.driven:
             written[leader] = (values[index] - offset) / multiplier
-        return self.robot.with_mimic(written) if self._followers else written
+        return self.robot.with_mimic(written) if places.moves_leaders else written
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """Return where the values of a list of names go; remembered for the next time."""
@@ -221,12 +223,15 @@ class StateReader:
                 targets.append(self._variables[name])
             else:
                 unknown.append(name)
+        leaders = {int(self.robot.tree.leaders[joint]) for joint in self._followers.values()}
+        led = {int(self.robot.tree.idx_q[joint]) for joint in leaders}
         return _Places(
             np.array(given, dtype=np.int64),
             np.array(targets, dtype=np.int64),
             tuple(driven),
             tuple(following),
             tuple(unknown),
+            bool(driven) or not led.isdisjoint(targets),
         )
 
     def _drive(

@@ -26,6 +26,9 @@ from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.many_rows import ManyAnswers
+from ssik_ros.solvers.many_rows import RowWork
+from ssik_ros.solvers.many_rows import solve_rows
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
@@ -180,10 +183,7 @@ class PoseIkSolver:
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        try:
-            state = self._pool.pop()
-        except IndexError:
-            state = _SearchState(self._problem)
+        state = self._take_state()
         try:
             return self._solve(request, state)
         finally:
@@ -249,6 +249,53 @@ class PoseIkSolver:
         finally:
             slices.close()
         return code
+
+    def solve_many(
+        self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
+    ) -> ManyAnswers:
+        """
+        Answer a request for each of many targets, as far as a first slice of starts finds an answer.
+
+        Rows that it leaves are for :meth:`solve`, which gives the same answers and says why there is none. Several
+        threads work for a while; what takes longer goes on in one, and takes turns with other searches.
+
+        :param request: the question, without a validation; its own targets do not count.
+        :param targets: (m, 4, 4) poses of the only tip in the base frame.
+        :param timeout: for all of them together [s]; None for no end.
+        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        """
+        if len(self.tip_frames) != 1 or self._is_special(request):
+            return ManyAnswers.of_nobody(len(targets), self._problem.group_size)
+        return solve_rows(
+            len(targets),
+            self._problem.group_size,
+            lambda work: self._solve_rows(request, targets, work),
+            timeout,
+        )
+
+    def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: RowWork) -> None:
+        """Solve the rows that a work hands out, in arrays of this thread's own."""
+        problem = self._problem if request.tool_offsets is None else self._for_tools(request)
+        state = self._take_state()
+        try:
+            self._write_seed(request, state.reference)
+            start, place = state.reference.copy(), state.matrices[0]
+            out, size = np.empty((2, self._out_width)), problem.group_size
+            for row, timeout_ns in work:
+                place[...] = targets[row]
+                state.reference[:] = start
+                code = self._search(problem, self._first_slice, timeout_ns, state, out, request)
+                if code == pose_search.FOUND:
+                    work.put(row, out[0, :size], out[0, self._error_columns])
+        finally:
+            self._pool.append(state)
+
+    def _take_state(self) -> _SearchState:
+        """Return arrays that no other search is using."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return _SearchState(self._problem)
 
     def _flag(self, request: SolveRequest) -> NDArray[np.int64]:
         """Return what cancels a request."""

@@ -1,0 +1,245 @@
+"""Requests of every service of the node, good and faulty ones, each with a judge that shares nothing with the package."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetCartesianPath
+from moveit_msgs.srv import GetPositionFK
+from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetStateValidity
+import numpy as np
+from ssik_msgs.srv import ExplainIk
+from ssik_msgs.srv import SolveAll
+from ssik_msgs.srv import SolveBatch
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.ros.requests import GROUPS
+from bench.ros.requests import make_request
+from bench.ros.requests import quaternion_of
+
+TOLERANCE = 2e-3
+"""Distance [m] and difference of rotation matrices within which a pose counts as reached."""
+SUCCESS = MoveItErrorCodes.SUCCESS
+BATCH = 50
+SHORT = 0.3
+"""Budget of a search that finds nothing [s]."""
+
+Judge = Callable[[Any], str]
+"""Says what is wrong with a response; empty when nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, and who judges its answer."""
+
+    kind: str
+    service: str
+    request: Any
+    judge: Judge
+
+
+SERVICES = {
+    'compute_ik': GetPositionIK,
+    'solve_ik': GetPositionIK,
+    'compute_fk': GetPositionFK,
+    'compute_cartesian_path': GetCartesianPath,
+    'check_state_validity': GetStateValidity,
+    'ssik_ros/solve_all': SolveAll,
+    'ssik_ros/solve_batch': SolveBatch,
+    'ssik_ros/explain_ik': ExplainIk,
+}
+
+
+class MixedRequests:
+    """Draws requests about one arm."""
+
+    def __init__(self, arm: Arm, seed: int) -> None:
+        """
+        Begin to draw.
+
+        :param arm: the arm.
+        :param seed: of the draws.
+        """
+        self._arm = arm
+        self._group = GROUPS[arm.name]
+        self._generator = np.random.default_rng(seed)
+        self._names = [joint.name for joint in arm.joints]
+        makers = (self._ik, self._fk, self._path, self._validity, self._all, self._batch)
+        faulty = (self._unreachable, self._explain, self._wrong_name, self._no_pose, self._far)
+        self._makers = (*makers, *faulty)
+        weights = np.array([30, 8, 2, 8, 4, 3, 6, 4, 12, 12, 11], dtype=np.float64)
+        self._weights = weights / weights.sum()
+
+    def draw(self) -> Asked:
+        """Return the next one."""
+        index = int(self._generator.choice(len(self._makers), p=self._weights))
+        return self._makers[index]()
+
+    def _posture(self, share: float = 0.9) -> FloatArray:
+        lower, upper = self._arm.sampling_bounds()
+        middle, half = 0.5 * (lower + upper), 0.5 * share * (upper - lower)
+        posture: FloatArray = self._generator.uniform(middle - half, middle + half)
+        return posture
+
+    def _pose(self, posture: FloatArray) -> FloatArray:
+        pose: FloatArray = self._arm.fk(posture[None])[0]
+        return pose
+
+    def _left(self, names: Any, positions: Any, pose: FloatArray) -> str:
+        """Say how far a posture by name leaves the tip from a pose; empty when it is there."""
+        found = dict(zip(names, positions, strict=True))
+        reached = self._pose(np.array([found[name] for name in self._names]))
+        left = float(np.abs(reached - pose).max())
+        return '' if left <= TOLERANCE else f'the tip is {left:.3g} away'
+
+    def _ik(self) -> Asked:
+        pose = self._pose(self._posture())
+        request = make_request(self._arm, pose, self._posture(), 2.0)
+        service = 'compute_ik' if self._generator.random() < 0.7 else 'solve_ik'
+
+        def judge(response: Any) -> str:
+            if response.error_code.val != SUCCESS:
+                return f'not solved: {response.error_code.message}'
+            state = response.solution.joint_state
+            return self._left(state.name, state.position, pose)
+
+        return Asked('reachable pose', service, request, judge)
+
+    def _unreachable(self) -> Asked:
+        pose = self._pose(self._posture())
+        direction = pose[:3, 3] / max(1e-3, float(np.linalg.norm(pose[:3, 3])))
+        pose[:3, 3] += 0.15 * direction
+        pose[:3, :3] = -pose[:3, :3] @ np.diag([1.0, 1.0, -1.0])
+        request = make_request(self._arm, pose, self._posture(), SHORT)
+
+        def judge(response: Any) -> str:
+            if response.error_code.val == SUCCESS:
+                state = response.solution.joint_state
+                return self._left(state.name, state.position, pose)
+            return _expect(response, -31)
+
+        return Asked('pose at the edge', 'compute_ik', request, judge)
+
+    def _far(self) -> Asked:
+        pose = np.eye(4)
+        pose[:3, 3] = self._generator.uniform(3.0, 9.0, 3)
+        request = make_request(self._arm, pose, self._posture(), 1.0)
+        return Asked('far pose', 'solve_ik', request, lambda response: _expect(response, -31))
+
+    def _wrong_name(self) -> Asked:
+        request = make_request(self._arm, self._pose(self._posture()), self._posture(), 1.0)
+        question = request.ik_request
+        which = int(self._generator.integers(4))
+        code = (-15, -31, -21, -17)[which]
+        if which == 0:
+            question.group_name = 'nobody'
+        elif which == 1:
+            question.ik_link_name = 'thumb'
+        elif which == 2:
+            question.pose_stamped.header.frame_id = 'nowhere'
+        else:
+            question.robot_state.joint_state.name[0] = 'ghost'
+        return Asked('wrong name', 'compute_ik', request, lambda response: _expect(response, code))
+
+    def _no_pose(self) -> Asked:
+        request = make_request(self._arm, self._pose(self._posture()), self._posture(), 1.0)
+        pose = request.ik_request.pose_stamped.pose
+        if self._generator.random() < 0.5:
+            pose.position.x = float(self._generator.choice([np.nan, np.inf, -np.inf]))
+        else:
+            q = pose.orientation
+            q.x = q.y = q.z = q.w = 0.0
+        return Asked('no pose', 'compute_ik', request, lambda response: _expect(response, -31))
+
+    def _fk(self) -> Asked:
+        posture = self._posture()
+        request = GetPositionFK.Request(fk_link_names=[self._arm.tip])
+        request.header.frame_id = self._arm.base
+        self._set_state(request.robot_state, posture)
+        pose = self._pose(posture)
+
+        def judge(response: Any) -> str:
+            if response.error_code.val != SUCCESS:
+                return f'no pose: {response.error_code.message}'
+            p = response.pose_stamped[0].pose.position
+            left = float(np.abs(pose[:3, 3] - (p.x, p.y, p.z)).max())
+            return '' if left < 1e-9 else f'the link is {left:.3g} m away'
+
+        return Asked('poses of links', 'compute_fk', request, judge)
+
+    def _validity(self) -> Asked:
+        request = GetStateValidity.Request(group_name=self._group)
+        self._set_state(request.robot_state, self._posture())
+
+        def judge(response: Any) -> str:
+            return '' if response.valid == (not response.contacts) else 'valid and in contact'
+
+        return Asked('validity', 'check_state_validity', request, judge)
+
+    def _path(self) -> Asked:
+        posture = self._posture(0.5)
+        request = GetCartesianPath.Request(
+            group_name=self._group, link_name=self._arm.tip, max_step=0.02
+        )
+        request.header.frame_id = self._arm.base
+        self._set_state(request.start_state, posture)
+        pose = self._pose(posture)
+        pose[2, 3] -= 0.05
+        request.waypoints = [make_request(self._arm, pose, posture).ik_request.pose_stamped.pose]
+        return Asked('path', 'compute_cartesian_path', request, lambda r: _expect(r, SUCCESS))
+
+    def _all(self) -> Asked:
+        pose = self._pose(self._posture())
+        request = SolveAll.Request(group=self._group)
+        asked = make_request(self._arm, pose, self._posture(), 1.0).ik_request
+        request.pose_stamped, request.robot_state = asked.pose_stamped, asked.robot_state
+        request.timeout = asked.timeout
+
+        def judge(response: Any) -> str:
+            names = response.joint_names
+            wrong = [self._left(names, branch.positions, pose) for branch in response.branches]
+            return next(filter(None, wrong), '')
+
+        return Asked('all branches', 'ssik_ros/solve_all', request, judge)
+
+    def _batch(self) -> Asked:
+        poses = [self._pose(self._posture()) for _ in range(BATCH)]
+        request = SolveBatch.Request(group=self._group, frame_id=self._arm.base)
+        request.poses = [
+            float(value)
+            for pose in poses
+            for value in (*pose[:3, 3], *quaternion_of(pose[:3, :3]))
+        ]
+        request.timeout.sec = 5
+
+        def judge(response: Any) -> str:
+            if response.solved != BATCH:
+                return f'{response.solved} of {BATCH} solved'
+            rows = np.array(response.positions).reshape(BATCH, -1)
+            wrong = [
+                self._left(response.joint_names, row, pose)
+                for row, pose in zip(rows, poses, strict=True)
+            ]
+            return next(filter(None, wrong), '')
+
+        return Asked('batch', 'ssik_ros/solve_batch', request, judge)
+
+    def _explain(self) -> Asked:
+        asked = self._far().request.ik_request
+        request = ExplainIk.Request(group=self._group)
+        request.pose_stamped, request.robot_state = asked.pose_stamped, asked.robot_state
+        request.timeout.nanosec = 100_000_000
+        return Asked('explanation', 'ssik_ros/explain_ik', request, lambda r: _expect(r, -31))
+
+    def _set_state(self, state: Any, posture: FloatArray) -> None:
+        state.joint_state.name = list(self._names)
+        state.joint_state.position = posture.tolist()
+
+
+def _expect(response: Any, code: int) -> str:
+    """Say that a response has another code; empty when it is the one."""
+    found = response.error_code.val
+    return '' if found == code else f'{found} instead of {code}: {response.error_code.message}'

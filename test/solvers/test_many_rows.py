@@ -1,0 +1,68 @@
+"""Many targets in one call: the same answers as one by one, whoever solves them, and never after the time is over."""
+
+import time
+
+import numpy as np
+import pytest
+
+from ssik_ros.solvers import many_rows
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.turns import TURNS
+
+COUNT = 300
+
+
+@pytest.fixture(scope='module')
+def solver(robots):
+    robot = robots['panda']
+    return PoseIkSolver(robot, robot.group('panda_arm'))
+
+
+@pytest.fixture(scope='module')
+def targets():
+    """Return poses (COUNT, 4, 4), every fiftieth out of reach."""
+    rng = np.random.default_rng(8)
+    poses = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (COUNT, 1, 1))
+    poses[:, :3, 3] = rng.uniform([0.3, -0.3, 0.2], [0.6, 0.3, 0.6], (COUNT, 3))
+    poses[::50, 0, 3] = 9.0
+    return poses
+
+
+@pytest.mark.parametrize('threads', [1, 3])
+def test_answers_are_those_of_single_questions(solver, targets, monkeypatch, threads):
+    monkeypatch.setattr(many_rows, 'MOST_THREADS', threads)
+    monkeypatch.setattr(many_rows, 'processors', lambda: threads)
+    request = SolveRequest(targets=targets[0], seed=np.linspace(-0.2, 0.2, 7))
+    found = solver.solve_many(request, targets)
+    assert not found.solved[::50].any() and np.isnan(found.positions[::50]).all()
+    assert found.solved.sum() > 0.9 * COUNT
+    for row in np.flatnonzero(found.solved):
+        request.targets = targets[row]
+        single = solver.solve(request)
+        assert single.q.tobytes() == found.positions[row].tobytes()
+        assert single.errors[0].tobytes() == found.errors[row].tobytes()
+
+
+def test_nothing_is_begun_after_the_time(solver, targets):
+    request = SolveRequest(targets=targets[0])
+    assert not solver.solve_many(request, targets, 1e-9).solved.any()
+
+
+def test_what_takes_long_takes_turns_and_keeps_its_time(solver, targets, monkeypatch):
+    monkeypatch.setattr(many_rows, 'TOGETHER', 0.0)
+    held = [TURNS.begin(0, 1.0) for _ in range(TURNS.at_once)]
+    try:
+        begin = time.perf_counter()
+        solver.solve_many(SolveRequest(targets=targets[0]), targets, 0.2)
+        assert time.perf_counter() - begin < 5.0
+    finally:
+        for _ in held:
+            TURNS.end()
+    assert TURNS.begin(0, 0.0)
+    TURNS.end()
+
+
+def test_special_questions_are_left_to_single_calls(solver, targets):
+    request = SolveRequest(targets=targets[0], validate=lambda q: False)
+    assert not solver.solve_many(request, targets).solved.any()
