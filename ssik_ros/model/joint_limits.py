@@ -150,7 +150,21 @@ def find_entries(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
         return {}
     if not isinstance(found, Mapping):
         raise InvalidParameter(f'joint_limits is {type(found).__name__}, not a mapping by joint.')
-    return found
+    return _join_dotted(found)
+
+
+def _join_dotted(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return entries under whole names: parameters split the name of a joint at its dots."""
+    joined: dict[str, Any] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, Mapping) and any(isinstance(v, Mapping) for v in entry.values()):
+            deeper = _join_dotted({k: v for k, v in entry.items() if isinstance(v, Mapping)})
+            joined.update({f'{name}.{key}': value for key, value in deeper.items()})
+            entry = {k: v for k, v in entry.items() if not isinstance(v, Mapping)}
+            if not entry:
+                continue
+        joined[name] = entry
+    return joined
 
 
 def _looks_like_entries(document: object) -> bool:

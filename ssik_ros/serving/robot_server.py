@@ -62,6 +62,7 @@ from ssik_ros.serving.questions import BranchReport
 from ssik_ros.serving.questions import BranchWishes
 from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FkAnswer
+from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.questions import IkQuestion
@@ -214,7 +215,17 @@ class RobotServer:
         poses.warm_up()
         for group in self.groups.values():
             group.warm_up()
+            self._ask_once(group)
         self._collisions.warm_up()
+
+    def _ask_once(self, group: GroupServer) -> None:
+        """Ask for where the tips are anyway: what a first question has to look up is known then."""
+        if group.solver is None:
+            return
+        state, tips = self.states.default(), list(group.solver.tip_frames)
+        poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
+        framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
+        self.answer(IkQuestion(group.group.name, tips, framed), state)
 
     def warm_up_branches(self) -> None:
         """Make the closed forms that questions for every branch need; those who ask earlier wait for them."""
@@ -383,7 +394,7 @@ class RobotServer:
         """Return what the group's solver finds, and what there is to note."""
         answer = self._search_within(question, understood)
         notes = notes_on_question(understood.group, understood.state, understood.contradicted)
-        if answer.result is not None and answer.cause in NOT_REACHED:
+        if answer.result is not None and answer.result.cause in NOT_REACHED:
             notes += notes_on_failure(
                 understood.group, understood.goals, question.poses, understood.state, answer.result
             )

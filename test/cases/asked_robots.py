@@ -1,0 +1,82 @@
+"""Robots that are asked in tests of cases, all by PoseIK: one set of kernels, whatever the chain."""
+
+from functools import cache
+
+import numpy as np
+from served_robots import errors_between
+from served_robots import question
+from served_robots import true_pose
+
+from ssik_ros.model.loader import load_robot
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+
+POSE_IK = 'ssik_ros/PoseIK'
+TOLERANCE = 1e-3
+ROUNDING = 1e-9
+
+
+class Asked:
+    """A group of a robot with its server and its judge."""
+
+    def __init__(self, robot, group, **settings):
+        """
+        Serve the group.
+
+        :param robot: the robot.
+        :param group: the group, of the robot or made from links.
+        :param settings: of :class:`RobotServer`, or of the group's kinematics.
+        """
+        self.robot, self.group = robot, group
+        own = {k: settings.pop(k) for k in ('world', 'padding', 'transforms') if k in settings}
+        given = GroupKinematics(group.name, **{'solver': POSE_IK, 'timeout': 1.0, **settings})
+        self.server = RobotServer(robot, [group], {group.name: given}, **own)
+        self.default = self.server.states.default()
+        self.served.warm_up()
+
+    @property
+    def served(self):
+        """Return the group as it is served."""
+        return self.server.groups[self.group.name]
+
+    def state(self, q, current=None):
+        """Return the full state with the group at a posture."""
+        return self.served.with_group(current or self.default, np.asarray(q, dtype=np.float64))
+
+    def pose(self, q, link='', current=None):
+        """Return the pose (4, 4) of a link in the model frame, by pinocchio."""
+        state = self.state(q, current)
+        return true_pose(self.robot, state, link or self.group.tips[0])
+
+    def ask(self, goals, current=None, **more):
+        """Return the answer for goals (link, pose[, frame])."""
+        asked = question(self.group.name, goals, **more)
+        return self.server.answer(asked, current or self.default)
+
+    def q(self, answer):
+        """Return the group's variables of an answer."""
+        return answer.state.positions[self.group.idx_q]
+
+    def is_verified(self, answer, link, pose, tolerance=TOLERANCE):
+        """Return whether an answer is a posture within limits with a link at a pose."""
+        if not answer.solved:
+            return False
+        q = self.q(answer)
+        inside = (q >= self.group.lower).all() and (q <= self.group.upper).all()
+        where = true_pose(self.robot, answer.state, link or self.group.tips[0])
+        errors = errors_between(where, pose)
+        return bool(np.isfinite(q).all() and inside and np.hypot(*errors) <= tolerance + ROUNDING)
+
+
+@cache
+def from_text(urdf, srdf=None, group='', tip='tip'):
+    """Return a robot of text with a group: a named one, or all joints from ``l0`` to a tip."""
+    robot = load_robot(urdf, srdf)
+    chosen = robot.group(group) if group else robot.group_from_links('l0', tip)
+    return Asked(robot, chosen)
+
+
+def positions(state: FullState, robot, *names):
+    """Return the values of variables by name."""
+    return [float(state.positions[robot.variable_names.index(name)]) for name in names]

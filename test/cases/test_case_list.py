@@ -1,0 +1,48 @@
+"""Every case of docs/cases.md has a test of its name where the page says, and no test has another id."""
+
+import ast
+from pathlib import Path
+import re
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r'^\| ([A-Z]{1,2}\d\d) \| (.+?) \| (.+?) \|$', re.M)
+NAME = re.compile(r'(?:test|row)_([a-z]{1,2}\d\d)_')
+REQUIRED = {'A': 11, 'B': 11, 'C': 10, 'D': 11, 'E': 14, 'F': 12, 'G': 6, 'H': 4, 'J': 5}
+LEFT_OUT = {'E10', 'E13', 'F01', 'F05', 'F06', 'F07'}
+"""Cases that need a day, 64 cores or a running move_group."""
+
+
+def listed():
+    """Return the files of each case, by id, as the page has them."""
+    page = (ROOT / 'docs' / 'cases.md').read_text(encoding='utf-8')
+    found = {}
+    for case, _, where in ROW.findall(page):
+        assert case not in found, f'{case} is listed twice'
+        found[case] = set(re.findall(r'\]\(\.\./([^)]+)\)', where))
+    return found
+
+
+def written():
+    """Return the files of each case, by id, in which a test or a row of a table has its name."""
+    found = {}
+    for path in sorted((ROOT / 'test').rglob('*.py')):
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            name = NAME.match(node.name) if isinstance(node, ast.FunctionDef) else None
+            if name:
+                found.setdefault(name[1].upper(), set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_every_case_is_listed():
+    cases = {f'{group}{n:02}' for group, count in REQUIRED.items() for n in range(1, count + 1)}
+    assert cases - LEFT_OUT <= set(listed())
+
+
+def test_every_case_that_is_listed_has_its_test_there_and_none_is_unknown():
+    assert written() == listed()
+
+
+def test_rows_of_the_services_are_numbered_without_gaps():
+    for group in ('IK', 'RS', 'FK', 'CP', 'CC'):
+        numbers = sorted(int(case[2:]) for case in listed() if case.startswith(group))
+        assert numbers == list(range(1, len(numbers) + 1)), group

@@ -1,0 +1,123 @@
+"""
+Cases that need the real node (docs/cases.md): one process for all, its clock paused, and one more to be ended.
+
+Simulated time is asked for and nobody publishes a clock: all deadlines have to be kept nevertheless.
+"""
+
+from pathlib import Path
+import sys
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'ros'))
+
+from server_process import SHUTDOWN_WAIT
+
+# isort: split
+
+import signal
+import threading
+import time
+
+import pytest
+from rcl_interfaces.srv import ListParameters
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from server_client import ready_server
+from server_questions import assert_solves
+from server_questions import ik_request
+from server_questions import PANDA
+from server_questions import SLOW
+
+pytestmark = pytest.mark.ros
+
+NO_SOLUTION = -31
+PARAMETERS = {'moveit_config_package': 'panda', 'groups': 'panda_arm'}
+GROUP = 'robot_description_kinematics.panda_arm.'
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """Give (server, client) of a node whose clock stands still."""
+    parameters = {**PARAMETERS, 'use_sim_time': True}
+    with ready_server(tmp_path_factory.mktemp('paused'), parameters) as pair:
+        yield pair
+
+
+@pytest.fixture
+def client(server):
+    return server[1]
+
+
+def good(seed):
+    posture = PANDA.postures(1, seed=seed)[0]
+    return PANDA.pose(posture), ik_request(PANDA, PANDA.pose(posture), seed=posture)
+
+
+def test_e05_a_clock_that_stands_still_holds_up_no_deadline(client):
+    pose, request = good(5)
+    assert_solves(PANDA, client.call('compute_ik', request), pose)
+    begin = time.monotonic()
+    late = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
+    answer = client.call('compute_ik', late)
+    assert answer.error_code.val == NO_SOLUTION
+    assert time.monotonic() - begin < 5.0
+
+
+def test_e14_fast_topics_do_not_starve_services(client):
+    """Joint states and transforms at 1 kHz for as long as 200 requests take."""
+    tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built; run make setup')
+    states = client.publisher(JointState, 'joint_states', QoSProfile(depth=10))
+    frames = client.publisher(tf2.TFMessage, '/tf', QoSProfile(depth=10))
+    stop, sent = threading.Event(), []
+
+    def publish():
+        state = JointState(name=['panda_joint1'], position=[0.1])
+        message = tf2.TFMessage()
+        while not stop.wait(0.001):
+            states.publish(state)
+            frames.publish(message)
+            sent.append(None)
+
+    publisher = threading.Thread(target=publish)
+    pose, request = good(14)
+    publisher.start()
+    try:
+        answers = [client.call('compute_ik', request, wait=20.0) for _ in range(200)]
+    finally:
+        stop.set()
+        publisher.join()
+    for answer in answers:
+        assert_solves(PANDA, answer, pose)
+    assert len(sent) > 50
+
+
+def dumped(client):
+    """Return the values of all parameters that may be given at the start."""
+    listed = client.call('ssik_ros/list_parameters', ListParameters.Request()).result.names
+    values = client.get_parameters(listed)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def test_g06_parameters_that_were_dumped_make_an_equal_node(client, tmp_path):
+    (result,) = client.set_parameters({GROUP + 'gd_max_iters': 77})
+    assert result.successful
+    first = dumped(client)
+    assert first[GROUP + 'gd_max_iters'] == 77
+    given = {name: value for name, value in first.items() if name != 'use_sim_time'}
+    _, request = good(6)
+    expected = client.call('compute_ik', request)
+    with ready_server(tmp_path, given) as (_, other):
+        second = dumped(other)
+        assert {k: v for k, v in second.items() if k != 'use_sim_time'} == given
+        assert other.call('compute_ik', request) == expected
+
+
+def test_e12_a_signal_in_the_middle_of_a_search_ends_the_node_quietly(tmp_path):
+    parameters = {**PARAMETERS, 'robot_description_kinematics': {'panda_arm': SLOW}}
+    with ready_server(tmp_path, parameters) as (server, client):
+        client.send('compute_ik', ik_request(PANDA, PANDA.blocked_pose(), timeout=60.0))
+        time.sleep(0.3)
+        code, seconds = server.stop(signal.SIGINT)
+        assert code == 0
+        # A second, and what the interpreter takes to end on a machine that is busy.
+        assert seconds < 0.5 * SHUTDOWN_WAIT
+        assert 'Traceback' not in server.log
