@@ -16,7 +16,7 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces 2>/dev/null)
 
-.PHONY: help setup demo test bench mutants lint format clean distclean
+.PHONY: help setup demo test kernels bench mutants lint format clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
@@ -28,8 +28,11 @@ setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build the pa
 demo: setup  ## Run every benchmark of config/benchmark (DEMO_SAMPLES=n for a short one)
 	. ./activate && tools/demo.sh
 
-test: setup  ## Run all tests (PYTEST_ARGS="-k name" to choose)
-	@. ./activate && python -m pytest $(PYTEST_ARGS)
+test: setup  ## Run all tests, on all cores (PYTEST_ARGS="-k name" to choose some, in one process)
+	@. ./activate && tools/run_tests.sh $(PYTEST_ARGS)
+
+kernels: setup  ## Compile the kernels ahead of their first use
+	@. ./activate && python tools/compile_kernels.py
 
 bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)

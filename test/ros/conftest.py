@@ -7,23 +7,27 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'promises'))
 
-FIGURES = pytest.StashKey()
+FIGURE = 'figure of the node'
 
 
 @pytest.fixture
-def record_figure(pytestconfig):
+def record_figure(request):
     """Return a function that keeps a name and a number of seconds for the end of the run."""
-    figures = pytestconfig.stash.setdefault(FIGURES, [])
 
     def record(name, seconds):
-        figures.append((name, seconds))
+        # Reports carry properties from the processes of pytest-xdist to the one that prints.
+        request.node.user_properties.append((FIGURE, [name, seconds]))
 
     return record
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter):
     """Print the figures: they are reported, never judged."""
-    figures = config.stash.get(FIGURES, [])
+    reports = terminalreporter.getreports('passed') + terminalreporter.getreports('failed')
+    properties = [
+        pair for report in reports if report.when == 'call' for pair in report.user_properties
+    ]
+    figures = [value for key, value in properties if key == FIGURE]
     if figures:
         terminalreporter.section('figures of the node')
     for name, seconds in figures:
