@@ -201,6 +201,8 @@ def _content(answer):
 
 
 @pytest.mark.slow
+# Numbers that are none, or absurdly large, are refused before anything is computed with them.
+@pytest.mark.filterwarnings('error::RuntimeWarning')
 @pytest.mark.parametrize('service', COUNTS)
 def test_every_request_gets_an_answer_and_the_next_one_its_own(handlers, service):
     handler, kind = handlers[service], KINDS[service]
