@@ -54,6 +54,10 @@ class CallbackData:
     """Handle of the group."""
     iteration: int
 
+    def __getitem__(self, name: str) -> Any:
+        """Return a field by its name, as ported scripts read it."""
+        return getattr(self, name)
+
 
 @dataclass
 class _Task:

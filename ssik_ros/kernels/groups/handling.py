@@ -151,6 +151,7 @@ def run(ints, reals, work, poses, q, numbers):
         if numbers[RESTORE] != 0 and must_restore(ints, reals, work, reason, numbers[RESTORE]):
             for k in range(q.shape[0]):
                 q[k] = w.start[k]
+            element_rows.measure(ints, reals, work, q)
     follow(ints, reals, q)
     return reason, iterations, w.scalars[0], w.scalars[1]
 

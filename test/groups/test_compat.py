@@ -1,0 +1,465 @@
+"""Ported scripts: every documented name with its arguments, defaults and return shape, and one effect of each."""
+
+import inspect
+import json
+import warnings
+
+from documented_names import EXCEPTIONS
+from documented_names import NAMES
+from made_worlds import random_pose
+import numpy as np
+import pytest
+
+from ssik_ros.errors import SsikError
+from ssik_ros.groups import compat as ik
+from ssik_ros.groups import RobotScene
+from ssik_ros.groups.compat.registry import environment_of
+from ssik_ros.groups.compat.registry import overlay_of
+
+TABLE = {line.partition('(')[0]: line for line in NAMES.split('\n') if line}
+DEPRECATED = {
+    'applyIkEnvironmentToScene',
+    'applySceneToIkEnvironment',
+    'findConfig',
+    'getConfigForTipPose',
+    'getLinkedDummy',
+    'setLinkedDummy',
+}
+covered = set()
+
+
+class Recorder:
+    """The API, noting which names a test uses."""
+
+    def __getattr__(self, name):
+        """Return a name of the API."""
+        covered.add(name)
+        return getattr(ik, name)
+
+
+sim = Recorder()
+Q = [0.3, -0.5, 0.7, -0.2, 0.9, 0.4]
+
+
+def plain(value):
+    """Return a default in the words of the document."""
+    if isinstance(value, tuple | list):
+        return '[' + ','.join(f'{number:g}' for number in value) + ']'
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+@pytest.mark.parametrize('name', TABLE)
+def test_documented_name_has_its_arguments_and_defaults(name):
+    inner = TABLE[name].partition('(')[2].removesuffix(')').replace(', ', '\n')
+    wanted = [line.partition('=') for line in inner.split('\n')]
+    own = inspect.signature(getattr(ik, name)).parameters
+    assert list(own) == [argument for argument, _, _ in wanted]
+    for argument, equal, default in wanted:
+        given = own[argument].default
+        assert (given is inspect.Parameter.empty) == (equal == '')
+        if equal:
+            assert plain(given) in (default, {'{}': 'None'}.get(default, default))
+
+
+def test_there_are_81_names_and_six_of_them_warn():
+    assert len(TABLE) == 81
+    assert set(EXCEPTIONS) <= set(TABLE)
+    assert set(TABLE) <= set(ik.__all__)
+    assert set(TABLE) >= DEPRECATED
+
+
+@pytest.fixture
+def env():
+    handle = sim.createEnvironment()
+    yield handle
+    if handle in ik.worlds.registry._environments:
+        sim.eraseEnvironment(handle)
+
+
+@pytest.fixture
+def arm(env):
+    """Return environment, group, element, joints, tip and target of a six-joint arm whose target is within reach."""
+    rng = np.random.default_rng(7)
+    joints, parent = [], -1
+    for index in range(6):
+        joint = sim.createJoint(env, ik.jointtype_revolute, f'joint{index}')
+        sim.setObjectParent(env, joint, parent, False)
+        sim.setObjectPose(env, joint, random_pose(rng), ik.handle_parent)
+        sim.setJointInterval(env, joint, False, [-3.0, 6.0])
+        joints.append(joint)
+        parent = joint
+    tip, target = sim.createDummy(env, 'tip'), sim.createDummy(env, 'target')
+    sim.setObjectParent(env, tip, parent, False)
+    for joint, value in zip(joints, Q, strict=True):
+        sim.setJointPosition(env, joint, value)
+    sim.setObjectPose(env, target, sim.getObjectPose(env, tip))
+    sim.setTargetDummy(env, tip, target)
+    group = sim.createGroup(env, 'arm')
+    element = sim.addElement(env, group, tip)
+    sim.setElementConstraints(env, group, element, ik.constraint_pose)
+    return env, group, element, joints, tip, target
+
+
+def shift(env, joints, by=0.05):
+    for joint in joints:
+        sim.setJointPosition(env, joint, sim.getJointPosition(env, joint) + by)
+
+
+def test_objects_have_names_handles_types_and_an_order(env):
+    dummy, joint = sim.createDummy(env), sim.createJoint(env, ik.jointtype_prismatic, 'slide')
+    assert sim.getObjects(env, 0) == (dummy, 'dummy1', False, 0)
+    assert sim.getObjects(env, 1) == (joint, 'slide', True, ik.jointtype_prismatic)
+    assert sim.getObjects(env, 2) is None
+    assert sim.getObjectHandle(env, 'slide') == joint
+    assert sim.doesObjectExist(env, 'slide') is True and not sim.doesObjectExist(env, 'slid')
+    assert sim.getObjectType(env, joint) == 1 and sim.getObjectType(env, dummy) == 4
+    assert sim.getJointType(env, joint) == ik.jointtype_prismatic == 11
+    with pytest.raises(KeyError, match='slide'):
+        sim.getObjectHandle(env, 'slid')
+    with pytest.raises(SsikError, match='already'):
+        sim.createDummy(env, 'slide')
+    other = sim.createJoint(env, 'hinge', ik.jointtype_revolute)
+    assert sim.getObjects(env, 2)[:2] == (other, 'hinge')
+    assert sim.getJointType(env, sim.createJoint(env, 'plain')) == ik.jointtype_revolute
+
+
+def test_parents_poses_matrices_and_transformations(env):
+    base, child = sim.createDummy(env, 'base'), sim.createDummy(env, 'child')
+    assert sim.getObjectParent(env, child) == -1
+    half = np.sqrt(0.5)
+    sim.setObjectPose(env, base, [1, 2, 3, 0, 0, half, half])
+    sim.setObjectParent(env, child, base)
+    np.testing.assert_allclose(sim.getObjectPose(env, child), [0, 0, 0, 0, 0, 0, 1], atol=1e-12)
+    sim.setObjectParent(env, child, -1)
+    sim.setObjectPose(env, child, [1, 0, 0, 0, 0, 0, 1], ik.handle_world)
+    sim.setObjectParent(env, child, base, False)
+    assert sim.getObjectParent(env, child) == base
+    np.testing.assert_allclose(sim.getObjectPose(env, child)[:3], [1, 3, 3], atol=1e-12)
+    position, quaternion, euler = sim.getObjectTransformation(env, child)
+    assert (len(position), len(quaternion), len(euler)) == (3, 4, 3)
+    np.testing.assert_allclose(euler, [0, 0, np.pi / 2], atol=1e-12)
+    sim.setObjectTransformation(env, child, [0, 0, 1], [0.1, 0.2, 0.3], base)
+    found = sim.getObjectTransformation(env, child, base)
+    np.testing.assert_allclose([*found[0], *found[2]], [0, 0, 1, 0.1, 0.2, 0.3], atol=1e-12)
+    matrix = sim.getObjectMatrix(env, child, ik.handle_parent)
+    assert len(matrix) == 12 and matrix[11] == pytest.approx(1.0)
+    sim.setObjectMatrix(env, child, [1, 0, 0, 5, 0, 1, 0, 6, 0, 0, 1, 7])
+    np.testing.assert_allclose(sim.getObjectPose(env, child), [5, 6, 7, 0, 0, 0, 1], atol=1e-12)
+
+
+def test_erased_objects_leave_children_elements_and_followers_in_order(arm):
+    env, group, _, joints, tip, _ = arm
+    sim.setJointDependency(env, joints[1], joints[4], 0.1, 0.5)
+    pose = sim.getObjectPose(env, tip)
+    sim.eraseObject(env, joints[4])
+    np.testing.assert_allclose(sim.getObjectPose(env, tip), pose, atol=1e-12)
+    assert sim.getObjectParent(env, joints[5]) == joints[3]
+    assert sim.getJointDependency(env, joints[1]) == (-1, 0.0, 1.0)
+    assert sim.doesGroupExist(env, 'arm') is True
+    sim.eraseObject(env, tip)
+    assert sim.doesGroupExist(env, 'arm') is False
+    with pytest.raises(KeyError):
+        sim.getGroupFlags(env, group)
+
+
+def test_joint_defaults_and_settings(env):
+    joint = sim.createJoint(env, ik.jointtype_revolute)
+    assert sim.getJointInterval(env, joint) == (True, [-np.pi, 2 * np.pi])
+    assert sim.getJointMode(env, joint) == ik.jointmode_ik == 2
+    assert sim.getJointWeight(env, joint) == 1.0
+    assert sim.getJointLimitMargin(env, joint) == pytest.approx(np.radians(5.0))
+    assert sim.getJointMaxStepSize(env, joint) == pytest.approx(np.radians(10.0))
+    assert sim.getJointScrewLead(env, joint) == 0.0
+    assert sim.getJointDependency(env, joint) == (-1, 0.0, 1.0)
+    sim.setJointPosition(env, joint, 4.0)
+    assert sim.getJointPosition(env, joint) == pytest.approx(4.0 - 2 * np.pi)
+    sim.setJointInterval(env, joint, False, [-0.5, 1.5])
+    assert sim.getJointPosition(env, joint) == -0.5
+    sim.setJointMode(env, joint, ik.jointmode_passive)
+    sim.setJointWeight(env, joint, 0.0)
+    sim.setJointLimitMargin(env, joint, 0.2)
+    sim.setJointMaxStepSize(env, joint, 0.3)
+    sim.setJointScrewLead(env, joint, 0.01)
+    assert sim.getJointMode(env, joint) == 0 and sim.getJointWeight(env, joint) == 1e-5
+    assert sim.getJointLimitMargin(env, joint) == 0.2
+    assert sim.getJointMaxStepSize(env, joint) == 0.3 and sim.getJointScrewLead(env, joint) == 0.01
+    sim.setJointInterval(env, joint, True)
+    assert sim.getJointInterval(env, joint)[0] is True and sim.getJointScrewLead(env, joint) == 0.0
+    slide = sim.createJoint(env, ik.jointtype_prismatic)
+    assert sim.getJointInterval(env, slide) == (False, [-0.5, 1.0])
+
+
+def test_own_motion_of_joints(env):
+    screw = sim.createJoint(env, ik.jointtype_revolute)
+    sim.setJointInterval(env, screw, False, [-10.0, 20.0])
+    sim.setJointScrewLead(env, screw, 0.2)
+    sim.setJointPosition(env, screw, np.pi / 2)
+    position, quaternion, euler = sim.getJointTransformation(env, screw)
+    np.testing.assert_allclose([*position, *euler], [0, 0, 0.05, 0, 0, np.pi / 2], atol=1e-12)
+    assert len(quaternion) == 4
+    np.testing.assert_allclose(
+        sim.getJointMatrix(env, screw), [0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0.05], atol=1e-12
+    )
+    ball = sim.createJoint(env, ik.jointtype_spherical)
+    sim.setSphericalJointRotation(env, ball, [0.0, 0.4, 0.0])
+    np.testing.assert_allclose(sim.getJointTransformation(env, ball)[2], [0, 0.4, 0], atol=1e-12)
+    sim.setSphericalJointMatrix(env, ball, [0, -1, 0, 9, 1, 0, 0, 9, 0, 0, 1, 9])
+    found = sim.getJointMatrix(env, ball)
+    np.testing.assert_allclose(found, [0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0], atol=1e-12)
+    with pytest.raises(SsikError):
+        sim.setSphericalJointMatrix(env, screw, np.eye(3, 4).ravel())
+    with pytest.raises(SsikError):
+        sim.getJointPosition(env, ball)
+
+
+def double(environment, joint, value):
+    """Return a dependent value; a callback by its name."""
+    return 2.0 * value
+
+
+def test_dependent_joints_follow_their_masters(env):
+    master, slave = sim.createJoint(env, 10, 'master'), sim.createJoint(env, 11, 'slave')
+    sim.setJointDependency(env, slave, master, 0.25, -0.5)
+    sim.setJointPosition(env, master, 1.0)
+    assert sim.getJointPosition(env, slave) == -0.25
+    assert sim.getJointDependency(env, slave) == (master, 0.25, -0.5)
+    sim.setJointDependency(env, slave, master, callback=f'{__name__}:double')
+    assert sim.getJointPosition(env, slave) == 2.0
+    sim.setJointDependency(env, slave, master, callback=lambda e, j, x: 10.0 * e + j + x)
+    assert sim.getJointPosition(env, slave) == 10.0 * env + slave + 1.0
+    sim.setJointDependency(env, slave, -1)
+    assert sim.getJointDependency(env, slave)[0] == -1
+    assert sim.getJointPosition(env, slave) == 0.5
+
+
+def test_groups_have_names_flags_and_a_calculation(env):
+    group = sim.createGroup(env)
+    named = sim.createGroup(env, 'named')
+    assert sim.getGroupHandle(env, 'named') == named != group
+    assert sim.getGroupFlags(env, group) == ik.group_enabled | ik.group_ignoremaxsteps == 3
+    assert sim.getGroupCalculation(env, group) == (ik.method_pseudo_inverse, 0.1, 3)
+    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.2, 20.0)
+    assert sim.getGroupCalculation(env, group) == (1, 0.2, 20)
+    sim.setGroupFlags(env, group, 1 | 16 | 64)
+    assert sim.getGroupFlags(env, group) == 81
+    with pytest.raises(KeyError, match='named'):
+        sim.getGroupHandle(env, 'name')
+
+
+def test_elements_are_found_by_handle_and_by_tip(arm):
+    env, group, element, joints, tip, target = arm
+    by_tip = tip + ik.handleflag_tipdummy
+    fresh = sim.addElement(env, group, target)
+    assert (element, fresh) == (0, 1)
+    assert sim.getElementConstraints(env, group, fresh) == ik.constraint_position
+    assert sim.getElementFlags(env, group, by_tip) == 1
+    assert sim.getElementBase(env, group, by_tip) == (-1, -1)
+    assert sim.getElementPrecision(env, group, by_tip) == [0.0005, np.radians(0.1)]
+    assert sim.getElementWeights(env, group, by_tip) == [1.0, 1.0, 1.0]
+    sim.setElementFlags(env, group, fresh, 0)
+    sim.setElementBase(env, group, by_tip, joints[0], joints[1])
+    sim.setElementPrecision(env, group, by_tip, [1e-4, 1e-3])
+    sim.setElementWeights(env, group, by_tip, [0.5, 0.25, 2.0])
+    sim.setElementConstraints(env, group, by_tip, ik.constraint_x | ik.constraint_alpha_beta)
+    assert sim.getElementFlags(env, group, fresh) == 0
+    assert sim.getElementBase(env, group, element) == (joints[0], joints[1])
+    assert sim.getElementPrecision(env, group, element) == [1e-4, 1e-3]
+    assert sim.getElementWeights(env, group, element) == [0.5, 0.25, 2.0]
+    assert sim.getElementConstraints(env, group, element) == 9
+    assert sim.getGroupJoints(env, group) == joints[1:]
+    assert sim.getTargetDummy(env, tip) == target
+    with pytest.raises(SsikError, match='remove it'):
+        sim.setTargetDummy(env, tip, sim.createDummy(env))
+    sim.setTargetDummy(env, tip, -1)
+    assert sim.getTargetDummy(env, tip) == -1
+
+
+def test_handling_moves_the_joints_and_says_how_it_went(arm):
+    env, group, _, joints, _, target = arm
+    shift(env, joints)
+    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.01, 50)
+    result, reason, precision = sim.handleGroup(env, group)
+    assert (result, reason) == (ik.result_success, 0) and precision[0] < 5e-4
+    sim.setObjectPose(env, target, [50, 0, 0, 0, 0, 0, 1])
+    result, reason, precision = sim.handleGroups(env, [group], {'debug': 1})
+    assert result == ik.result_fail == 2 and reason & ik.calc_notwithintolerance
+    assert precision[0] > 40.0
+    seen = []
+    sim.handleGroup(env, group, {'callback': lambda data: seen.append(data['jacobian'].shape)})
+    assert (6, 6) in seen
+    hits, amounts = sim.getGroupJointLimitHits(env, group)
+    assert len(hits) == len(amounts) and set(hits) <= set(joints)
+    sim.setGroupFlags(env, group, 0)
+    assert sim.handleGroup(env, group)[:2] == (ik.result_not_performed, 1 | 16)
+
+
+def test_limit_hits_are_signed_overshoots(env):
+    slide, tip, target = sim.createJoint(env, 11, 's'), sim.createDummy(env), sim.createDummy(env)
+    sim.setObjectParent(env, tip, slide)
+    sim.setTargetDummy(env, tip, target)
+    sim.setObjectPose(env, target, [0, 0, -0.8, 0, 0, 0, 1])
+    group = sim.createGroup(env)
+    sim.addElement(env, group, tip)
+    _, reason, _ = sim.handleGroup(env, group)
+    assert reason & ik.calc_limithit
+    hits, amounts = sim.getGroupJointLimitHits(env, group)
+    assert hits == [slide] and amounts[0] == pytest.approx(-0.3, abs=1e-6)
+
+
+def test_jacobians_are_flat_lists_row_by_row(arm):
+    env, group, _, joints, tip, target = arm
+    shift(env, joints)
+    jacobian, error = sim.computeGroupJacobian(env, group)
+    assert len(jacobian) == 36 and len(error) == 6 and isinstance(jacobian, list)
+    pose, goal = sim.getObjectPose(env, tip), sim.getObjectMatrix(env, target)
+    chain, left = sim.computeJacobian(env, -1, joints[-1], ik.constraint_pose, pose, goal)
+    np.testing.assert_allclose(chain, jacobian, atol=1e-12)
+    np.testing.assert_allclose(left, error, atol=1e-12)
+    rows, still = sim.computeJacobian(env, joints[0], joints[-1], ik.constraint_x, pose)
+    assert len(rows) == 5 and still == [0.0]
+
+
+def test_configurations_are_found_validated_and_sorted(arm):
+    env, group, _, joints, *_ = arm
+    shift(env, joints, 0.2)
+    before = sim.save(env)
+    found = sim.findConfigs(env, group, joints, {'maxDist': 10.0, 'maxTime': 5.0})
+    assert len(found) == 1 and len(found[0]) == 6
+    seen = []
+    params = {'maxTime': 0.2, 'cb': lambda config, data: seen.append((config, data)), 'auxData': 5}
+    assert sim.findConfigs(env, group, joints, params) == []
+    assert seen and seen[0][1] == 5 and isinstance(seen[0][0], list)
+    known = sim.findConfigs(env, group, joints, {'maxTime': 0.0}, [[0.0] * 6])
+    assert known == [[0.0] * 6]
+    assert sim.save(env) == before
+    with pytest.raises(SsikError, match='maxDist'):
+        sim.findConfigs(env, group, joints, {'maxDst': 1.0})
+
+
+def test_alternates_are_the_product_of_whole_turns(arm):
+    env, _, _, joints, *_ = arm
+    turn = 2 * np.pi
+    sim.setJointInterval(env, joints[0], False, [-turn, 2 * turn])
+    found = sim.getAlternateConfigs(env, joints[:2])
+    np.testing.assert_allclose(found, [Q[0] - turn, Q[1], Q[0], Q[1]])
+    assert sim.getAlternateConfigs(env, joints[:1], [0.0], [1.0]) == [Q[0]]
+    assert sim.getAlternateConfigs(env, joints[:1], [1.0], [1.0]) == []
+
+
+def test_paths_are_flat_and_empty_after_a_failure(arm):
+    env, group, _, joints, tip, _ = arm
+    shift(env, joints)
+    path = sim.generatePath(env, group, joints, tip, 5)
+    assert len(path) == 30
+    np.testing.assert_allclose(path[:6], np.array(Q) + 0.05)
+    assert sim.generatePath(env, group, joints, tip, 5, lambda config, data: data, False) == []
+    with pytest.raises(SsikError):
+        sim.generatePath(env, group, joints, tip, 1)
+
+
+def test_environments_are_saved_loaded_and_duplicated(arm):
+    env, _, _, joints, *_ = arm
+    data = sim.save(env)
+    assert isinstance(data, bytes) and json.loads(data)['format'] == 'ik-env'
+    other = sim.createEnvironment()
+    sim.load(other, data)
+    assert sim.save(other) == data
+    with pytest.raises(SsikError, match='not empty'):
+        sim.load(other, data)
+    twin = sim.duplicateEnvironment(env)
+    sim.setJointPosition(twin, joints[0], 1.0)
+    assert sim.getJointPosition(env, joints[0]) == Q[0]
+    for handle in (other, twin):
+        sim.eraseEnvironment(handle)
+    with pytest.raises(KeyError):
+        sim.save(other)
+    empty = sim.createEnvironment()
+    with pytest.raises(SsikError, match='CoppeliaSim'):
+        sim.load(empty, b'\x01\x00\x00\x00binary')
+    assert sim.getObjects(empty, 0) is None
+
+
+def test_overlays_are_replaced_and_erased(arm):
+    env, _, _, joints, tip, _ = arm
+    overlay = sim.createDebugOverlay(env, tip)
+    assert sim.createDebugOverlay(env, tip, joints[0]) == overlay
+    markers = overlay_of(overlay).markers()
+    assert {marker.shape for marker in markers} == {'sphere', 'cube', 'line_list'}
+    sim.eraseDebugOverlay(overlay)
+    with pytest.raises(KeyError):
+        sim.eraseDebugOverlay(overlay)
+
+
+@pytest.fixture
+def scene(robots):
+    """Return the panda as a scene, with a frame ``goal`` where its hand is with all joints moved a little."""
+    ready = {'panda_joint2': 0.2, 'panda_joint4': -1.5, 'panda_joint6': 1.5}
+    made = RobotScene(robots['panda'], ready)
+    here = made.joint_positions()
+    moved = {n: v + 0.1 for n, v in here.items() if 'finger' not in n}
+    made.apply(moved)
+    goal = made.pose('panda_link8')
+    made.apply(here)
+    made.set_frame('goal', goal)
+    ik.use_scene(made)
+    return made
+
+
+def linked(env):
+    """Return a group with an element from the scene."""
+    group = sim.createGroup(env)
+    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.01, 60)
+    handles = [ik.scene_handle(name) for name in ('panda_link0', 'panda_link8', 'goal')]
+    element, to_ik, to_scene = sim.addElementFromScene(env, group, *handles, ik.constraint_pose)
+    assert element == 0 and to_scene[to_ik[handles[1]]] == handles[1]
+    return group
+
+
+def test_chains_come_from_scenes_and_values_go_back(env, scene):
+    group = linked(env)
+    assert len(sim.getGroupJoints(env, group)) == 7
+    scene.apply({'panda_joint1': 0.2})
+    sim.syncFromSim(env, [group])
+    joint = sim.getObjectHandle(env, 'panda_joint1')
+    assert sim.getJointPosition(env, joint) == 0.2
+    result, _, _ = sim.handleGroup(env, group, {'syncWorlds': True})
+    assert result == ik.result_success
+    assert np.abs(scene.pose('panda_link8') - scene.pose('goal')).max() < 2e-3
+    sim.setJointPosition(env, joint, -0.3)
+    sim.syncToSim(env, [group])
+    assert scene.joint_positions()['panda_joint1'] == -0.3
+
+
+def test_old_names_warn_and_work(arm, scene):
+    env, group, _, joints, tip, target = arm
+    shift(env, joints)
+    with pytest.warns(DeprecationWarning, match='findConfigs'):
+        found = sim.findConfig(env, group, joints, 1.0)
+    assert len(found) == 6
+    with pytest.warns(DeprecationWarning):
+        assert sim.findConfig(env, group, joints, 0.0, 0.01) == []
+    with pytest.warns(DeprecationWarning):
+        low, ranges = [-3.0] * 6, [6.0] * 6
+        limited = sim.getConfigForTipPose(
+            env, group, joints, 1.0, lowLimits=low, ranges=ranges, jointOptions=[0] * 6
+        )
+    np.testing.assert_allclose(limited, found)
+    with pytest.warns(DeprecationWarning):
+        assert sim.getLinkedDummy(env, target) == tip
+    with pytest.warns(DeprecationWarning):
+        sim.setLinkedDummy(env, tip, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        assert sim.getLinkedDummy(env, tip) == -1
+        own = linked(env)
+        scene.apply({'panda_joint2': 0.05})
+        sim.applySceneToIkEnvironment(env, own)
+        assert environment_of(env)['panda_joint2'].position == 0.05
+        assert sim.applyIkEnvironmentToScene(env, own) == ik.result_success
+    assert np.abs(scene.pose('panda_link8') - scene.pose('goal')).max() < 2e-3
+
+
+def test_every_documented_name_was_used_above():
+    sources = inspect.getsource(inspect.getmodule(plain))
+    missing = [name for name in TABLE if f'sim.{name}(' not in sources]
+    assert missing == []

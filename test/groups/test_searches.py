@@ -1,0 +1,250 @@
+"""Configurations, alternates and paths: verified, in order, reproducible, and without a trace in the environment."""
+
+import itertools
+
+from made_worlds import put_goal
+from made_worlds import serial_arm
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from scipy.spatial.transform import Slerp
+
+from ssik_ros.errors import SsikError
+from ssik_ros.groups import Constraint
+from ssik_ros.groups import Environment
+
+TURN = 2.0 * np.pi
+
+
+@pytest.fixture
+def arm():
+    env = serial_arm(6, seed=3)
+    env.q = np.linspace(0.3, 0.9, 6)
+    put_goal(env, np.linspace(0.9, -0.4, 6))
+    return env
+
+
+def state(env):
+    """Return everything that a search must not change."""
+    return env.save(), env.poses.tobytes(), env.values.tobytes(), env.version
+
+
+def reached(env, row, joints=None):
+    """Return position and rotation error of ``tip`` at a configuration, by plain numpy."""
+    twin = env.copy()
+    for joint, value in zip(joints or twin.joints, row, strict=True):
+        twin.values[twin[joint.name].place_in_values] = value
+    tip, goal = twin['tip'].matrix(), twin['goal'].matrix()
+    turn = Rotation.from_matrix(tip[:3, :3].T @ goal[:3, :3]).magnitude()
+    return np.linalg.norm(tip[:3, 3] - goal[:3, 3]), turn
+
+
+def test_configurations_are_verified_sorted_and_different(arm):
+    before = state(arm)
+    found = arm.find_configs('arm', find_multiple=True, max_samples=200, find_alt=False)
+    assert len(found) >= 4
+    for row in found:
+        position, turn = reached(arm, row)
+        assert position < 1e-9 and turn < 1e-9
+        assert (np.abs(row) <= 2.8).all()
+    ways = np.linalg.norm(found - arm.q, axis=1)
+    assert (np.diff(ways) >= 0.0).all()
+    for a, b in itertools.combinations(found, 2):
+        assert np.abs(a - b).max() > 1e-4
+    assert state(arm) == before
+
+
+def test_answers_depend_on_the_seed_and_on_nothing_else(arm):
+    options = {'find_multiple': True, 'max_samples': 60}
+    first = arm.find_configs('arm', **options)
+    assert first.tobytes() == arm.find_configs('arm', **options).tobytes()
+    assert first.tobytes() == arm.copy().find_configs('arm', **options).tobytes()
+    assert first.tobytes() == arm.find_configs('arm', workers=2, **options).tobytes()
+    one = arm.find_configs('arm', max_samples=60, workers=2)
+    assert one.tobytes() == arm.find_configs('arm', max_samples=60).tobytes()
+    seeded = arm.find_configs('arm', seed=4, **options)
+    assert seeded.tobytes() == arm.find_configs('arm', seed=4, **options).tobytes()
+
+
+def test_the_current_configuration_is_the_first_start(arm):
+    put_goal(arm, arm.q)
+    found = arm.find_configs('arm', max_samples=1)
+    np.testing.assert_allclose(found, [arm.q], atol=1e-9)
+
+
+def test_validation_metrics_known_configurations_and_bounds(arm):
+    assert len(arm.find_configs('arm', max_samples=50, validate=lambda row: False)) == 0
+    every = arm.find_configs('arm', find_multiple=True, max_samples=200, find_alt=False)
+    kept = arm.find_configs(
+        'arm', find_multiple=True, max_samples=200, validate=lambda row: row[0] > 0
+    )
+    assert len(kept) == (every[:, 0] > 0).sum()
+    known = arm.find_configs('arm', max_samples=0, configs=[every[1], every[0], every[1]])
+    np.testing.assert_array_equal(known, every[:2])
+    weights = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    last = arm.find_configs('arm', find_multiple=True, max_samples=200, c_metric=weights)
+    assert (np.diff(np.abs(last[:, 5] - arm.q[5])) >= 0.0).all()
+    assert len(arm.find_configs('arm', find_multiple=True, max_samples=200, max_configs=2)) == 2
+    assert len(arm.find_configs('arm', max_samples=40, max_dist=1e-6)) == 0
+    with pytest.raises(SsikError, match='max_dist'):
+        arm.find_configs('arm', max_dst=1.0)
+
+
+def test_only_the_selected_rows_count_for_the_distance(arm):
+    arm.q = np.linspace(0.9, -0.4, 6)
+    goal = arm['goal'].matrix()
+    goal[:3, :3] = Rotation.from_euler('x', 3.0).as_matrix() @ goal[:3, :3]
+    arm['goal'].set_pose(goal)
+    element = arm.group('arm').elements[0]
+    element.constraints = Constraint.POSITION
+    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
+    element.constraints = Constraint.POSE
+    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
+
+
+def test_only_some_joints_may_be_asked_for(arm):
+    found = arm.find_configs('arm', ['j4', 'j1'], max_samples=100)
+    whole = arm.find_configs('arm', max_samples=100)
+    np.testing.assert_array_equal(found[0], whole[0][[4, 1]])
+
+
+@pytest.mark.parametrize('error', [RuntimeError, KeyboardInterrupt])
+def test_an_error_in_a_callback_leaves_no_trace(arm, error):
+    before = state(arm)
+
+    def fail(row):
+        raise error('no')
+
+    with pytest.raises(error):
+        arm.find_configs('arm', max_samples=100, validate=fail)
+    put_goal_back = arm['goal'].pose()
+    with pytest.raises(error):
+        arm.generate_path('arm', None, 'tip', 5, validate=fail)
+    assert state(arm) == before
+    np.testing.assert_array_equal(arm['goal'].pose(), put_goal_back)
+
+
+def turns_of(*intervals):
+    """Return an environment with revolute joints of given limits."""
+    env = Environment()
+    for index, limits in enumerate(intervals):
+        env.add_joint('revolute', f'j{index}', limits=limits, position=0.5)
+    return env
+
+
+def test_alternates_are_all_whole_turns_in_order():
+    env = turns_of((-TURN, 2 * TURN), (-1.0, 1.0), (-4.0, 7.0))
+    found = env.alternate_configs(env.joints)
+    first, last = [0.5 - TURN, 0.5, 0.5 + TURN], [0.5, 0.5 + TURN]
+    expected = [(a, 0.5, b) for a in first for b in last]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert any(np.array_equal(row, env.q) for row in found)
+    assert len(env.alternate_configs(env.joints, max_configs=4)) == 4
+
+
+@pytest.mark.parametrize(
+    ('low', 'width', 'expected'),
+    [
+        (0.0, 0.0, [0.5 - TURN, 0.5, 0.5 + TURN]),
+        (0.0, 1.0, [0.5]),
+        (-6.0, 7.0, [0.5 - TURN, 0.5]),
+        (1.0, 1.0, []),
+        (5.0, 100.0, [0.5 + TURN]),
+        (0.0, -1.0, [0.5]),
+        (0.0, -2.0 * TURN - 1e-6, [0.5 - TURN, 0.5, 0.5 + TURN]),
+        (0.0, -2.0 * TURN + 1e-6, [0.5]),
+    ],
+)
+def test_intervals_restrict_alternates(low, width, expected):
+    env = turns_of((-6.0, 7.0))
+    found = env.alternate_configs(['j0'], [low], [width])
+    np.testing.assert_allclose(found.ravel(), expected, atol=1e-12)
+
+
+def test_joints_whose_turns_move_something_have_no_alternates():
+    env = turns_of((-10.0, 10.0), (-10.0, 10.0), (-10.0, 10.0))
+    env['j0'].screw_lead = 0.1
+    env['j1'].cyclic = True
+    rack = env.add_joint('prismatic', 'rack')
+    rack.depend_on('j2', 0.01)
+    assert len(env.alternate_configs(env.joints)) == 1
+    rack.depend_on(None)
+    assert len(env.alternate_configs(env.joints)) == 3
+
+
+def test_searches_add_alternates_that_are_valid():
+    env = serial_arm(6, seed=3, limits=(-7.0, 6.5))
+    env.q = np.linspace(0.3, 0.9, 6)
+    put_goal(env, env.q)
+    found = env.find_configs('arm', max_samples=1)
+    assert len(found) == 64
+    assert len(env.find_configs('arm', max_samples=1, validate=lambda row: row[0] > 0)) == 32
+
+
+def straight(env, path, start, end):
+    """Return how far the tip is from the straight way at every point."""
+    turn = Slerp([0.0, 1.0], Rotation.from_matrix([start[:3, :3], end[:3, :3]]))
+    twin, worst = env.copy(), 0.0
+    for index, row in enumerate(path):
+        share = index / (len(path) - 1)
+        twin.values[:] = row
+        tip = twin['tip'].matrix()
+        place = (1.0 - share) * start[:3, 3] + share * end[:3, 3]
+        angle = (Rotation.from_matrix(tip[:3, :3]).inv() * turn(share)).magnitude()
+        worst = max(worst, np.linalg.norm(tip[:3, 3] - place), angle)
+    return worst
+
+
+def test_paths_are_straight_at_every_point_and_seen_by_the_callback(arm):
+    arm.group('arm').max_iterations = 1
+    put_goal(arm, arm.q + 0.3)
+    before, seen = state(arm), []
+    path = arm.generate_path('arm', None, 'tip', 12, validate=lambda row: seen.append(row) or True)
+    assert path.ok and path and path.fraction == 1.0 and path.failed_index is None
+    assert straight(arm, path.configs, arm['tip'].matrix(), arm['goal'].matrix()) < 1e-6
+    np.testing.assert_array_equal(path.configs[0], arm.q)
+    np.testing.assert_array_equal(seen, path.configs)
+    assert np.abs(np.diff(path.configs, axis=0)).max() < 0.2
+    assert state(arm) == before
+    with pytest.raises(SsikError, match='two points'):
+        arm.generate_path('arm', None, 'tip', 1)
+
+
+def test_failures_of_paths_name_the_point_and_the_reason(arm):
+    put_goal(arm, arm.q + 0.3)
+    goal = arm['goal'].matrix()
+    goal[:3, 3] += 5.0
+    arm['goal'].set_pose(goal)
+    path = arm.generate_path('arm', None, 'tip', 10)
+    assert not path and path.failed_index >= 1 and 'reach' in path.reason
+    assert path.configs.shape == (0, 6)
+    part = arm.generate_path('arm', None, 'tip', 10, partial=True)
+    assert len(part.configs) == path.failed_index
+    assert part.fraction == pytest.approx(path.failed_index / 10)
+    put_goal(arm, arm.q + 0.3)
+    refused = arm.generate_path('arm', None, 'tip', 10, validate=lambda row: row[0] < arm.q[0])
+    assert refused.failed_index == 0 and 'validation' in refused.reason
+
+
+def test_jumps_are_found_and_steps_can_be_bounded(arm):
+    put_goal(arm, arm.q + 0.3)
+    free = arm.generate_path('arm', None, 'tip', 3)
+    largest = np.abs(np.diff(free.configs, axis=0)).max()
+    bounded = arm.generate_path('arm', None, 'tip', 3, max_joint_step=0.6 * largest)
+    assert bounded.ok
+    np.testing.assert_allclose(bounded.configs, free.configs, atol=1e-6)
+    jump = arm.generate_path('arm', None, 'tip', 3, max_joint_step=1e-3)
+    assert not jump.ok and 'jumps' in jump.reason and jump.failed_index == 1
+
+
+def test_paths_through_poses_carry_time_stamps(arm):
+    poses, q = [], arm.q
+    for share in (0.05, 0.1, 0.15):
+        put_goal(arm, q + share)
+        poses.append(arm['goal'].pose())
+    path = arm.follow_path('arm', None, 'tip', poses, times=[0.0, 0.5, 1.0])
+    assert path.ok and len(path.configs) == 3
+    np.testing.assert_allclose(path.configs, [q + share for share in (0.05, 0.1, 0.15)], atol=1e-6)
+    np.testing.assert_array_equal(path.times, [0.0, 0.5, 1.0])
+    with pytest.raises(SsikError, match='increasing'):
+        arm.follow_path('arm', None, 'tip', poses, times=[0.0, 0.5, 0.5])
