@@ -6,6 +6,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.serving.all_branches import errors_between
@@ -68,6 +70,10 @@ def notes_on_failure(
     :param result: the solver's answer.
     """
     notes = []
+    if result.cause == Cause.UNREACHABLE and not result.searches:
+        excess = max(_excess(server, goal, state) for goal in goals)
+        if excess > 0.0:
+            notes.append(f'It is at least {excess:.3g} m beyond reach.')
     count = len(server.group.idx_q)
     if count < POSE_FREEDOMS and not server.kinematics.position_only and result.searches:
         notes.append(
@@ -81,6 +87,32 @@ def notes_on_failure(
     if len(goals) > 1 and result.searches and np.isfinite(result.q).all():
         notes.append(_describe_tips(server, goals, server.with_group(state, result.q)))
     return notes
+
+
+def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
+    """Return how far a goal is beyond the sum of the lengths between it and the first joint that moves [m]."""
+    tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
+    solver = server.require_solver()
+    link = goal.link or solver.tip_frames[0]
+    path = tree.joint_path(link)
+    moves = [joint in group or int(tree.leaders[joint]) in group for joint in path]
+    if not any(moves) or group & set(tree.joint_path(solver.base_frame)):
+        return 0.0
+    chain = path[moves.index(True) :]
+    first, parent = chain[0], int(tree.parents[chain[0]])
+    above = np.eye(4) if parent < 0 else compute_joint_poses(tree, state.positions)[parent]
+    centre = (state.root_pose @ above @ tree.placements[first])[:3, 3]
+    end = tree.link_placements[tree.link(link)]
+    reach = float(np.linalg.norm((end if goal.tool is None else end @ goal.tool)[:3, 3]))
+    for joint in chain:
+        kind, place = JointKind(tree.kinds[joint]), tree.idx_q[joint]
+        if joint != first:
+            reach += float(np.linalg.norm(tree.placements[joint, :3, 3]))
+        if kind == JointKind.PRISMATIC:
+            reach += max(abs(float(tree.lower[place])), abs(float(tree.upper[place])))
+        elif kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.SPHERICAL):
+            return 0.0
+    return float(np.linalg.norm(goal.pose[:3, 3] - centre)) - reach
 
 
 def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: FullState) -> str:

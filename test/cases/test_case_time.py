@@ -68,6 +68,14 @@ def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
             assert answer.cause is Cause.UNREACHABLE and answer.result.searches == 0
             assert 'proved by the length of its links' in answer.text
     assert min(spent) < 1e-3
+    # Links of 0.6 m and 0.4 m, and a rail of a metre to either side.
+    bar = from_text(arms.TWO_LINK)
+    assert 'at least 2 m beyond reach' in bar.ask([('', pose_of((3.0, 0.0, 0.0)))]).text
+    assert 'at least 1.5 m beyond reach' in bar.ask([('', pose_of((0.0, -1.5, -2.0)))]).text
+    rail = from_text(
+        arms.chain(('prismatic', '0 0 0', arms.X, '-1 1'), ('revolute', '0.5 0 0', arms.Z, '-3 3'))
+    )
+    assert 'at least 2.4 m beyond reach' in rail.ask([('', pose_of((4.0, 0.0, 0.0)))]).text
     known = panda.server.explain(_pose_question(panda, pose_of((5.0, 0.0, 0.3))), panda.default)
     assert any(' mm' in line for line in known.advice)
 

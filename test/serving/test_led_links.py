@@ -1,0 +1,41 @@
+"""What a link carries, led by the joints of a group: poses by pinocchio, Jacobians by finite differences."""
+
+import numpy as np
+import pytest
+from served_robots import pose_of
+from served_robots import torso_robot
+from served_robots import true_pose
+
+from ssik_ros.serving.led_links import LedLink
+from ssik_ros.serving.questions import FullState
+from ssik_ros.solvers.chain_kinematics import ChainKinematics
+
+STEP = 1e-6
+TOOL = pose_of((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
+
+
+@pytest.mark.parametrize('tool', [None, TOOL], ids=['link', 'object'])
+def test_poses_and_twists_are_those_of_what_is_carried(tool):
+    robot = torso_robot()
+    group, rng = robot.group('left'), np.random.default_rng(1)
+    led = LedLink(ChainKinematics(robot, group, 'chest', 'left_camera'), tool)
+
+    def pose(q):
+        positions = robot.default_positions()
+        positions[group.idx_q] = q
+        state = FullState(positions, np.eye(4))
+        base = np.linalg.inv(true_pose(robot, state, 'chest'))
+        return (
+            base @ true_pose(robot, state, 'left_camera') @ (np.eye(4) if tool is None else tool)
+        )
+
+    for _ in range(5):
+        q = robot.sample(group, rng)
+        assert led.pose(q) == pytest.approx(pose(q), abs=1e-12)
+        jacobian = led.jacobian(q)
+        for column, direction in enumerate(np.eye(len(q))):
+            after, before = pose(q + STEP * direction), pose(q - STEP * direction)
+            change = (after - before) / (2.0 * STEP)
+            turning = change[:3, :3] @ pose(q)[:3, :3].T
+            twist = [*change[:3, 3], turning[2, 1], turning[0, 2], turning[1, 0]]
+            assert jacobian[:, column] == pytest.approx(twist, abs=1e-7)
