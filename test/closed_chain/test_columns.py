@@ -34,7 +34,7 @@ def plain_residual(closure):
     """Return the rows of one closure by scipy, from the matrices of the façade."""
     a, b = closure.matrix_world, closure.child.matrix_world
     goal = isinstance(closure, Goal)
-    if goal and closure.mask_frame == 'goal':
+    if not (goal and closure.mask_frame == 'world'):
         d = np.linalg.inv(a) @ b
         e = -np.concatenate([d[:3, 3], Rotation.from_matrix(d[:3, :3]).as_rotvec()])
     else:

@@ -8,9 +8,12 @@ Problem
 Method
     One loop measures a state, judges it, and makes the next step; a *descent* is a run of such steps.
 
-    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``; it is taken if the cost falls. ``mu`` shrinks where
-       the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN`` in one step are
-       scaled down.
+    1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``, and half of the acceleration a that keeps the
+       residual where the linear model has it: (H + damping) a = J^T e_dd. It is taken if the cost falls. ``mu`` shrinks
+       where the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN`` in one step
+       are scaled down. A few times a descent may go uphill for two steps, if that pays within four; otherwise it goes on
+       from where it went up. Where it falls slowly, second derivatives are added to H, and the damping is raised until
+       that is definite.
     2. DLS and SVD: errors clamped, fixed or spectral damping. When the error grows beyond the last good one by the
        options' bound, the last good state comes back and the clamps are halved, seven times at most: then DIVERGED.
     3. A stall away from the goal may be a singular posture: a descent by step 1 from a state moved at random; the
@@ -26,7 +29,8 @@ Cost
     One factorisation and one forward kinematics an iteration; the Jacobian only where a step starts anew.
 
 References
-    [Fan2005] for damping that fades with the error; [Nocedal2006] for gain ratios.
+    [Fan2005] for damping that fades with the error; [Nocedal2006] for gain ratios; [Transtrum2012] for acceleration;
+    [Grippo1986] for going uphill.
 """
 
 import math
@@ -42,6 +46,7 @@ from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.kernels.closed_chain import mechanism
 from ssik_ros.kernels.closed_chain import normal
+from ssik_ros.kernels.closed_chain import second_order
 
 FLOOR = 1e-13
 """Damping, relative to the largest diagonal entry of H, that is always there."""
@@ -61,6 +66,16 @@ NO_DECREASE = 1e-15
 HALVINGS = 7
 ESCAPE_SPREAD = 0.1
 """Random motion out of a stall [rad or m], three times as much in each further try."""
+SLOW_AFTER = 6
+"""Iterations from which on a descent may count as slow."""
+SLOW, FAST, SLOW_STEPS = 0.97, 0.9, 3
+"""Share of the cost that a slow step leaves at least, a fast one at most; slow steps that make a descent slow."""
+FIRST_RAISE, RAISE, LARGEST_RAISE = 1e-6, 8.0, 20
+"""How damping is raised until a matrix with second derivatives is definite."""
+UPHILL_STEPS, LONGEST_EXCURSION, MOST_EXCURSIONS = 2, 4, 3
+"""Steps of an excursion that may raise the cost, steps until it has to pay, excursions of a descent."""
+HIGHEST = 20.0
+"""How far above its start the cost of an excursion may go, as a factor."""
 PROBE = 0.1
 """Share of a step at which the curvature along it is measured."""
 LARGEST_BEND = 0.5
@@ -82,6 +97,7 @@ LAST_WORD = 3
 # How the state to be measured came about, if not by a step of the descent.
 START = 1
 PULLED = 2
+RETURNED = 3
 
 REMEASURE = 2
 """In place of ANEW = 1: the state to step from has to be measured again."""
@@ -173,10 +189,15 @@ def judge(options, counters, numbers, over, cost, error, inside, current, trial,
     """
     damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
     if counters[layout.FRESH] != 0:
-        numbers[layout.MU], numbers[layout.BOOST] = FIRST_MU, FIRST_BOOST
-        numbers[layout.CLAMP] = 1.0
+        if counters[layout.FRESH] != RETURNED:
+            numbers[layout.MU] = FIRST_MU
+        numbers[layout.BOOST] = FIRST_BOOST
+        numbers[layout.CLAMP], numbers[layout.SLOW] = 1.0, 0.0
         numbers[layout.GOOD_ERROR] = math.inf
         numbers[layout.BEST_ERROR] = numbers[layout.COST] = math.inf
+        counters[layout.WATCH] = 0
+        if counters[layout.FRESH] != RETURNED:
+            counters[layout.EXCURSIONS] = 0
     fresh = counters[layout.FRESH] != 0
     pulling = counters[layout.TASK] == PULL and counters[layout.FRESH] == START
     counters[layout.FRESH] = 0
@@ -188,26 +209,73 @@ def judge(options, counters, numbers, over, cost, error, inside, current, trial,
     decrease, expected = numbers[layout.COST] - cost, numbers[layout.EXPECTED]
     if fresh or inside or decrease > ACCEPTED * expected:
         if not fresh:
-            if decrease > GOOD_GAIN * expected:
-                numbers[layout.MU] = max(SMALLEST_MU, 0.1 * numbers[layout.MU])
-            elif decrease < POOR_GAIN * expected:
-                numbers[layout.MU] = min(LARGEST_MU, 4.0 * numbers[layout.MU])
+            adapt(counters, numbers, decrease, expected, cost)
             if not inside and decrease <= NO_DECREASE * cost:
                 code = layout.STALLED
-        copy(current, trial)
-        numbers[layout.COST] = cost
-        numbers[layout.BOOST], numbers[layout.LEAST] = FIRST_BOOST, 0.0
-        counters[layout.ANEW] = 1
+        take(counters, numbers, cost, current, trial)
         if inside and not pulling:
             return layout.CONVERGED
-    else:
+        if counters[layout.WATCH] > 0:
+            counters[layout.WATCH] += 1
+            if cost < numbers[layout.WATCH_COST]:
+                counters[layout.WATCH] = 0
+    elif may_go_uphill(counters, numbers, cost):
+        if counters[layout.WATCH] == 0:
+            counters[layout.EXCURSIONS] += 1
+            numbers[layout.WATCH_COST] = numbers[layout.COST]
+            copy(good, current)
+        counters[layout.WATCH] += 1
+        take(counters, numbers, cost, current, trial)
+    elif counters[layout.WATCH] == 0:
         if not expected > NO_DECREASE * numbers[layout.COST]:
             code = layout.STALLED
         boost = numbers[layout.BOOST]
         numbers[layout.LEAST] = boost * max(numbers[layout.LEAST], 1e-8 * numbers[layout.LARGEST])
         numbers[layout.MU] = min(LARGEST_MU, boost * numbers[layout.MU])
         numbers[layout.BOOST] = 2.0 * boost
-    return layout.TIMEOUT if code == layout.RUNNING and over else code
+    else:
+        counters[layout.WATCH] = LONGEST_EXCURSION
+    if counters[layout.WATCH] >= LONGEST_EXCURSION:
+        # Back to where it went up, which has to be measured again.
+        counters[layout.WATCH], counters[layout.FRESH] = 0, RETURNED
+        copy(current, good)
+        copy(trial, good)
+        counters[layout.ANEW] = REMEASURE
+        code = layout.RUNNING
+    if code == layout.RUNNING and over:
+        code = layout.TIMEOUT
+    return code
+
+
+@inline_kernel
+def adapt(counters, numbers, decrease, expected, cost):
+    """Fit the damping to how well the last decrease was predicted, and see whether the descent is slow."""
+    if decrease > GOOD_GAIN * expected:
+        numbers[layout.MU] = max(SMALLEST_MU, 0.1 * numbers[layout.MU])
+    elif decrease < POOR_GAIN * expected:
+        numbers[layout.MU] = min(LARGEST_MU, 4.0 * numbers[layout.MU])
+    if counters[layout.ITERATIONS] >= SLOW_AFTER and cost > SLOW * numbers[layout.COST]:
+        numbers[layout.SLOW] += 1.0
+    elif cost < FAST * numbers[layout.COST]:
+        numbers[layout.SLOW] = 0.0
+
+
+@inline_kernel
+def take(counters, numbers, cost, current, trial):
+    """Make the trial state the current one."""
+    copy(current, trial)
+    numbers[layout.COST] = cost
+    numbers[layout.BOOST], numbers[layout.LEAST] = FIRST_BOOST, 0.0
+    counters[layout.ANEW] = 1
+
+
+@inline_kernel
+def may_go_uphill(counters, numbers, cost):
+    """Return whether a step that raised the cost may be taken all the same."""
+    if counters[layout.WATCH] == 0 and counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
+        return False
+    before = numbers[layout.COST] if counters[layout.WATCH] == 0 else numbers[layout.WATCH_COST]
+    return counters[layout.WATCH] < UPHILL_STEPS and cost < HIGHEST * before
 
 
 @inline_kernel
@@ -237,7 +305,7 @@ def judge_damped(
 
 
 @kernel
-def next_task(options, counters, numbers, code, over, value, count, current, best):
+def next_task(options, counters, numbers, code, over, value, count, current, good, best):
     """
     Decide what follows a descent; steps 3 and 4 of the method.
 
@@ -247,6 +315,9 @@ def next_task(options, counters, numbers, code, over, value, count, current, bes
     """
     task = counters[layout.TASK]
     counters[layout.FRESH] = START
+    if counters[layout.WATCH] > 0 and code != layout.CONVERGED:
+        numbers[layout.COST] = numbers[layout.WATCH_COST]
+        copy(current, good)
     if task == PULL:
         after_pull(options, counters, numbers, code, over, value, current, best)
         return False
@@ -371,6 +442,23 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
     for c in range(w.base.shape[0]):
         for k in range(6):
             w.base[c, k] = w.residual[c, k]
+    if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
+        second_order.add_second_order(
+            flags,
+            options,
+            t.node,
+            t.factors,
+            t.variable,
+            t.constraint,
+            t.path,
+            w.poses,
+            w.ends,
+            w.blocks,
+            w.residual,
+            w.motions,
+            w.normal,
+            w.scratch,
+        )
     terms, gain = own, 1.0
     for part in range(2):
         normal.joint_terms(
@@ -407,10 +495,25 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
     if pulling:
         damping = PULL_FLOOR * numbers[layout.LARGEST]
         counters[layout.TRIES] = 0
-    counters[layout.HELD] = normal.bounded_step(
-        t.variable, w.normal, w.gradient, damping, sigma, w.low, w.high, w.held, w.step, w.right, w.pull,
-        w.factor, dense
-    )  # fmt: skip
+    for _ in range(LARGEST_RAISE):
+        counters[layout.HELD] = normal.bounded_step(
+            t.variable,
+            w.normal,
+            w.gradient,
+            damping,
+            sigma,
+            w.low,
+            w.high,
+            w.held,
+            w.step,
+            w.right,
+            w.pull,
+            w.factor,
+            dense,
+        )
+        if counters[layout.HELD] != normal.INDEFINITE:
+            break
+        damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
     moved = scale_step(t.variable, w.step) > options[layout.STALL]
     if pulling:
         counters[layout.FRESH] = PULLED
@@ -425,7 +528,7 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
         numbers[layout.EXPECTED] = predicted_decrease(
             t.variable, w.normal, w.gradient, w.step, w.right
         )
-        if not damped and not pulling:
+        if not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
             bend_step(flags, options, t, w)
         advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
     return moved
@@ -514,7 +617,7 @@ def solve(table, flags, ints, reals, options, cancel, counters, work):
         task = counters[layout.TASK]
         value, count = secondary(table, flags, options, t, w, later)
         random_start = next_task(
-            options, counters, w.numbers, code, over, value, count, w.current, w.best
+            options, counters, w.numbers, code, over, value, count, w.current, w.good, w.best
         )
         if counters[layout.TASK] == LAST_WORD and code == layout.CONVERGED and task != PULL:
             break

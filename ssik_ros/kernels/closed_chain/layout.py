@@ -67,9 +67,11 @@ AT_PATH = 10
 AT_COLUMN = 11
 AT_JOINT = 12
 AT_SEGMENT = 13
-WORK = 14
+MOTIONS = 14
+"""Most elementary motions (nodes, of balls three) on the path of a constraint."""
+WORK = 15
 """The places of the workspace's arrays, one after the other, follow from here."""
-WORK_ARRAYS = 26
+WORK_ARRAYS = 27
 HEADER = WORK + WORK_ARRAYS + 1
 
 # Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
@@ -184,7 +186,10 @@ FRESH = 10
 """Whether the state to be measured starts a descent."""
 TRIES = 11
 ANEW = 12
-COUNTERS = 13
+WATCH = 13
+"""Steps since a descent has gone uphill; 0 on its way down."""
+EXCURSIONS = 14
+COUNTERS = 15
 
 # Statuses.
 CONVERGED = 0
@@ -209,7 +214,22 @@ CLAMP = 11
 GAIN = 12
 SPREAD = 13
 BEST_COST = 14
-NUMBERS = 15
+SLOW = 15
+"""1 once a descent falls slowly, so that second derivatives pay."""
+WATCH_COST = 16
+"""Cost of the state to return to when going uphill does not help."""
+NUMBERS = 17
+
+# Columns of elementary motions: turn, motion of d = p_A - p_B, derivative of the rotation vector, signed axis,
+# column of the Jacobian's first three rows; then variable and side.
+TURN = 0
+SHIFT = 3
+SPIN = 6
+AXIS = 9
+ROWS = 12
+MOTION_VARIABLE = 15
+MOTION_SIDE = 16
+MOTION = 17
 SCRATCH = 64
 
 
@@ -279,6 +299,8 @@ class Workspace(NamedTuple):
     """(SCRATCH,)"""
     base: np.ndarray
     """(C, 6) residual of the state that the Jacobian belongs to."""
+    motions: np.ndarray
+    """(M, MOTION) elementary motions of one constraint."""
     numbers: np.ndarray
     """(NUMBERS,)"""
 
@@ -286,9 +308,19 @@ class Workspace(NamedTuple):
 def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
     """Return the shapes of the workspace's arrays, in order."""
     nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
+    motions = (int(header[MOTIONS]), MOTION)
     poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
     rows = [(count, 6), (count, 2), (columns, 6), (profile,), (profile,)]
-    return [*poses, *rows, *[(n,)] * 9, *[(states,)] * 5, (SCRATCH,), (count, 6), (NUMBERS,)]
+    return [
+        *poses,
+        *rows,
+        *[(n,)] * 9,
+        *[(states,)] * 5,
+        (SCRATCH,),
+        (count, 6),
+        motions,
+        (NUMBERS,),
+    ]
 
 
 def place_workspace(header: np.ndarray) -> int:
@@ -313,7 +345,7 @@ def show_workspace(header: np.ndarray, work: np.ndarray) -> Workspace:
 
 def show_tables(ints: np.ndarray, reals: np.ndarray) -> Tables:
     """Return the views of :func:`view_tables` without a kernel."""
-    ends = [*ints[AT_NODE:WORK].tolist(), len(ints)]
+    ends = [*ints[AT_NODE:MOTIONS].tolist(), len(ints)]
     widths = (NODE_INTS, VARIABLE_INTS, CONSTRAINT_INTS, PATH_INTS, 0, JOINT_INTS, 0)
     parts = [ints[a:b] for a, b in pairwise(ends)]
     tables = [p.reshape(-1, w) if w else p for p, w in zip(parts, widths, strict=True)]
@@ -368,5 +400,6 @@ def view_workspace(ints, work):
         vector(work, ints[WORK + 22], states),
         vector(work, ints[WORK + 23], SCRATCH),
         matrix(work, ints[WORK + 24], count, 6),
-        vector(work, ints[WORK + 25], NUMBERS),
+        matrix(work, ints[WORK + 25], ints[MOTIONS], MOTION),
+        vector(work, ints[WORK + 26], NUMBERS),
     )

@@ -36,6 +36,9 @@ from ssik_ros.kernels.closed_chain import layout
 
 LOST = 1e-15
 """Share of its diagonal entry below which a pivot counts as lost."""
+NEGATIVE = 1e-9
+"""Share of its diagonal entry below zero from which a pivot counts as negative."""
+INDEFINITE = -1
 TARGETS = 1
 RESTS = 2
 CENTRES = 4
@@ -309,7 +312,12 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
 
 @kernel
 def factorise(variable, normal, held, damping, factor):
-    """Write the factors of H + damping I; rows and columns of held variables are those of the identity."""
+    """
+    Write the factors of H + damping I; rows and columns of held variables are those of the identity.
+
+    :returns: whether no pivot is negative by more than rounding.
+    """
+    definite = True
     for i in range(variable.shape[0]):
         diagonal = variable[i, layout.VARIABLE_DIAGONAL]
         row, first = diagonal - i, variable[i, layout.VARIABLE_FIRST]
@@ -334,6 +342,8 @@ def factorise(variable, normal, held, damping, factor):
             pivot -= scaled * share
             factor[row + j] = share
         factor[diagonal] = 1.0 / pivot if pivot > LOST * whole else 0.0
+        definite = definite and pivot > -NEGATIVE * abs(whole) and whole >= 0.0
+    return definite
 
 
 @kernel
@@ -376,7 +386,7 @@ def bounded_step(
 
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
     :param dense: (2 n n,) scratch of the spectral step, empty for the ordinary one.
-    :returns: how many variables are held at a bound.
+    :returns: how many variables are held at a bound, or INDEFINITE where H + damping I has a negative pivot.
     """
     n = variable.shape[0]
     for v in range(n):
@@ -396,7 +406,8 @@ def bounded_step(
         for v in range(n):
             right[v] = gradient[v] - right[v] if held[v] == 0.0 else 0.0
         if sigma < 0.0:
-            factorise(variable, normal, held, damping, factor)
+            if not factorise(variable, normal, held, damping, factor):
+                return INDEFINITE
             solve_factored(variable, factor, right)
         else:
             spectral_solve(variable, normal, held, sigma, right, pull, dense)

@@ -223,8 +223,12 @@ class ChainProgram:
             len(tables[4]),
             sum(v - first + 1 for v, first in enumerate(self._first)),
         )
+        header[layout.MOTIONS] = max(
+            (sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in p) for p in self._paths),
+            default=0,
+        )
         parts = [header]
-        for entry, table in zip(range(layout.AT_NODE, layout.WORK), tables, strict=True):
+        for entry, table in zip(range(layout.AT_NODE, layout.MOTIONS), tables, strict=True):
             header[entry] = sum(part.size for part in parts)
             parts.append(np.array(table, dtype=np.int64).ravel())
         self.ints = np.concatenate(parts)

@@ -50,8 +50,12 @@ class Shape:
         return sum(1 << d for d in self.dof[frame]) if self.kinds[frame] == GOAL else ALL_ROWS
 
     def is_world(self, frame: int) -> bool:
-        """Return whether a closing frame is measured along the axes of the world."""
-        return self.kinds[frame] != GOAL or self.world[frame]
+        """
+        Return whether a closing frame is measured along the axes of the world, rather than along its own.
+
+        Closures never are: along their own axes, what carries a loop as a whole does not appear in its rows.
+        """
+        return self.kinds[frame] == GOAL and self.world[frame]
 
     def joints_above(self, frame: int) -> list[int]:
         """Return the joints from a frame, itself included, to its root."""
