@@ -46,7 +46,7 @@ TABLE = (
     (4, 'solvers.newton', ALL),
     (4, 'solvers.pose_ik', ALL),
     (4, 'solvers.closed_chain', ALL),
-    (5, 'solvers', ('auto',)),
+    (5, 'solvers.auto', ALL),
     (6, 'solvers', ('kinematics_layout', 'kinematics_yaml', 'registry')),
     (7, 'groups', ALL),
     (

@@ -51,10 +51,10 @@ DEFAULT_SOLVER = 'ssik_ros/Auto'
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name=DEFAULT_SOLVER,
-        description='The best solver for the chain at hand; currently PoseIK.',
+        description='What suits the chain and the question: closed forms, Levenberg-Marquardt, PoseIK.',
         options_type=PoseIkOptions,
         parameters_file=PARAMETERS_FILE,
-        factory='ssik_ros.solvers.auto:make_auto',
+        factory='ssik_ros.solvers.auto.solver:make_auto',
         parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
     ),

@@ -72,23 +72,24 @@ class AnalyticSolver:
         self.joint_names = group.joint_names
         self.base_frame = group.base_link
         self.tip_frames = group.tips
-        self._arm = AnalyticArm(self.chain, self.options.redundancy_samples)
+        self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
+        """The closed form itself."""
         self._metric = METRICS[self.options.seed_metric]
 
     @property
     def tier(self) -> str:
         """Return ``closed_form``, or ``search`` where values of a held joint are sampled."""
-        return self._arm.plan.tier
+        return self.arm.plan.tier
 
     @property
     def reason(self) -> str:
         """Return why this closed form."""
-        return f'{self._arm.plan.name}: {self._arm.plan.reason}'
+        return f'{self.arm.plan.name}: {self.arm.plan.reason}'
 
     @property
     def is_complete(self) -> bool:
         """Return whether the branches are all that there are, and not those at samples of a held joint."""
-        return self._arm.plan.held < 0 and self._arm.plan.drift == 0.0
+        return self.arm.plan.held < 0 and self.arm.plan.drift == 0.0
 
     def warm_up(self) -> None:
         """Load or compile the kernel by solving one pose."""
@@ -131,7 +132,7 @@ class AnalyticSolver:
             return BranchSet(
                 found.solutions, found.errors, (), found.cause, 0, 0, 0, 0, 0, 0, False
             )
-        labels = name_branches(self._arm.plan, found.q)
+        labels = name_branches(self.arm.plan, found.q)
         keep = list(range(len(found.q)))
         if request.validate is not None:
             keep = _first_valid(request, found.q)
@@ -162,7 +163,7 @@ class AnalyticSolver:
             return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
         if tolerance is not None:
             question = question._replace(tolerance=tolerance)
-        found = self._arm.branches_refined(target, question)
+        found = self.arm.branches_refined(target, question)
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(
@@ -176,7 +177,7 @@ class AnalyticSolver:
         else:
             cause = Cause.UNREACHABLE
         # A complete closed form proves; samples of a held joint are evidence.
-        is_proof = self._arm.plan.held < 0 and cause == Cause.UNREACHABLE
+        is_proof = self.arm.plan.held < 0 and cause == Cause.UNREACHABLE
         return self._empty(IkStatus.UNSOLVED, cause, 0 if is_proof else found.samples, seed)
 
     def _empty(
@@ -275,7 +276,7 @@ class AnalyticSolver:
             if not math.isfinite(value):
                 raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
             # The joint that is sampled anyway, such as a rail, rather than another one.
-            if self._arm.plan.held >= 0 and (held[0] is None or index == self._arm.plan.held):
+            if self.arm.plan.held >= 0 and (held[0] is None or index == self.arm.plan.held):
                 held = index, float(value)
             lower[index] = max(lower[index], value)
             upper[index] = min(upper[index], value)

@@ -1,0 +1,1 @@
+"""Auto: the solver that suits a chain and a question."""

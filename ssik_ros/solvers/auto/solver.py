@@ -1,0 +1,332 @@
+"""
+Auto: the name to write in a kinematics.yaml when in doubt.
+
+Which of the package's solvers answers depends on the chain and on the question:
+
+=============================================  ===========================================================================
+chain                                          how a question is answered
+=============================================  ===========================================================================
+six joints, closed form without elimination    a seed that is near is followed by Newton; otherwise the closed form, which
+                                               knows all branches and proves that there are none
+any other closed form                          a few starts of Levenberg-Marquardt; the closed form where they find nothing,
+                                               where several or the nearest solutions are wanted, and for the cause
+all other chains, several tips, partial poses  Levenberg-Marquardt with restarts
+=============================================  ===========================================================================
+
+``solve_mode: optimize_distance`` asks for the solution nearest to the seed: the closed form knows it where it is
+complete; PoseIK looks for it everywhere else. Parameters that only PoseIK has are honoured by asking PoseIK.
+"""
+
+import dataclasses
+import functools
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.kernels.analytic import search
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.analytic.arm import TURNING
+from ssik_ros.solvers.analytic.solver import AnalyticSolver
+from ssik_ros.solvers.auto.plain_questions import PlainQuestions
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.newton.settings import NewtonSettings
+from ssik_ros.solvers.newton.solver import NewtonSolver
+from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
+from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.problem import position_rows
+from ssik_ros.solvers.problem import Rows
+
+FloatArray = NDArray[np.float64]
+
+NAME = 'ssik_ros/Auto'
+FEW_STARTS = 4
+"""Starts before a closed form that takes longer than a descent is asked: nine poses of ten need one."""
+STARTS_AT_THE_EDGE = 2
+"""Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
+MANY_STARTS = 100
+"""Starts that, when all of them get stuck, are evidence that a pose is out of reach."""
+ALL_STARTS = 10_000
+SECOND_SEQUENCE = 1
+"""Seed of the second sequence of starts, which does not repeat the first one."""
+OWN_OF_POSE_IK = (
+    'gd_max_iters',
+    'gd_jacobian_damping',
+    'gd_step_multiplier',
+    'gd_adaptive_threshold',
+)
+"""Parameters that have a meaning for PoseIK alone."""
+
+
+class AutoSolver:
+    """The solvers of one group, and who answers what; may be asked from several threads at once."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        options: PoseIkOptions | None = None,
+        *,
+        position_only: bool = False,
+    ) -> None:
+        """
+        Find out what the chain is.
+
+        :param options: parameters; None means the defaults.
+        :param position_only: leave the orientation of targets free.
+        """
+        self.name = NAME
+        self.robot, self.group = robot, group
+        given = dataclasses.asdict(options or PoseIkOptions())
+        self.options = load_schema(PARAMETERS_FILE).resolve(given, PoseIkOptions)
+        self.joint_names = group.joint_names
+        self.base_frame, self.tip_frames = group.base_link, group.tips
+        self._position_only = position_only
+        self._wants_nearest = self.options.solve_mode == 'optimize_distance'
+        defaults = PoseIkOptions()
+        self._tuned = [
+            name
+            for name in OWN_OF_POSE_IK
+            if getattr(self.options, name) != getattr(defaults, name)
+        ]
+        self._closed_form: AnalyticSolver | None = None
+        self._no_closed_form = self._find_closed_form()
+        self._few_starts = self._search(FEW_STARTS, 0)
+        self._plain = self._make_plain()
+
+    def _find_closed_form(self) -> str:
+        """Make the closed form; return why there is none, nothing where there is one."""
+        if self._tuned:
+            return f'{", ".join(self._tuned)} given, which PoseIK alone knows'
+        if self._position_only:
+            return 'the orientation is left free'
+        if len(self.tip_frames) != 1:
+            return f'{len(self.tip_frames)} tips'
+        try:
+            self._closed_form = AnalyticSolver(self.robot, self.group, name=NAME)
+        except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
+            return str(error)
+        return ''
+
+    def _search(self, starts: int, sequence: int) -> NewtonSolver:
+        """Return Levenberg-Marquardt with a budget of starts."""
+        return NewtonSolver(
+            self.robot,
+            self.group,
+            NewtonSettings(
+                tolerance=self.options.target_tolerance, slimit=starts, seed=sequence or None
+            ),
+            name=NAME,
+            rows=position_rows() if self._position_only else Rows(),
+        )
+
+    def _make_plain(self) -> PlainQuestions | None:
+        """Return the fast way for plain questions; None where it is not for this chain."""
+        if self._closed_form is None or not self.is_fast:
+            return None
+        middle = self._few_starts.middle[: len(self.joint_names)]
+        return PlainQuestions(
+            self._closed_form.arm,
+            middle.copy(),
+            self.options.target_tolerance,
+            follows_seed=not self._wants_nearest,
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether a closed form knows every branch of any pose, so that it can prove that there is none."""
+        known = self._closed_form
+        return known is not None and known.is_complete and len(self.joint_names) == 6
+
+    @property
+    def is_fast(self) -> bool:
+        """Return whether a complete closed form answers in less time than a descent takes."""
+        if self._closed_form is None or not self.is_complete:
+            return False
+        return bool(self._closed_form.arm.plan.ints[search.KIND] in TURNING)
+
+    @functools.cached_property
+    def _pose_ik(self) -> PoseIkSolver:
+        """Return PoseIK with the parameters given."""
+        return PoseIkSolver(
+            self.robot, self.group, self.options, position_only=self._position_only, name=NAME
+        )
+
+    @functools.cached_property
+    def _starts_at_the_edge(self) -> NewtonSolver:
+        return self._search(STARTS_AT_THE_EDGE, 0)
+
+    @functools.cached_property
+    def _many_starts(self) -> NewtonSolver:
+        return self._search(MANY_STARTS, SECOND_SEQUENCE)
+
+    @functools.cached_property
+    def _all_starts(self) -> NewtonSolver:
+        return self._search(ALL_STARTS, SECOND_SEQUENCE)
+
+    @property
+    def tier(self) -> str:
+        """Return how hard the chain is: the closed form's tier, ``iterative`` where there is none."""
+        return 'iterative' if self._closed_form is None else self._closed_form.tier
+
+    @property
+    def reason(self) -> str:
+        """Return who answers, and why."""
+        if self._closed_form is None:
+            who = 'PoseIK' if self._tuned or self._wants_nearest else 'Levenberg-Marquardt'
+            return f'{who}, as there is no closed form to ask ({self._no_closed_form})'
+        if self.is_fast or (self._wants_nearest and self.is_complete):
+            return self._closed_form.reason
+        if self._wants_nearest:
+            return f'PoseIK, as the nearest posture is no sample of {self._closed_form.reason}'
+        return f'Levenberg-Marquardt for one answer; for several {self._closed_form.reason}'
+
+    def warm_up(self) -> None:
+        """Load or compile everything that a request may need."""
+        if self._asks_pose_ik:
+            self._pose_ik.warm_up()
+        self._few_starts.warm_up()
+        if self._closed_form is not None:
+            self._closed_form.warm_up()
+            home = self._closed_form.chain.home
+            self.solve(SolveRequest(targets=home.copy()))
+
+    @property
+    def _asks_pose_ik(self) -> bool:
+        """Return whether PoseIK answers everything."""
+        return bool(self._tuned) or (self._wants_nearest and not self.is_complete)
+
+    def solve(self, request: SolveRequest) -> IkResult:
+        """
+        Answer one request.
+
+        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
+        """
+        if self._plain is not None:
+            answer = self._plain.answer(request)
+            if answer is not None:
+                return answer
+        if self._asks_pose_ik:
+            return self._pose_ik.solve(request)
+        if self._closed_form is None:
+            return self._search_only(request)
+        # A locked joint leaves too few others to reach a pose exactly: what is within tolerance has to be looked for.
+        if request.locked and self.is_complete:
+            return self._search_only(request)
+        return self._search_and_know(self._closed_form, request)
+
+    def _search_only(self, request: SolveRequest) -> IkResult:
+        """Return the answer of starts alone, of so many until there is one or the budget is spent."""
+        stop = _Deadline(request)
+        found = self._many_starts.solve(request)
+        if _is_final(found) or found.cause == Cause.UNREACHABLE:
+            return found
+        left = stop.remaining(request)
+        if left is None:
+            return found._replace(cause=Cause.DEADLINE, clock_ended=True)
+        return self._all_starts.solve(left)
+
+    def _search_and_know(self, closed_form: AnalyticSolver, request: SolveRequest) -> IkResult:
+        """Return the answer of a few starts, of the closed form, or of more starts."""
+        stop, tried = _Deadline(request), None
+        if not (self.is_fast or self._wants_nearest or request.max_solutions > 1):
+            tried = self._few_starts.solve(request)
+            if _is_final(tried):
+                return tried
+        known = closed_form.solve(request)
+        if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
+            return known
+        if self.is_complete and (tried is not None or known.cause == Cause.VALIDATION):
+            return known if tried is None else _with_nearest(known, tried)
+        left = stop.remaining(request)
+        if left is None:
+            return _unsolved(known, Cause.DEADLINE)
+        more = self._starts_at_the_edge if self.is_complete else self._many_starts
+        found = more.solve(left)
+        if found.solved or found.clock_ended or known.solved:
+            return found
+        return _with_nearest(known, found) if self.is_complete else found
+
+    def _tolerance(self, request: SolveRequest) -> float:
+        """Return the norm of both errors up to which an answer counts."""
+        if request.tolerance is None:
+            return self.options.target_tolerance
+        return float(np.min(request.tolerance))
+
+
+class _Deadline:
+    """When a request has to be answered, over several solvers."""
+
+    def __init__(self, request: SolveRequest) -> None:
+        """Start the clock."""
+        timeout = request.timeout
+        self._is_set = timeout is not None and timeout > 0.0
+        self._stop = time.monotonic() + (timeout or 0.0) if self._is_set else 0.0
+
+    def remaining(self, request: SolveRequest) -> SolveRequest | None:
+        """Return the request with the time that is left; None where none is, or where the caller has cancelled."""
+        if request.cancel is not None and request.cancel[0]:
+            return None
+        if not self._is_set:
+            return request
+        left = self._stop - time.monotonic()
+        return dataclasses.replace(request, timeout=left) if left > 0.0 else None
+
+
+def _is_final(result: IkResult) -> bool:
+    """Return whether nothing is to be gained by asking anybody else."""
+    if result.solved or result.clock_ended or result.status == IkStatus.REFUSED:
+        return True
+    # Without a start: the pose is farther away than the links are long.
+    return result.cause == Cause.UNREACHABLE and result.searches == 0
+
+
+def _is_answer(result: IkResult, tolerance: float) -> bool:
+    """Return whether a closed form's result is an answer within a tolerance that may be below what it certifies."""
+    return result.solved and result.residual <= tolerance
+
+
+def _with_nearest(known: IkResult, searched: IkResult) -> IkResult:
+    """Return the cause that a closed form knows with the nearest posture that a search has seen."""
+    return known._replace(
+        nearest=searched.nearest, residual=searched.residual, iterations=searched.iterations
+    )
+
+
+def _unsolved(result: IkResult, cause: Cause) -> IkResult:
+    """Return a result without a solution, ended by the clock."""
+    nearest = result.q if result.nearest is None else result.nearest
+    return result._replace(
+        status=IkStatus.UNSOLVED,
+        cause=cause,
+        solutions=result.solutions[:0],
+        errors=result.errors[:0],
+        nearest=nearest,
+        clock_ended=True,
+    )
+
+
+def make_auto(
+    robot: RobotModel,
+    group: JointGroup,
+    options: PoseIkOptions | None = None,
+    *,
+    position_only: bool = False,
+) -> AutoSolver:
+    """
+    Return the solver ``ssik_ros/Auto``.
+
+    :param options: its parameters; None means the defaults.
+    :param position_only: leave the orientation of targets free.
+    """
+    return AutoSolver(robot, group, options, position_only=position_only)

@@ -1,0 +1,282 @@
+"""Auto: who answers what, and that nobody is worse off for having asked it."""
+
+from arms import chain
+from arms import closes
+from arms import HALF_TURN
+from arms import tip_errors
+from arms import tip_poses
+from arms import within
+from arms import X
+from arms import Y
+from arms import Z
+import numpy as np
+import pytest
+
+from ssik_ros import Manipulator
+from ssik_ros.model.loader import load_robot
+from ssik_ros.results import Cause
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+FAST = ('ur5e', 'irb6700')
+ELIMINATED = ('jaco2', 'xarm6')
+SEVEN = ('panda', 'gen3')
+FIVE_JOINTS = chain(
+    ('revolute', '0 0 0.3', Z, HALF_TURN),
+    ('revolute', '0.1 0 0', Y, HALF_TURN),
+    ('revolute', '0 0 0.4', Y, HALF_TURN),
+    ('revolute', '0.35 0 0', X, HALF_TURN),
+    ('revolute', '0.1 0 0', Y, HALF_TURN),
+)
+
+
+class Arm:
+    """An arm of the catalogue, its solvers and random questions for them."""
+
+    def __init__(self, name):
+        """Load it."""
+        arm = Manipulator.from_prebuilt(name)
+        self.robot, self.group = arm.robot, arm.group
+        self.rng = np.random.default_rng(20261122)
+
+    def solver(self, name='ssik_ros/Auto', **parameters):
+        """Return a solver."""
+        return create_solver(name, self.robot, self.group, parameters)
+
+    def sample(self):
+        """Return a posture within limits."""
+        return self.robot.sample(self.group, self.rng)
+
+    def target(self, q):
+        """Return the pose (1, 4, 4) at a posture."""
+        return tip_poses(self.robot, self.group, q)
+
+    def near(self, q, way):
+        """Return a posture next to another one, within limits."""
+        moved = q + self.rng.uniform(-way, way, len(q))
+        return np.clip(moved, self.group.lower, self.group.upper)
+
+    def unreachable(self):
+        """Return a pose inside the reach of the arm that no posture has, as the closed form says."""
+        closed_form = self.solver('ssik_ros/Analytic')
+        reach = max(np.linalg.norm(self.target(self.sample())[0, :3, 3]) for _ in range(20))
+        for _ in range(1000):
+            target = self.target(self.sample())
+            direction = self.rng.normal(size=3)
+            direction *= self.rng.uniform(0.6, 0.85) * reach / np.linalg.norm(direction)
+            target[0, :3, 3] = direction
+            if closed_form.solve(SolveRequest(target)).cause == Cause.UNREACHABLE:
+                return target
+        raise AssertionError('none of 1000 poses is out of reach')
+
+
+@pytest.fixture(scope='module')
+def arms():
+    """Return the arms by name, each loaded once."""
+    loaded = {}
+    return lambda name: (
+        loaded.setdefault(name, None) or loaded.update({name: Arm(name)}) or loaded[name]
+    )
+
+
+def is_sound(arm, result, target):
+    """Return whether an answer closes by independent kinematics, within limits."""
+    return closes(arm.robot, arm.group, result.q, target) and within(arm.group, result.q)
+
+
+@pytest.mark.parametrize('name', (*FAST, *ELIMINATED, *SEVEN))
+@pytest.mark.parametrize('way', [0.05, 4.0])
+def test_every_reachable_pose_is_reached_at_a_millionth(arms, name, way):
+    arm = arms(name)
+    solver = arm.solver(target_tolerance=1e-6)
+    for _ in range(60):
+        q = arm.sample()
+        target = arm.target(q)
+        result = solver.solve(SolveRequest(target, seed=arm.near(q, way)))
+        assert result.solved
+        assert np.linalg.norm(tip_errors(arm.robot, arm.group, result.q, target)) < 1e-6
+        assert within(arm.group, result.q)
+
+
+@pytest.mark.parametrize('name', FAST)
+def test_a_far_seed_gets_the_nearest_branch_of_all(arms, name):
+    arm = arms(name)
+    auto, closed_form = arm.solver(), arm.solver('ssik_ros/Analytic')
+    for _ in range(40):
+        request = SolveRequest(arm.target(arm.sample()), seed=arm.sample())
+        assert auto.solve(request).q == pytest.approx(closed_form.solve(request).q, abs=1e-9)
+
+
+@pytest.mark.parametrize('name', FAST)
+def test_a_near_seed_gets_the_branch_it_lies_on_to_rounding(arms, name):
+    arm = arms(name)
+    solver = arm.solver()
+    for _ in range(40):
+        q = arm.sample()
+        seed = arm.near(q, 0.02)
+        result = solver.solve(SolveRequest(arm.target(q), seed=seed))
+        assert result.solved
+        assert result.residual < 1e-3
+        assert np.abs(result.q - seed).max() <= 0.5
+        assert is_sound(arm, result, arm.target(q))
+
+
+@pytest.mark.parametrize('name', FAST)
+def test_a_seed_outside_the_limits_is_no_answer_even_where_it_solves(arms, name):
+    arm = arms(name)
+    solver = arm.solver()
+    for joint in range(6):
+        q = arm.sample()
+        q[joint] = arm.group.upper[joint] + 0.01
+        result = solver.solve(SolveRequest(arm.target(q), seed=q))
+        assert not result.solved or within(arm.group, result.q)
+
+
+@pytest.mark.parametrize('name', (*FAST, *ELIMINATED))
+def test_the_nearest_is_the_nearest_of_all_branches(arms, name):
+    arm = arms(name)
+    auto = arm.solver(solve_mode='optimize_distance')
+    closed_form = arm.solver('ssik_ros/Analytic')
+    for way in (0.05, 4.0):
+        q = arm.sample()
+        request = SolveRequest(arm.target(q), seed=arm.near(q, way))
+        nearest = closed_form.solve_all(request).q[0]
+        assert auto.solve(request).q == pytest.approx(nearest, abs=1e-9)
+
+
+@pytest.mark.parametrize('name', (*FAST, *ELIMINATED))
+def test_a_complete_closed_form_proves_that_a_pose_is_out_of_reach(arms, name):
+    arm = arms(name)
+    result = arm.solver().solve(SolveRequest(arm.unreachable(), seed=arm.sample()))
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
+    assert result.searches == 0
+    assert np.isfinite(result.residual)
+    assert result.residual > 1e-3
+
+
+@pytest.mark.parametrize('name', SEVEN)
+def test_an_unreachable_pose_of_seven_joints_is_judged_by_evidence(arms, name):
+    arm = arms(name)
+    result = arm.solver().solve(SolveRequest(arm.unreachable(), seed=arm.sample()))
+    assert result.status == IkStatus.UNSOLVED
+    assert result.searches > 0
+
+
+@pytest.mark.parametrize('beyond', [1e-5, 5e-4])
+def test_a_pose_just_beyond_the_reach_is_solved_within_the_tolerance(arms, beyond):
+    arm = arms('ur5e')
+    q = np.array([0.3, -1.2, 0.0, -0.7, 1.1, 0.4])
+    target = arm.target(q)
+    closed_form = arm.solver('ssik_ros/Analytic')
+    outward = target[0, :3, 3] - [0.0, 0.0, 0.1625]
+    target[0, :3, 3] += beyond * outward / np.linalg.norm(outward)
+    assert closed_form.solve(SolveRequest(target)).cause == Cause.UNREACHABLE
+    result = arm.solver().solve(SolveRequest(target, seed=q))
+    assert result.solved
+    assert result.residual <= 1e-3
+    assert is_sound(arm, result, target)
+
+
+def test_a_locked_joint_keeps_its_value(arms):
+    for name in ('ur5e', 'panda'):
+        arm = arms(name)
+        solver = arm.solver()
+        for _ in range(10):
+            q = arm.sample()
+            request = SolveRequest(
+                arm.target(q), seed=q + 0.0, locked={arm.group.joint_names[2]: q[2]}
+            )
+            result = solver.solve(request)
+            assert result.solved
+            assert result.q[2] == q[2]
+            assert is_sound(arm, result, request.targets)
+
+
+def test_a_chain_of_five_joints_is_solved_within_the_tolerance():
+    robot = load_robot(FIVE_JOINTS)
+    group = robot.group_from_links('l0', 'tip')
+    solver = create_solver('ssik_ros/Auto', robot, group)
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        target = tip_poses(robot, group, robot.sample(group, rng))
+        target[0, :3, 3] += rng.uniform(-1e-4, 1e-4, 3)
+        result = solver.solve(SolveRequest(target, seed=robot.sample(group, rng)))
+        assert result.solved
+        assert result.residual <= 1e-3
+
+
+def test_several_solutions_are_the_branches(arms):
+    for name in ('ur5e', 'jaco2'):
+        arm = arms(name)
+        request = SolveRequest(arm.target(arm.sample()), seed=arm.sample(), max_solutions=20)
+        found = arm.solver().solve(request)
+        every = arm.solver('ssik_ros/Analytic').solve_all(request)
+        assert found.solutions == pytest.approx(every.q[:20], abs=1e-9)
+
+
+def test_a_validation_goes_on_to_the_next_branch(arms):
+    arm = arms('ur5e')
+    solver = arm.solver()
+    request = SolveRequest(arm.target(arm.sample()), seed=arm.sample())
+    first = solver.solve(request).q
+    request.validate = lambda q: bool(np.abs(q - first).max() > 1e-3)
+    second = solver.solve(request)
+    assert second.solved
+    assert np.abs(second.q - first).max() > 1e-3
+    request.validate = lambda q: False
+    refused = solver.solve(request)
+    assert (refused.status, refused.cause) == (IkStatus.UNSOLVED, Cause.VALIDATION)
+
+
+@pytest.mark.parametrize('name', ('ur5e', 'jaco2', 'panda'))
+def test_a_tolerance_below_what_a_closed_form_certifies_is_kept(arms, name):
+    arm = arms(name)
+    result = arm.solver().solve(
+        SolveRequest(arm.target(arm.sample()), seed=arm.sample(), tolerance=1e-12, timeout=0.01)
+    )
+    assert not result.solved or result.residual <= 1e-12
+
+
+@pytest.mark.parametrize('name', ('ur5e', 'panda'))
+def test_parameters_of_pose_ik_are_honoured_by_asking_pose_ik(arms, name):
+    arm = arms(name)
+    auto = arm.solver(gd_step_multiplier=0.7)
+    pose_ik = arm.solver('ssik_ros/PoseIK', gd_step_multiplier=0.7)
+    assert 'PoseIK' in auto.reason
+    assert 'gd_step_multiplier' in auto.reason
+    for _ in range(10):
+        request = SolveRequest(arm.target(arm.sample()), seed=arm.sample())
+        assert auto.solve(request).q.tobytes() == pose_ik.solve(request).q.tobytes()
+
+
+def test_the_nearest_posture_of_seven_joints_is_looked_for_by_pose_ik(arms):
+    arm = arms('panda')
+    auto = arm.solver(solve_mode='optimize_distance')
+    assert 'PoseIK' in auto.reason
+    q = arm.sample()
+    seed = arm.near(q, 0.3)
+    found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
+    first = arm.solver().solve(SolveRequest(arm.target(q), seed=seed)).q
+    assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
+
+
+@pytest.mark.parametrize('name', ('ur5e', 'jaco2', 'panda'))
+def test_a_cancelled_question_ends(arms, name):
+    arm = arms(name)
+    request = SolveRequest(arm.unreachable(), cancel=np.ones(1, dtype=np.int64))
+    result = arm.solver().solve(request)
+    assert not result.solved
+    assert result.cause in (Cause.DEADLINE, Cause.UNREACHABLE)
+
+
+def test_the_reason_names_what_the_chain_is(arms):
+    words = {
+        'ur5e': 'three_parallel',
+        'irb6700': 'spherical',
+        'jaco2': 'general_6r',
+        'panda': 'Levenberg-Marquardt',
+    }
+    for name, word in words.items():
+        solver = arms(name).solver()
+        assert word in solver.reason
