@@ -40,13 +40,15 @@ EVIDENCE = 100
 LARGEST_TIMEOUT = 1e9
 """Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
 KEPT_TOOLS = 16
+SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+"""Members of enumerations by plain names: looking them up costs as much as a forward pass."""
 
 
 class SearchArrays:
     """The arrays of one running search; reused by later ones, never shared by two at a time."""
 
     __slots__ = (
-        *('best', 'counters', 'errors', 'first_matrix'),
+        *('best', 'counters', 'errors'),
         *('matrices', 'reference', 'scalars', 'work'),
     )
 
@@ -68,7 +70,6 @@ class SearchArrays:
         self.work = np.zeros(problem.workspace_size) if work is None else work
         targets = int(ints[layout.TARGETS])
         self.matrices = self._part(ints[layout.WORK_MATRICES], 16 * targets).reshape(-1, 4, 4)
-        self.first_matrix = self.matrices[0]
         states = self._part(ints[layout.WORK_STATES], layout.STATE_ARRAYS * nq)
         states = states.reshape(layout.STATE_ARRAYS, nq)
         self.best, self.reference = states[layout.BEST], states[layout.REFERENCE]
@@ -90,6 +91,8 @@ class IterativeSolver:
     at_lower: int
     """Where the limits of the velocity variables start in the options."""
     at_max_searches: int
+    packed: FloatArray
+    """The kernel's options for the solver's own parameters; shared, not to be written to."""
 
     def __init__(
         self,
@@ -126,10 +129,6 @@ class IterativeSolver:
         self._error_columns = slice(self.problem.nq, self.problem.nq + 2 * len(self.tip_frames))
         self.pool: list[SearchArrays] = []
         self.never = np.zeros(1, dtype=np.int64)
-
-    def packed_options(self, request: SolveRequest) -> FloatArray:
-        """Return the kernel's options for the solver's own parameters; shared, not to be written to."""
-        raise NotImplementedError
 
     def narrowed_options(
         self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
@@ -191,18 +190,22 @@ class IterativeSolver:
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        arrays = self.borrow()
+        pool = self.pool
+        try:
+            arrays = pool.pop()
+        except IndexError:
+            arrays = self.make_arrays()
         try:
             return self._solve(request, arrays)
         finally:
-            self.give_back(arrays)
+            pool.append(arrays)
 
     def _solve(self, request: SolveRequest, arrays: SearchArrays) -> IkResult:
         """Write the request into the search's arrays, run it, and say what came out."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays.matrices[...] = self._checked_poses(request.targets)
         self._write_seed(request, arrays.reference)
-        options = self.packed_options(request)
+        options = self.packed
         if self._is_special(request):
             if not np.isfinite(arrays.reference).all():
                 return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, self.middle)
@@ -225,20 +228,33 @@ class IterativeSolver:
         arrays: SearchArrays,
         out: FloatArray,
         request: SolveRequest,
+        phase: int = pose_search.FRESH,
     ) -> int:
-        """Run the kernel, and ask the request's validation about each candidate; return the last code."""
+        """
+        Run the kernel, and ask the request's validation about each candidate; return the last code.
+
+        :param phase: FRESH, or CONTINUED for a search that goes on.
+        """
         validate = request.validate
         cancel = self.never if request.cancel is None else checked_flag(request.cancel)
-        phase = pose_search.FRESH
-        fixed = (problem.ints, problem.reals, options)
+        kernel, ints, reals = self.kernel, problem.ints, problem.reals
+        counters, work = arrays.counters, arrays.work
         while True:
-            code: int = self.kernel(
-                *fixed, phase, timeout_ns, cancel, arrays.counters, arrays.work, out
+            code: int = kernel(
+                ints, reals, options, phase, timeout_ns, cancel, counters, work, out
             )
             if code != pose_search.CANDIDATE or validate is None:
                 return code
             accepted = validate(out[-1, : problem.group_size].copy())
             phase = pose_search.ACCEPTED if accepted else pose_search.REFUSED
+
+    def flag_of(self, request: SolveRequest) -> NDArray[np.int64]:
+        """Return what cancels a request."""
+        return self.never if request.cancel is None else checked_flag(request.cancel)
+
+    def remaining_error(self, arrays: SearchArrays) -> float:
+        """Return the error of the state that a search without a solution left."""
+        return float(np.linalg.norm(arrays.errors))
 
     def _for_tools(self, request: SolveRequest) -> Problem:
         """Return the problem whose tips carry the request's tools; the last few are kept."""
@@ -370,8 +386,8 @@ class IterativeSolver:
         found = counters[pose_search.COUNT]
         out.setflags(write=False)
         return IkResult(
-            IkStatus.SOLVED,
-            Cause.NONE,
+            SOLVED,
+            NO_CAUSE,
             out[:found, : self.problem.group_size],
             out[:found, self._error_columns],
             None,
@@ -396,7 +412,7 @@ class IterativeSolver:
             status,
             cause,
             self.middle if code == pose_search.BAD_STATE else arrays.best,
-            math.inf if refused else float(np.linalg.norm(arrays.errors)),
+            math.inf if refused else self.remaining_error(arrays),
             int(arrays.counters[pose_search.ITERATIONS]),
             int(arrays.counters[pose_search.SEARCHES]),
             code in (pose_search.DEADLINE, pose_search.CANCELLED),

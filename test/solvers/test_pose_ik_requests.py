@@ -543,7 +543,7 @@ def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeou
         given.append(timeout_ns)
         return search(ints, reals, options, phase, timeout_ns, *rest)
 
-    monkeypatch.setattr(pose_search, 'search', record)
+    monkeypatch.setattr(solver, 'kernel', record)
     solver.solve(request)
     assert given == [nanoseconds]
 

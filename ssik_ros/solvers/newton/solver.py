@@ -65,6 +65,8 @@ class NewtonSolver(IterativeSolver):
         self.settings = settings
         self.seeded = settings.pack(self.problem, self.middle, True)
         self.unseeded = settings.pack(self.problem, self.middle, False)
+        # A request without a seed starts in the middle of the limits.
+        self.packed = self.seeded
 
     def _build(self, tools: FloatArray | None) -> Problem:
         """Return the packed problem, in arrays of the kind that the kernels are compiled for."""
@@ -76,10 +78,6 @@ class NewtonSolver(IterativeSolver):
         """Return the solver as a plain call for one pose."""
         options = self.unseeded, self.seeded
         return SingleSearch(self.problem, options, self.middle)
-
-    def packed_options(self, request: SolveRequest) -> FloatArray:
-        """Return the kernel's options; a request without a seed starts in the middle of the limits."""
-        return self.seeded
 
     def narrowed_options(
         self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
