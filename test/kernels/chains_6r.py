@@ -1,10 +1,34 @@
 """Chains of six revolute joints by name: random ones, arms typed in by their parameters, 7R arms with one joint locked."""
 
-from multistart_oracle import Chain
-from multistart_oracle import rotation_matrix
+from complete_oracle import LineChain
+from complete_oracle import rotations
 import numpy as np
 
 RIGHT = np.pi / 2.0
+RANDOM = 6
+"""How many random chains there are: one without structure is like another."""
+
+
+def chain_of(axes, points):
+    """Return the chain of six joints on lines whose tip is the base frame at zero, so that its poses are G."""
+    return LineChain(np.array(axes), np.array(points), np.eye(4))
+
+
+def numbers_of(pose):
+    """Return a pose (4, 4) as the twelve numbers of a kernel."""
+    return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
+
+
+def pose_of(numbers):
+    """Return the pose (4, 4) of twelve numbers."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = numbers[:9].reshape(3, 3), numbers[9:]
+    return pose
+
+
+def target(chain, q):
+    """Return G, twelve numbers, at a posture."""
+    return numbers_of(chain.poses(q)[0])
 
 
 def translate(x, y, z):
@@ -17,7 +41,7 @@ def translate(x, y, z):
 def turn(axis, angle):
     """Return a rotation (4, 4) about an axis through the origin."""
     motion = np.eye(4)
-    motion[:3, :3] = rotation_matrix(np.asarray(axis, dtype=float), angle)
+    motion[:3, :3] = rotations(np.asarray(axis, dtype=float), angle)[0]
     return motion
 
 
@@ -29,7 +53,7 @@ def from_links(before, after):
         axes.append(pose[:3, 2])
         points.append(pose[:3, 3])
         pose = pose @ last
-    return Chain(np.array(axes), np.array(points))
+    return chain_of(axes, points)
 
 
 def from_distal(alpha, a, d):
@@ -52,7 +76,7 @@ def random_chain(seed):
     generator = np.random.default_rng(seed)
     axes = generator.normal(size=(6, 3))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
-    return Chain(axes, generator.normal(size=(6, 3)))
+    return chain_of(axes, generator.normal(size=(6, 3)))
 
 
 def calibrated(chain, seed, size=1e-3):
@@ -60,17 +84,13 @@ def calibrated(chain, seed, size=1e-3):
     generator = np.random.default_rng(seed)
     axes = chain.axes + size * generator.normal(size=chain.axes.shape)
     axes /= np.linalg.norm(axes, axis=1)[:, None]
-    return Chain(axes, chain.points + size * generator.normal(size=chain.points.shape))
+    return chain_of(axes, chain.points + size * generator.normal(size=chain.points.shape))
 
 
 def lock(chain, joint, value):
     """Return the chain of six that is left of one of seven when a joint is held."""
-    turned = rotation_matrix(chain.axes[joint], value)
-    shift = chain.points[joint] - turned @ chain.points[joint]
-    axes, points = chain.axes.copy(), chain.points.copy()
-    axes[joint + 1 :] = axes[joint + 1 :] @ turned.T
-    points[joint + 1 :] = points[joint + 1 :] @ turned.T + shift
-    return Chain(np.delete(axes, joint, axis=0), np.delete(points, joint, axis=0))
+    held = chain.held(joint, value)
+    return chain_of(held.axes, held.points)
 
 
 def _jaco2():
@@ -135,7 +155,7 @@ SIXTEEN_POINT = np.array([-1.140175, 0.0, 0.0])
 
 def all_chains():
     """Return the chains that need no robot file, by name."""
-    chains = {f'random_{seed}': random_chain(seed) for seed in range(12)}
+    chains = {f'random_{seed}': random_chain(seed) for seed in range(RANDOM)}
     chains |= ARMS
     chains |= {
         f'{name}_calibrated': calibrated(ARMS[name], 1) for name in ('ur5e', 'puma', 'xarm6')

@@ -8,17 +8,16 @@ import sys
 
 from chains_6r import all_chains
 from chains_6r import ARMS
+from chains_6r import chain_of
 from chains_6r import IIWA
 from chains_6r import lock
+from chains_6r import pose_of
 from chains_6r import random_chain
 from chains_6r import SIXTEEN_POINT
 from chains_6r import SIXTEEN_ROTATION
-from multistart_oracle import certify
-from multistart_oracle import Chain
-from multistart_oracle import difference
-from multistart_oracle import distinct
-from multistart_oracle import find_all
-from multistart_oracle import wrap
+from chains_6r import target
+import complete_oracle
+from complete_oracle import wrap
 import numpy as np
 import pytest
 
@@ -30,6 +29,8 @@ from ssik_ros.model.serial_chain import SerialChain
 ROOT = Path(__file__).resolve().parents[2]
 CHAINS = all_chains()
 SHIPPED = {'panda': ('panda_link0', 'panda_link8'), 'gen3': ('base_link', 'bracelet_link')}
+SAME = 1e-5
+"""Solutions nearer than this in every joint are one [rad]."""
 SINGULAR = 1e-3
 """Smallest singular value of the Jacobian below which a posture counts as singular here."""
 
@@ -54,11 +55,30 @@ class Solver:
         return certify(self.chain, self.candidates(g), g)
 
 
+def certify(chain, candidates, g):
+    """Return the different solutions that Newton finds from candidates (m, 6)."""
+    return complete_oracle.refined(chain, wrap(candidates), pose_of(g))
+
+
+def find_all(chain, g, starts=complete_oracle.STARTS, seed=0):
+    """Return all solutions (m, 6) of twelve numbers."""
+    return complete_oracle.find_all(chain, pose_of(g), np.random.default_rng(seed), starts)
+
+
+def difference(found, expected):
+    """Return the solutions that one set lacks and that it has too many."""
+    return (
+        complete_oracle.without(expected, found, SAME),
+        complete_oracle.without(found, expected, SAME),
+    )
+
+
 def oracle(chain, g, found):
     """Return all solutions; when the solver under test has more, from ten times as many starts."""
     expected = find_all(chain, g)
     if len(difference(found, expected)[1]):
-        expected = distinct(np.vstack([expected, find_all(chain, g, starts=6000, seed=1)]))
+        more = find_all(chain, g, 10 * complete_oracle.STARTS, seed=1)
+        expected = complete_oracle.distinct(np.vstack([expected, more]))
     return expected
 
 
@@ -67,7 +87,7 @@ def check_sets(chain, poses, seed):
     solver, generator = Solver(chain), np.random.default_rng(seed)
     errors = []
     for _ in range(poses):
-        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+        g = target(chain, generator.uniform(-np.pi, np.pi, 6))
         raw = solver.candidates(g)
         found = certify(chain, raw, g)
         expected = oracle(chain, g, found)
@@ -85,7 +105,7 @@ def seven(robots):
     chains = {'iiwa': IIWA}
     for name, (base, tip) in SHIPPED.items():
         chain = SerialChain.from_robot(robots[name], base, tip)
-        chains[name] = Chain(chain.axes, chain.points)
+        chains[name] = chain_of(chain.axes, chain.points)
     return chains
 
 
@@ -145,16 +165,22 @@ def special_postures(count, seed):
     return exact + generator.choice([0.0, 1e-3, 1e-6], (count, 6)) * generator.random((count, 6))
 
 
+def distances_from_singular(chain, postures):
+    """Return the smallest singular values (m,) of the Jacobian at postures (m, 6)."""
+    columns = chain.linearise(postures, np.eye(4))[1]
+    return np.linalg.svd(columns, compute_uv=False)[:, -1]
+
+
 def check_special(chain, poses, seed):
     """Assert that no regular solution of special targets is missing, and that none is without an answer."""
     solver = Solver(chain)
     for q in special_postures(poses, seed):
-        g = chain.target(q)
+        g = target(chain, q)
         found, expected = solver.solutions(g), find_all(chain, g, starts=300)
         if len(expected):
-            regular = expected[chain.smallest_singular_value(expected, g) > SINGULAR]
+            regular = expected[distances_from_singular(chain, expected) > SINGULAR]
             assert len(difference(found, regular)[0]) == 0
-        if chain.smallest_singular_value(q, g)[0] > SINGULAR:
+        if distances_from_singular(chain, q[None])[0] > SINGULAR:
             assert len(found) > 0
 
 
@@ -175,7 +201,7 @@ def test_finds_postures_with_a_joint_at_a_half_turn(joint, value):
     chain = ARMS['jaco2']
     q = np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2])
     q[joint] = value
-    g = chain.target(q)
+    g = target(chain, q)
     found = Solver(chain).solutions(g)
     assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
 
@@ -183,7 +209,7 @@ def test_finds_postures_with_a_joint_at_a_half_turn(joint, value):
 @pytest.mark.parametrize('cut', range(general_6r.CUTS))
 def test_every_cut_serves_a_chain_without_structure(cut):
     chain = random_chain(20)
-    g = chain.target(np.array([0.1, -2.0, 1.1, 0.7, 2.5, -1.4]))
+    g = target(chain, np.array([0.1, -2.0, 1.1, 0.7, 2.5, -1.4]))
     found = Solver(chain, cut).solutions(g)
     assert [len(d) for d in difference(found, oracle(chain, g, found))] == [0, 0]
 
@@ -193,7 +219,7 @@ def test_has_no_candidates_out_of_reach(name):
     chain, generator = CHAINS[name], np.random.default_rng(4)
     solver = Solver(chain)
     for _ in range(20):
-        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+        g = target(chain, generator.uniform(-np.pi, np.pi, 6))
         g[9:] += 20.0 * chain.unit * np.array([0.6, -0.64, 0.48])
         assert len(solver.candidates(g)) == 0
 
@@ -202,8 +228,8 @@ def test_candidates_within_the_reach_sphere_but_out_of_reach_are_none_or_refused
     chain, generator = ARMS['jaco2'], np.random.default_rng(5)
     solver, empty = Solver(chain), 0
     for _ in range(60):
-        g = chain.target(generator.uniform(-np.pi, np.pi, 6))
-        g[:9] = chain.target(generator.uniform(-np.pi, np.pi, 6))[:9]
+        g = target(chain, generator.uniform(-np.pi, np.pi, 6))
+        g[:9] = target(chain, generator.uniform(-np.pi, np.pi, 6))[:9]
         g[9:] *= 1.2
         raw = solver.candidates(g)
         found = certify(chain, raw, g)
@@ -216,8 +242,8 @@ def test_the_place_of_points_on_their_axes_and_the_sense_of_axes_do_not_matter()
     chain, generator = ARMS['xarm6'], np.random.default_rng(6)
     signs = np.array([1, -1, -1, 1, -1, 1])
     shifts = generator.uniform(-1.0, 1.0, (6, 1))
-    other = Chain(chain.axes * signs[:, None], chain.points + shifts * chain.axes)
-    g = chain.target(generator.uniform(-np.pi, np.pi, 6))
+    other = chain_of(chain.axes * signs[:, None], chain.points + shifts * chain.axes)
+    g = target(chain, generator.uniform(-np.pi, np.pi, 6))
     expected, found = Solver(chain).solutions(g), Solver(other).solutions(g)
     assert [len(d) for d in difference(found * signs, expected)] == [0, 0]
 
@@ -230,7 +256,7 @@ def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
 def test_the_same_question_has_the_same_bytes_whatever_the_workspace_holds():
     chain = ARMS['jaco2']
     solver = Solver(chain)
-    g = chain.target(np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
+    g = target(chain, np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
     first = solver.candidates(g).tobytes()
     solver.work[:] = np.nan
     assert solver.candidates(g).tobytes() == first
@@ -245,7 +271,7 @@ def test_the_line_representation_is_a_homomorphism():
     generator = np.random.default_rng(7)
     first, second, product = (np.empty(12) for _ in range(3))
     chain = random_chain(21)
-    first[:], second[:] = (chain.target(generator.uniform(-3, 3, 6)) for _ in range(2))
+    first[:], second[:] = (target(chain, generator.uniform(-3, 3, 6)) for _ in range(2))
     se3.compose(product, first, second)
     unit = np.eye(lines.LINE)
     once, twice, inner = (np.empty((lines.LINE, lines.LINE)) for _ in range(3))
@@ -258,7 +284,7 @@ def test_the_line_representation_is_a_homomorphism():
 def test_a_turn_expands_into_sine_cosine_and_one():
     generator = np.random.default_rng(8)
     table, angle = generator.normal(size=(lines.LINE, 2)), 0.7
-    pose = Chain(np.array([[0.0, 0, 1]]), np.zeros((1, 3))).target(np.array([angle]))
+    pose = target(chain_of([[0.0, 0.0, 1.0]], np.zeros((1, 3))), np.array([angle]))
     expected, parts = np.empty((lines.LINE, 2)), np.empty((lines.LINE, 6))
     lines.transform_lines(expected, pose, table, 2)
     lines.expand_turn(parts, table, 2)
@@ -269,13 +295,13 @@ def test_a_turn_expands_into_sine_cosine_and_one():
 CODE = """
 import json
 import numpy as np
-from chains_6r import ARMS, lock, IIWA
+from chains_6r import ARMS, lock, IIWA, target
 from ssik_ros.kernels.analytic import general_6r
 found = []
 for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
     constants = general_6r.prepare(chain.axes, chain.points, start)
     out = np.zeros((16, 6))
-    g = chain.target(np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
+    g = target(chain, np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
     count = general_6r.solve(out, constants, g, *general_6r.workspace())
     found.append(out[:count].tolist())
 print(json.dumps(found))
@@ -284,7 +310,8 @@ print(json.dumps(found))
 
 def run_python(disabled):
     """Return what the code prints, compiled or interpreted."""
-    paths = [str(ROOT), str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
+    here = Path(__file__).parent
+    paths = [str(ROOT), str(here), str(here.parent), os.environ.get('PYTHONPATH', '')]
     environment = {
         **os.environ,
         'NUMBA_DISABLE_JIT': disabled,

@@ -30,10 +30,15 @@ def wrap(q):
     return (q + np.pi) % (2.0 * np.pi) - np.pi
 
 
+def cross_matrix(v):
+    """Return the matrix (3, 3) that multiplies by a vector from the left."""
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
 def rotations(axis, angles):
     """Return the rotations (k, 3, 3) about a unit axis by angles (k,)."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    cross = cross_matrix(axis)
     angles = np.atleast_1d(angles)[:, None, None]
     return np.eye(3) + np.sin(angles) * cross + (1.0 - np.cos(angles)) * (cross @ cross)
 
@@ -68,46 +73,57 @@ class LineChain:
 
     def poses(self, q):
         """Return the poses (k, 4, 4) of the tip at postures (k, n)."""
-        rotation, translation, _ = self._walk(np.atleast_2d(q))
-        pose = np.zeros((len(rotation), 4, 4))
-        pose[:, :3, :3], pose[:, :3, 3], pose[:, 3, 3] = rotation, translation, 1.0
+        rotation, place, _ = self._walk(np.atleast_2d(q))
+        pose = np.zeros((place.shape[1], 4, 4))
+        pose[:, :3, :3] = rotation.reshape(3, 3, -1).transpose(2, 1, 0)
+        pose[:, :3, 3], pose[:, 3, 3] = place.T, 1.0
         return pose
 
     def _walk(self, q):
-        """Return rotations and translations of the tip, and columns (k, n, 6) of the Jacobian at the tip."""
-        rotation = np.broadcast_to(np.eye(3), (len(q), 3, 3))
-        translation = np.zeros((len(q), 3))
-        lines = []
-        for axis, point, angles in zip(self.axes, self.points, q.T, strict=True):
-            turn = rotations(axis, angles)
-            lines.append((rotation @ axis, rotation @ point + translation))
-            translation = translation + np.squeeze(
-                rotation @ (point - turn @ point)[:, :, None], axis=2
-            )
-            rotation = rotation @ turn
-        translation = rotation @ self.home[:3, 3] + translation
-        columns = [np.hstack([crossed(z, translation - p), z]) for z, p in lines]
-        return rotation @ self.home[:3, :3], translation, np.stack(columns, axis=1)
+        """
+        Return rotations of the tip, their columns one below the other (9, k), its places (3, k), and lines (n, 2, 3, k).
+
+        A line is the direction of a joint's axis and a point of it. Postures run along the last axis, so that each
+        step is one product of a small matrix with a wide one.
+        """
+        count = len(q)
+        rotation = np.repeat(np.eye(3).reshape(9, 1), count, axis=1)
+        place = np.zeros((3, count))
+        lines = np.empty((len(self.axes), 2, 3, count))
+        for joint, (axis, point, angles) in enumerate(
+            zip(self.axes, self.points, q.T, strict=True)
+        ):
+            columns = rotation.reshape(3, 3 * count)
+            lines[joint, 0] = (axis @ columns).reshape(3, count)
+            lines[joint, 1] = (point @ columns).reshape(3, count) + place
+            k = cross_matrix(axis)
+            sine, rest = np.tile(np.sin(angles), 3), np.tile(1.0 - np.cos(angles), 3)
+            columns = columns + sine * (k.T @ columns) + rest * ((k @ k).T @ columns)
+            rotation = columns.reshape(9, count)
+            place = lines[joint, 1] - (point @ columns).reshape(3, count)
+        columns = rotation.reshape(3, 3 * count)
+        place = place + (self.home[:3, 3] @ columns).reshape(3, count)
+        return (self.home[:3, :3].T @ columns).reshape(9, count), place, lines
 
     def linearise(self, q, target):
         """Return errors (k, 6) and transposed Jacobians (k, n, 6) at the tip, lengths in units of the chain."""
-        rotation, translation, columns = self._walk(q)
-        relative = target[:3, :3] @ np.swapaxes(rotation, 1, 2)
-        skew = 0.5 * np.stack(
-            [
-                relative[:, 2, 1] - relative[:, 1, 2],
-                relative[:, 0, 2] - relative[:, 2, 0],
-                relative[:, 1, 0] - relative[:, 0, 1],
-            ],
-            axis=1,
-        )
-        sine = np.linalg.norm(skew, axis=1)
-        angle = np.arctan2(sine, 0.5 * (np.trace(relative, axis1=1, axis2=2) - 1.0))
-        factor = angle / np.maximum(sine, 1e-12)
-        factor[sine < 1e-12] = 1.0
-        columns[:, :, :3] /= self.unit
-        shift = (target[:3, 3] - translation) / self.unit
-        return np.hstack([shift, factor[:, None] * skew]), columns
+        rotation, place, lines = self._walk(q)
+        wanted = target[:3, :3].T.reshape(9, 1)
+        skew = np.zeros((3, len(q)))
+        for have, want in zip(rotation.reshape(3, 3, -1), wanted.reshape(3, 3), strict=True):
+            skew -= 0.5 * (cross_matrix(want) @ have)
+        sine = np.sqrt((skew * skew).sum(axis=0))
+        angle = np.arctan2(sine, 0.5 * ((wanted.T @ rotation)[0] - 1.0))
+        factor = np.where(sine < 1e-12, 1.0, angle / np.maximum(sine, 1e-12))
+        error = np.vstack([(target[:3, 3:] - place) / self.unit, factor * skew])
+        columns = np.empty((len(q), len(lines), 6))
+        for joint, (z, p) in enumerate(lines):
+            arm = (place - p) / self.unit
+            columns[:, joint, 0] = z[1] * arm[2] - z[2] * arm[1]
+            columns[:, joint, 1] = z[2] * arm[0] - z[0] * arm[2]
+            columns[:, joint, 2] = z[0] * arm[1] - z[1] * arm[0]
+            columns[:, joint, 3:] = z.T
+        return error.T, columns
 
     def residuals(self, q, target):
         """Return the Frobenius norms (k,) of FK(q) - T."""
@@ -167,7 +183,8 @@ def _origin(joint):
 def _step(chain, q, target, damping):
     """Return postures after one step that turns no joint by more than a radian."""
     error, columns = chain.linearise(q, target)
-    normal = np.swapaxes(columns, 1, 2) @ columns + damping * np.eye(6)
+    # A transposed view would cost the product four times as much.
+    normal = np.ascontiguousarray(np.swapaxes(columns, 1, 2)) @ columns + damping * np.eye(6)
     step = (columns @ np.linalg.solve(normal, error[:, :, None]))[:, :, 0]
     longest = np.abs(step).max(axis=1, initial=0.0)[:, None]
     return q + step / np.maximum(1.0, longest)
