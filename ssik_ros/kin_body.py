@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
@@ -27,6 +28,8 @@ Limits = tuple[float, float] | None
 
 NO_DIRECTION = 1e-9
 """Length of an axis below which it has no direction."""
+JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
+"""What a joint of an arm may be."""
 RIGID = 1e-6
 """Deviation from a rigid transform up to which a given matrix is one."""
 
@@ -132,23 +135,33 @@ class KinBody:
 
     @classmethod
     def from_axes(
-        cls, H: ArrayLike, P: ArrayLike, limits: Sequence[Limits] | ArrayLike | None = None
+        cls,
+        H: ArrayLike,
+        P: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        joint_types: Sequence[str] | None = None,
     ) -> 'KinBody':
         """
-        Return the arm of revolute joints with given axes and offsets: T = p_0 R(h_1, q_1) p_1 ... R(h_n, q_n) p_n.
+        Return the arm with given axes and offsets: T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
+
+        J_i is the turn R(h_i, q_i) of a revolute joint, or the shift by q_i h_i of a prismatic one.
 
         :param H: (n, 3) directions in the base frame, of any length.
         :param P: (n + 1, 3) offsets in the base frame at zero: base to axis 1, axis i to axis i + 1, axis n to the
             end effector [m].
-        :param limits: (n, 2), or for each joint a pair or None; None means none at all [rad].
-        :raises ValueError: for wrong shapes, numbers that are not finite, and axes without direction.
+        :param limits: (n, 2), or for each joint a pair or None; None means none at all [rad or m].
+        :param joint_types: (n,) each ``revolute``, ``continuous`` (which has no limits) or ``prismatic``; None means
+            revolute ones.
+        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and types that
+            there are not.
         """
         axes = _numbers(H, 'H', (None, 3))
         offsets = _numbers(P, 'P', (len(axes) + 1, 3))
         corners = np.cumsum(offsets, axis=0)
         home = np.eye(4)
         home[:3, 3] = corners[-1]
-        return cls(_revolute(axes, corners[:-1], limits), home)
+        return cls(_joints(axes, corners[:-1], limits, joint_types), home)
 
     @classmethod
     def from_transforms(
@@ -156,13 +169,17 @@ class KinBody:
         T: ArrayLike,
         axis: ArrayLike = (0.0, 0.0, 1.0),
         limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        joint_types: Sequence[str] | None = None,
     ) -> 'KinBody':
         """
-        Return the arm of revolute joints between given frames: T_0 R(axis, q_1) T_1 ... R(axis, q_n) T_n.
+        Return the arm with joints between given frames: T_0 J_1(q_1) T_1 ... J_n(q_n) T_n.
+
+        J_i is the turn about ``axis`` of a revolute joint, or the shift along it of a prismatic one.
 
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
-        :param limits: as for :meth:`from_axes`.
+        :param limits, joint_types: as for :meth:`from_axes`.
         :raises ValueError: as there, and for matrices that are no rigid transforms.
         """
         frames = _numbers(T, 'T', (None, 4, 4))
@@ -184,7 +201,7 @@ class KinBody:
         for i, frame in enumerate(frames[:-1]):
             pose = pose @ frame
             axes[i], points[i] = pose[:3, :3] @ directions[i], pose[:3, 3]
-        return cls(_revolute(axes, points, limits), pose @ frames[-1])
+        return cls(_joints(axes, points, limits, joint_types), pose @ frames[-1])
 
     @classmethod
     def from_dh(
@@ -193,26 +210,37 @@ class KinBody:
         a: ArrayLike,
         d: ArrayLike,
         limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        sigma: ArrayLike | None = None,
+        theta: ArrayLike | None = None,
     ) -> 'KinBody':
         """
-        Return the arm of revolute joints with distal Denavit-Hartenberg parameters: Rz(q) Tz(d) Tx(a) Rx(alpha) each.
+        Return the arm with distal Denavit-Hartenberg parameters: Rz Tz Tx(a) Rx(alpha) for each joint.
+
+        A revolute joint is Rz(theta + q) Tz(d), a prismatic one Rz(theta) Tz(d + q).
 
         :param alpha: (n,) twists [rad].
         :param a: (n,) lengths of common normals [m].
-        :param d: (n,) offsets along the joint axes [m].
+        :param d: (n,) offsets along the joint axes, of prismatic joints at zero [m].
         :param limits: as for :meth:`from_axes`.
-        :raises ValueError: for lists of different length and numbers that are not finite.
+        :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
+        :param theta: (n,) angles about the joint axes, of revolute joints at zero [rad]; None means zeros.
+        :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
+            nor 1.
         """
         twists = _numbers(alpha, 'alpha', (None,))
         lengths = _numbers(a, 'a', twists.shape)
         offsets = _numbers(d, 'd', twists.shape)
+        angles = np.zeros(len(twists)) if theta is None else _numbers(theta, 'theta', twists.shape)
         frames = [np.eye(4)]
-        for twist, length, offset in zip(twists, lengths, offsets, strict=True):
-            frame = np.eye(4)
+        for angle, twist, length, offset in zip(angles, twists, lengths, offsets, strict=True):
+            turn, frame = np.eye(4), np.eye(4)
+            turn[:3, :3] = rotate_about(np.array([0.0, 0.0, 1.0]), float(angle))
             frame[:3, :3] = rotate_about(np.array([1.0, 0.0, 0.0]), float(twist))
             frame[:3, 3] = length, 0.0, offset
-            frames.append(frame)
-        return cls.from_transforms(np.array(frames), limits=limits)
+            frames.append(turn @ frame)
+        types = None if sigma is None else _types_of_sigma(_numbers(sigma, 'sigma', twists.shape))
+        return cls.from_transforms(np.array(frames), limits=limits, joint_types=types)
 
     def to_urdf(self) -> str:
         """Return the arm as the text of a URDF: one link for each joint, without shapes and inertia."""
@@ -294,10 +322,13 @@ def _check_rigid(frame: FloatArray, number: int) -> None:
         raise ModelError(f'Matrix {number} of T is no rigid transform: {frame.tolist()}.')
 
 
-def _revolute(
-    axes: FloatArray, points: FloatArray, limits: Sequence[Limits] | ArrayLike | None
+def _joints(
+    axes: FloatArray,
+    points: FloatArray,
+    limits: Sequence[Limits] | ArrayLike | None,
+    joint_types: Sequence[str] | None,
 ) -> tuple[KinBodyJoint, ...]:
-    """Return revolute joints on lines."""
+    """Return joints on lines."""
     lengths = np.linalg.norm(axes, axis=1)
     if (lengths < NO_DIRECTION).any():
         joint = int(np.argmin(lengths))
@@ -306,12 +337,46 @@ def _revolute(
             joint=joint,
         )
     pairs = _pairs(limits, len(axes))
+    types = _types(joint_types, pairs)
     return tuple(
-        KinBodyJoint(f'joint{i + 1}', 'revolute', axis / length, point.copy(), pair)
-        for i, (axis, length, point, pair) in enumerate(
-            zip(axes, lengths, points, pairs, strict=True)
+        KinBodyJoint(f'joint{i + 1}', kind, axis / length, point.copy(), pair)
+        for i, (kind, axis, length, point, pair) in enumerate(
+            zip(types, axes, lengths, points, pairs, strict=True)
         )
     )
+
+
+def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
+    """Return the type of each joint, whose limits are given."""
+    if joint_types is None:
+        return ['revolute'] * len(pairs)
+    types = list(joint_types)
+    if isinstance(joint_types, str) or len(types) != len(pairs):
+        raise DimensionMismatch(
+            f'joint_types must name the type of each of {len(pairs)} joints, not {joint_types!r}.',
+            expected=len(pairs),
+        )
+    for i, (kind, pair) in enumerate(zip(types, pairs, strict=True)):
+        if kind not in JOINT_TYPES:
+            raise InvalidOption(
+                f'Joint {i + 1} cannot be {kind!r}: {describe_choices(str(kind), JOINT_TYPES)}',
+                name='joint_types',
+            )
+        if kind == 'continuous' and pair is not None:
+            raise InvalidLimits(
+                f'Joint {i + 1} is continuous and has no limits, but was given {pair}.', joint=i
+            )
+    return types
+
+
+def _types_of_sigma(sigma: FloatArray) -> list[str]:
+    """Return the types that Denavit-Hartenberg tables write as 0 and 1."""
+    if not np.isin(sigma, (0.0, 1.0)).all():
+        raise InvalidOption(
+            f'sigma must be 0 for revolute and 1 for prismatic joints, not {sigma.tolist()}.',
+            name='sigma',
+        )
+    return ['prismatic' if value else 'revolute' for value in sigma]
 
 
 def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:

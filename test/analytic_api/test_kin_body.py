@@ -144,6 +144,17 @@ BAD[2] = 0.0
         (lambda: Manipulator.from_transforms(np.zeros((7, 4, 4))), 'no rigid transform'),
         (lambda: Manipulator.from_transforms(np.eye(4)[None]), 'end effector'),
         (lambda: KinBody((), np.eye(4)), 'needs a joint'),
+        (lambda: KinBody.from_axes(AXES, OFFSETS, joint_types=['revolute']), 'each of 6 joints'),
+        (lambda: KinBody.from_axes(AXES, OFFSETS, joint_types='revolute'), 'each of 6 joints'),
+        (lambda: KinBody.from_axes(AXES, OFFSETS, joint_types=['slide'] * 6), "cannot be 'slide'"),
+        (
+            lambda: KinBody.from_axes(
+                AXES, OFFSETS, [(-1, 1)] * 6, joint_types=['continuous'] * 6
+            ),
+            'has no limits',
+        ),
+        (lambda: KinBody.from_dh([0, 0], [1, 1], [0, 0], sigma=[0, 2]), 'sigma must be 0'),
+        (lambda: KinBody.from_dh([0, 0], [1, 1], [0, 0], theta=[0]), 'theta must have'),
     ],
 )
 def test_wrong_arms_are_value_errors(make, words):
@@ -170,6 +181,75 @@ def test_a_sliding_joint_in_a_kinbody():
     expected = turn(z, 0.4) @ shift([0.25 + 0.3, 0.0, 0.1])
     assert body.fk([0.4, 0.25]) == pytest.approx(expected, abs=1e-15)
     assert Manipulator(body).fk([0.4, 0.25]) == pytest.approx(expected, abs=1e-15)
+
+
+SLIDING = ('revolute', 'prismatic', 'revolute', 'revolute', 'revolute', 'revolute')
+
+
+def mixed_pose(first, rest, axes, types, q):
+    """Return first J_1(q_1) rest_1 J_2(q_2) rest_2 ... of joints that turn or slide."""
+    pose = first
+    for axis, kind, value, part in zip(axes, types, q, rest, strict=True):
+        moved = shift(value * axis) if kind == 'prismatic' else turn(axis, value)
+        pose = pose @ moved @ part
+    return pose
+
+
+def check_sliding(arm, reference):
+    """Compare forward kinematics, and find postures again without limits."""
+    for q in np.random.default_rng(7).uniform(-1.0, 1.0, (10, arm.dof)):
+        pose = reference(q)
+        assert np.abs(arm.fk(q) - pose).max() < 1e-12
+        assert np.abs(arm.kinbody.fk(q) - pose).max() < 1e-12
+        rows = arm.solve_q(pose, q)
+        assert rows[0] == pytest.approx(q, abs=1e-6)
+
+
+def test_sliding_joints_from_axes():
+    body = KinBody.from_axes(AXES, OFFSETS, joint_types=SLIDING)
+    assert [joint.type for joint in body.joints] == list(SLIDING)
+    rest = [shift(p) for p in OFFSETS[1:]]
+    check_sliding(
+        Manipulator(body), lambda q: mixed_pose(shift(OFFSETS[0]), rest, AXES, SLIDING, q)
+    )
+
+
+def test_sliding_joints_from_transforms():
+    rng = np.random.default_rng(8)
+    frames = [
+        shift(rng.uniform(-0.3, 0.3, 3)) @ turn([1, 2, 3], rng.uniform(-1, 1)) for _ in '123'
+    ]
+    types, z = ('prismatic', 'revolute'), np.array([0.0, 0.0, 1.0])
+    body = KinBody.from_transforms(np.array(frames), joint_types=types)
+    for q in rng.uniform(-1.0, 1.0, (5, 2)):
+        expected = mixed_pose(frames[0], frames[1:], [z, z], types, q)
+        assert np.abs(body.fk(q) - expected).max() < 1e-14
+
+
+def test_sliding_joints_from_denavit_hartenberg_parameters():
+    # The arm of Stanford: its third joint slides, with a fixed angle about its axis.
+    alpha = [-math.pi / 2, math.pi / 2, 0.0, -math.pi / 2, math.pi / 2, 0.0]
+    d, sigma = [0.412, 0.154, 0.3, 0.0, 0.0, 0.263], [0, 0, 1, 0, 0, 0]
+    theta = [0.2, 0.0, -math.pi / 2, 0.0, 0.0, 0.0]
+    body = KinBody.from_dh(alpha, [0.0] * 6, d, sigma=sigma, theta=theta)
+    assert [joint.type for joint in body.joints].index('prismatic') == 2
+    z, x = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+
+    def reference(q):
+        pose = np.eye(4)
+        for value, kind, angle, offset, twist in zip(q, sigma, theta, d, alpha, strict=True):
+            angle, offset = (angle, offset + value) if kind else (angle + value, offset)
+            pose = pose @ turn(z, angle) @ shift(offset * z) @ turn(x, twist)
+        return pose
+
+    check_sliding(Manipulator(body), reference)
+
+
+def test_a_continuous_joint_stays_one_in_the_urdf():
+    types = ['continuous', *['revolute'] * 5]
+    body = KinBody.from_axes(AXES, OFFSETS, [None, *[(-1.0, 1.0)] * 5], joint_types=types)
+    assert body.joints[0].type == 'continuous'
+    assert Manipulator(body).joint_limits[0] is None
 
 
 @pytest.mark.parametrize('pitch', [0.0, 1.0, math.pi / 2, -math.pi / 2, math.pi / 2 - 1e-9])
