@@ -31,6 +31,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.results import IkResult
+from ssik_ros.solvers.base import BranchSolver
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
@@ -351,10 +352,15 @@ class KinematicsBase:
         """
         Return the solution next to the seed, in one attempt without other starts.
 
+        Of a solver that knows the branches of a pose it is the nearest one as MoveIt measures it, the first of
+        :meth:`get_position_ik_solutions`.
+
         :param pose: (4, 4), or (t, 4, 4) for several tips.
         :param seed: (n).
         :param options: what else is asked.
         """
+        if self._setup is not None and isinstance(self._setup.solver, BranchSolver):
+            return self._ask(pose, seed, options, cost=_sum_of_steps, max_solutions=MOST_SOLUTIONS)
         return self._ask(pose, seed, options, max_searches=1)
 
     def search_position_ik(
@@ -439,8 +445,7 @@ class KinematicsBase:
                 found += list(result.solutions)
         if not found:
             return _no_replies(KinematicError.NO_SOLUTION)
-        # MoveIt measures with the sum over the joints.
-        found.sort(key=lambda q: float(np.abs(q - np.asarray(seed)).sum()))
+        found.sort(key=lambda q: _sum_of_steps(np.empty(0), q, np.asarray(seed)))
         return IkReplies(found, KinematicError.OK, hits / len(held))
 
     def _held_values(
@@ -527,6 +532,12 @@ class KinematicsBase:
             )
         except SsikError as error:
             return str(error)
+
+
+def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
+    """Return how far a solution (n) is from a seed (n), as MoveIt measures it: the sum over the joints."""
+    del pose
+    return float(np.abs(q - seed).sum())
 
 
 def _is_usable(result: IkResult) -> bool:

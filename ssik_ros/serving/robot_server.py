@@ -82,6 +82,9 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 _LOGGER = logging.getLogger('ssik_ros.serving')
 
+ONCE = 0.05
+"""Budget of the question that is asked to warm up [s], for solvers that use all the time that they get."""
+
 FloatArray = NDArray[np.float64]
 
 Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
@@ -225,7 +228,7 @@ class RobotServer:
         state, tips = self.states.default(), list(group.solver.tip_frames)
         poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
         framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
-        self.answer(IkQuestion(group.group.name, tips, framed), state)
+        self.answer(IkQuestion(group.group.name, tips, framed, timeout=ONCE), state)
 
     def warm_up_branches(self) -> None:
         """Make the closed forms that questions for every branch need; those who ask earlier wait for them."""

@@ -16,6 +16,7 @@ from ssik_ros.kinematics_base import KinematicsBase
 from ssik_ros.kinematics_base import SUCCESS
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.solvers.base import BranchSolver
 from ssik_ros.solvers.registry import list_solvers
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
@@ -214,6 +215,29 @@ def test_all_of_several_solutions_reach_the_pose(trial):
         assert all(trial.reaches(solution, pose) for solution in replies.solutions)
         solved += replies.solved
     assert solved >= BAR * (COUNT // 5)
+
+
+def test_the_single_solution_is_the_nearest_of_the_several_from_anywhere(trial):
+    """
+    Random seeds, as MoveIt's test has them.
+
+    Where the seed does not lead to the pose, there is no single solution, which MoveIt lets pass. A search cannot know
+    that no other solution is nearer than the one that it ends at; solvers that know all branches do.
+    """
+    knows = isinstance(trial.plugin._setup.solver, BranchSolver)
+    singles = 0
+    for _ in range(COUNT // 10):
+        pose, seed = trial.pose(trial.sample()), trial.sample()
+        single = trial.plugin.get_position_ik(pose, seed)
+        if not single.solved:
+            continue
+        singles += 1
+        replies = trial.plugin.get_position_ik_solutions([pose], seed)
+        assert replies.solved
+        nearest = np.abs(replies.solutions[0] - seed).sum()
+        if knows:
+            assert np.abs(single.solution - seed).sum() == pytest.approx(nearest, abs=TOLERANCE)
+    assert singles >= (BAR * (COUNT // 10) if knows else 1)
 
 
 def test_the_single_solution_is_the_nearest_of_the_several(trial):
