@@ -16,6 +16,7 @@ import bare_nodes  # skips the module where there is no ROS
 
 from asked_robots import Asked
 from asked_robots import POSE_IK
+from bare_nodes import node_maker
 from bare_nodes import NodeDouble
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform
@@ -62,9 +63,15 @@ pytestmark = pytest.mark.ros
 
 SUCCESS, NO_SOLUTION, UNCHECKED, TIMED_OUT = 1, -31, -22, -6
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-make_node = parameter_tests.make_node
 declare = parameter_tests.declare
 file = parameter_tests.file
+
+
+@pytest.fixture(scope='module')
+def make_node():
+    """Give a function that makes nodes, in a domain of this module."""
+    with node_maker(domain_id=128) as make:
+        yield make
 
 
 class Clock:

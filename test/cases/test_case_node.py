@@ -32,12 +32,14 @@ pytestmark = pytest.mark.ros
 NO_SOLUTION = -31
 PARAMETERS = {'moveit_config_package': 'panda', 'groups': 'panda_arm'}
 GROUP = 'robot_description_kinematics.panda_arm.'
+POSE_IK = {'kinematics_solver': 'ssik_ros/PoseIK'}
 
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """Give (server, client) of a node whose clock stands still."""
-    parameters = {**PARAMETERS, 'use_sim_time': True}
+    own = {'robot_description_kinematics': {'panda_arm': POSE_IK}}
+    parameters = {**PARAMETERS, **own, 'use_sim_time': True}
     with ready_server(tmp_path_factory.mktemp('paused'), parameters) as pair:
         yield pair
 
@@ -112,7 +114,7 @@ def test_g06_parameters_that_were_dumped_make_an_equal_node(client, tmp_path):
 
 
 def test_e12_a_signal_in_the_middle_of_a_search_ends_the_node_quietly(tmp_path):
-    parameters = {**PARAMETERS, 'robot_description_kinematics': {'panda_arm': SLOW}}
+    parameters = {**PARAMETERS, 'robot_description_kinematics': {'panda_arm': {**POSE_IK, **SLOW}}}
     with ready_server(tmp_path, parameters) as (server, client):
         client.send('compute_ik', ik_request(PANDA, PANDA.blocked_pose(), timeout=60.0))
         time.sleep(0.3)
