@@ -22,6 +22,12 @@ SHOWN = {
     '07_third_party_solver': r'acme/FromZero\nacme/FromZero: 1 solution',
     '09_every_branch': r'tier 0.*shoulder \+.*8 solution.*8 branches, 256 postures.*8 with the elbow',
     '10_newton_and_tracking': r'solved: 1.*UNREACHABLE.*50 of 50 solved, 0 jumps.*0 LIMITED CONSISTENCY.* OK NONE',
+    '20_ik_environment': r'7 joints.*100 of 100 poses.*NOT_WITHIN_TOLERANCE.*m left',
+    '21_two_priorities': r'strict: hand off by \d+e-(0[89]|1\d) m.*nested: .*elbow first: elbow \de-0[4-9] m',
+    '22_relative_arms': r'12 joints: solved.*the grip changed by \de-0[6-9]',
+    '23_screws_and_grippers': r'24\.000 turns.*LIMIT_HIT.*0\.03 and 0\.03.*30\.00 degrees.*True.*again: True',
+    '24_configurations_and_paths': r'configurations, .*complete: True.*stopped at point \d.*before: True',
+    '25_ported_script': r'success: True, reason 0.*path of 10 points.*1 configuration.*error \[',
     '08_compute_ik_over_ros': r"base_link 1 \{'shoulder_pan_joint.*tool1 -21 \{\}.*'tool0'",
 }
 

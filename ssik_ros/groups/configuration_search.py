@@ -150,6 +150,8 @@ class _Search:
     def run(self) -> None:
         """Search until there is enough, or a budget ends it."""
         asked = self.asked
+        # The machine code may have to be loaded from disk, which is no part of the search.
+        evaluate(self.plan, self.world, self.current.copy(), self.poses)
         seconds = asked.max_time
         if seconds is None:
             seconds = DEFAULT_TIME if asked.max_samples is None else math.inf

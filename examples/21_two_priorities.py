@@ -1,0 +1,38 @@
+"""
+Keep a hand where it is while the elbow goes as far as it can: two groups in order of priority.
+
+Shows: a base, constraints, priorities, and what each of them leaves over.
+"""
+
+from ssik_ros.groups import Constraint
+from ssik_ros.groups import Environment
+from ssik_ros.groups import RobotScene
+from ssik_ros.model.description_files import find_moveit_config
+
+ready = {'panda_joint2': 0.3, 'panda_joint4': -1.8, 'panda_joint6': 2.0}
+scene = RobotScene(find_moveit_config('panda').urdf_path, ready)
+env = Environment.from_scene(scene)
+env.add_dummy('goal', pose=env['panda_link8'].pose())
+elbow = env.add_dummy('elbow', 'panda_link4')
+env['panda_joint1'].position, env['panda_joint2'].position = 0.3, 0.4
+env.add_dummy('elbow_goal', pose=elbow.pose())
+
+hand = env.add_group('hand', max_iterations=200, ignore_max_steps=False)
+hand.add_element('panda_link8', base='panda_link0', target='goal', precision=(1e-6, 1e-6))
+posture = env.add_group('posture', method='dls', damping=0.1)
+posture.add_element('elbow', target='elbow_goal', constraints=Constraint.POSITION)
+
+for priority in ('strict', 'nested'):
+    env.sync_from(scene)
+    result = env.solve([hand, posture], priority=priority)
+    (_, hand_left, _), (_, elbow_left, _) = result.per_element
+    print(
+        f'{priority}: hand off by {hand_left:.0e} m, elbow still {elbow_left:.3f} m from its goal'
+    )
+
+# The other way round the elbow arrives and the hand gives way.
+env.sync_from(scene)
+posture.max_iterations = 200
+result = env.solve([posture, hand])
+(_, elbow_left, _), (_, hand_left, _) = result.per_element
+print(f'elbow first: elbow {elbow_left:.0e} m, hand {hand_left:.3f} m')
