@@ -16,7 +16,7 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces 2>/dev/null)
 
-.PHONY: help setup demo test kernels bench mutants lint format clean distclean
+.PHONY: help setup demo test kernels bench soak mutants lint format clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
@@ -41,6 +41,9 @@ bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_
 	@if [ -f .venv/bin/activate ] && . ./activate && python -c 'import rclpy, moveit_msgs.srv' 2>/dev/null; \
 	then timeout 600 python bench/round_trip.py $(ROUND_TRIP_ARGS); \
 	else echo 'No round trips over ROS: rclpy and moveit_msgs are not here (make setup brings them).'; fi
+
+soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
+	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
 
 mutants: setup  ## Break the promises on purpose and show that the tests notice
 	. ./activate && python tools/mutants.py $(MUTANTS_ARGS)

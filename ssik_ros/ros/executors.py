@@ -195,7 +195,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     None, None, self._is_over
                 )[0]
                 return rclpy_task
-            self._ready.extend(wait_set.wait())
+            self._ready.extend(wait_set.rest() or wait_set.wait())
         raise ShutdownException()
 
     def _present_wait_set(self) -> ReusedWaitSet | None:

@@ -36,8 +36,8 @@ class _Armed(NamedTuple):
     """Entities of one callback group."""
 
     group: CallbackGroup
-    entries: list[tuple[Any, Callable[[], Any]]]
-    """Each entity, and what hands its handle to the wait set."""
+    entries: list[tuple[Any, Callable[[Any], Any], Any]]
+    """Each entity, and what hands it to the wait set when it is called with the third."""
 
     def arm(self) -> None:
         """Hand over those that may run now."""
@@ -46,12 +46,12 @@ class _Armed(NamedTuple):
             if not self.group.can_execute(self.entries[0][0]):
                 return
         elif not isinstance(self.group, ReentrantCallbackGroup):
-            for entity, add in self.entries:
+            for entity, add, handle in self.entries:
                 if self.group.can_execute(entity):
-                    add()
+                    add(handle)
             return
-        for _, add in self.entries:
-            add()
+        for _, add, handle in self.entries:
+            add(handle)
 
 
 class ReusedWaitSet:
@@ -121,9 +121,9 @@ class ReusedWaitSet:
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
             for ready in found.values():
-                self._enlist(groups, ready.entity, _adder(add, ready.entity.handle))
+                self._enlist(groups, ready.entity, add, ready.entity.handle)
         for ready in self._waitables:
-            self._enlist(groups, ready.entity, _adder(self._hand_over, ready))
+            self._enlist(groups, ready.entity, self._hand_over, ready)
         return list(groups.values())
 
     def _hand_over(self, ready: Ready) -> None:
@@ -131,12 +131,14 @@ class ReusedWaitSet:
         self._handed.append(ready)
 
     @staticmethod
-    def _enlist(groups: dict[int, _Armed], entity: Any, add: Callable[[], Any]) -> None:
+    def _enlist(
+        groups: dict[int, _Armed], entity: Any, add: Callable[[Any], Any], handle: Any
+    ) -> None:
         group = entity.callback_group
-        groups.setdefault(id(group), _Armed(group, [])).entries.append((entity, add))
+        groups.setdefault(id(group), _Armed(group, [])).entries.append((entity, add, handle))
 
     def wait(self) -> list[Ready]:
-        """Return what is ready as soon as something is, or a guard ended the wait."""
+        """Return what is ready as soon as something is, or a guard ended the wait; :meth:`rest` has the rest."""
         self._set.clear_entities()
         self._handed.clear()
         for armed in self._armed:
@@ -144,17 +146,23 @@ class ReusedWaitSet:
         for guard in self._guards:
             self._set.add_guard_condition(guard.handle)
         self._set.wait(-1)
-        ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
+        ready: list[Ready] = []
         for kind, found in self._entities.items():
             if found:
                 pointers = self._set.get_ready_entities(kind)
                 ready += [found[pointer] for pointer in pointers if pointer in found]
         return ready
 
+    def rest(self) -> list[Ready]:
+        """
+        Return the waitables that the last wait has found ready; once.
+
+        They are many, seldom ready, and asked one by one: whoever waits for an answer does not wait for that.
+        """
+        ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
+        self._handed.clear()
+        return ready
+
     def close(self) -> None:
         """Let go of everything."""
         self._held.close()
-
-
-def _adder(add: Callable[[Any], Any], argument: Any) -> Callable[[], Any]:
-    return lambda: add(argument)

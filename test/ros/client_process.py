@@ -1,31 +1,53 @@
-"""Ask a node for poses and check the answers: run as a program, several at once, by a test."""
+"""Ask a node for poses one by one and keep the positions: run as a program, several at once, by a test."""
 
+from pathlib import Path
 import sys
 
+import numpy as np
 from server_client import Client
-from server_questions import assert_solves
 from server_questions import ik_request
 from server_questions import PANDA
+from server_questions import positions_of
+from server_questions import SUCCESS
+
+TIMEOUT = 5.0
+"""Of each search [s]: far more than it takes, for answers are not to depend on the load of the machine."""
 
 
-def main(domain, seed, count):
+def requests_of(count, seed):
+    """Return poses (4, 4) and a request for each."""
+    poses = [PANDA.pose(posture) for posture in PANDA.postures(count, seed)]
+    return poses, [ik_request(PANDA, pose, timeout=TIMEOUT) for pose in poses]
+
+
+def positions_table(answers):
+    """Return the positions (k, n) of answers, joints in model order, NaN where there is no solution."""
+    table = np.full((len(answers), len(PANDA.joints)), np.nan)
+    for row, answer in zip(table, answers, strict=True):
+        if answer.error_code.val == SUCCESS:
+            found = positions_of(answer)
+            row[:] = [found[name] for name in PANDA.joints]
+    return table
+
+
+def main(domain, seed, count, first, asked, path):
     """
-    Ask one by one, with a few requests in flight, and print how many answers hold.
+    Ask for some of the poses, beginning with one of them, and write the positions.
 
     :param domain: number of the node's domain.
     :param seed: of the poses.
-    :param count: how many.
+    :param count: how many poses there are.
+    :param first: index of the first one.
+    :param asked: how many.
+    :param path: of the file, which appears when the last answer has come.
     """
     client = Client(domain, sys.exit)
-    poses = [PANDA.pose(posture) for posture in PANDA.postures(count, seed)]
-    for start in range(0, count, 5):
-        some = poses[start : start + 5]
-        answers = client.call_all('compute_ik', [ik_request(PANDA, pose) for pose in some])
-        for pose, answer in zip(some, answers, strict=True):
-            assert_solves(PANDA, answer, pose)
+    requests = requests_of(count, seed)[1] * 2
+    some = requests[first : first + asked]
+    answers = [client.call('compute_ik', request) for request in some]
     client.close()
-    print(f'{count} hold')
+    np.save(path, positions_table(answers))
 
 
 if __name__ == '__main__':
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:6]), Path(sys.argv[6]))

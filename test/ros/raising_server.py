@@ -19,11 +19,11 @@ class RaisingServer(RobotServer):
             raise ZeroDivisionError(TEXT)
         return super().answer(question, current)
 
-    def forward(self, links, frame, given, current):
+    def forward(self, links, *question):
         """Raise for the link ``raise``."""
         if RAISE_GROUP in links:
             raise MemoryError(TEXT)
-        return super().forward(links, frame, given, current)
+        return super().forward(links, *question)
 
 
 if __name__ == '__main__':

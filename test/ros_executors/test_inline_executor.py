@@ -8,8 +8,11 @@ import pytest
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
 rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
 groups = pytest.importorskip('rclpy.callback_groups')
+event_handler = pytest.importorskip('rclpy.event_handler')
+qos = pytest.importorskip('rclpy.qos')
 executors = pytest.importorskip('ssik_ros.ros.executors')
 Trigger = pytest.importorskip('std_srvs.srv').Trigger
+String = pytest.importorskip('std_msgs.msg').String
 
 pytestmark = pytest.mark.ros
 
@@ -237,6 +240,17 @@ def test_serves_what_is_made_after_the_first_wait_and_forgets_what_is_destroyed(
         running.node.destroy_timer(timer)
         running.node.destroy_service(service)
     assert running.reports == []
+
+
+def test_events_of_the_middleware_are_heard(running):
+    heard = threading.Event()
+    events = event_handler.SubscriptionEventCallbacks(incompatible_qos=lambda _: heard.set())
+    running.node.create_subscription(
+        String, 'events', lambda _: None, qos.QoSProfile(depth=1), event_callbacks=events
+    )
+    unreliable = qos.QoSProfile(depth=1, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
+    running.node.create_publisher(String, 'events', unreliable)
+    assert heard.wait(LIMIT)
 
 
 def test_callbacks_that_are_coroutines_are_awaited(running):
