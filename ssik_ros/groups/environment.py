@@ -189,31 +189,20 @@ class Environment(World):
             if max_iterations is not None:
                 numbers = numbers.copy()
                 numbers[handling.MAX_ITERATIONS] = max_iterations
-            code, iterations, linear, angular = RUN(
-                plan.ints, plan.reals, plan.work, self.poses, self.values, numbers
-            )
+            answer = RUN(plan.ints, plan.reals, plan.work, self.poses, self.values, numbers)
             if plan.functions:
                 self.follow()
         else:
             limit = plan.groups[0].max_iterations if max_iterations is None else max_iterations
-            code, iterations, linear, angular = handle_by_steps(plan, self, limit, callback)
-        result = SolveResult(
-            plan,
-            code,
-            iterations,
-            linear,
-            angular,
-            plan.work[plan.snapshot].copy(),
-            self.values.copy(),
-        )
+            answer = handle_by_steps(plan, self, limit, callback)
+        result = SolveResult(plan, answer, plan.outcome.copy(), self.values.copy())
         for group in plan.groups:
             group._last = result
         if sync is not None and (result.success or allow_error):
             self.sync_to(sync, plan.groups)
         if debug & 1:
-            result.overlays = tuple(
-                self.debug_overlay(element.tip, element.base) for element in plan.elements
-            )
+            elements = plan.elements
+            return result.with_overlays(tuple(self.debug_overlay(e.tip, e.base) for e in elements))
         return result
 
     def _plan_to_handle(self, groups: tuple[Group, ...], priority: Priority) -> Plan:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ssik_ros.groups.overlay import Overlay
 
 Callback = Callable[[Any], Mapping[str, Any] | None]
-FAILURES = Reason.CANNOT_INVERT | Reason.NOT_WITHIN_TOLERANCE
+FAILED = int(Reason.NOT_PERFORMED | Reason.CANNOT_INVERT | Reason.NOT_WITHIN_TOLERANCE)
 ENDS = Reason.CANNOT_INVERT | Reason.INVALID_CALLBACK_DATA
 NOTHING: FloatArray = np.empty(0)
 
@@ -35,31 +35,26 @@ NOTHING: FloatArray = np.empty(0)
 class SolveResult:
     """What a solve did; numbers belong to the joint values that it left."""
 
-    __slots__ = ('_code', '_plan', '_snapshot', 'angular', 'iterations', 'linear', 'overlays', 'q')
+    __slots__ = ('_answer', '_overlays', '_plan', '_snapshot', 'q')
 
     def __init__(
         self,
         plan: Plan,
-        code: int,
-        iterations: int,
-        linear: float,
-        angular: float,
+        answer: tuple[int, int, float, float],
         snapshot: FloatArray,
         q: FloatArray,
     ) -> None:
-        """Keep the numbers; what few callers need is worked out on demand."""
+        """
+        Keep the numbers; everything else is worked out on demand.
+
+        :param answer: reason bits, steps, largest linear and angular error.
+        :param snapshot: errors of all elements, then limit hits of all columns.
+        """
         self._plan = plan
-        self._code = code
-        self.iterations = iterations
-        """Steps taken."""
-        self.linear = linear
-        """Largest distance left at any tip [m], over its selected rows."""
-        self.angular = angular
-        """Largest angle left at any tip [rad]."""
+        self._answer = answer
         self._snapshot = snapshot
         self.q = q
         """Values of all joints of the environment after the solve."""
-        self.overlays: tuple[Overlay, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sentence of :meth:`describe`."""
@@ -72,17 +67,42 @@ class SolveResult:
     @property
     def success(self) -> bool:
         """Return whether every tip is within its precision."""
-        return not self._code & 19
+        return not self._answer[0] & FAILED
+
+    @property
+    def iterations(self) -> int:
+        """Return how many steps were taken."""
+        return self._answer[1]
+
+    @property
+    def linear(self) -> float:
+        """Return the largest distance left at any tip, over its selected rows [m]."""
+        return self._answer[2]
+
+    @property
+    def angular(self) -> float:
+        """Return the largest angle left at any tip [rad]."""
+        return self._answer[3]
+
+    @property
+    def overlays(self) -> tuple[Overlay, ...]:
+        """Return the overlays that ``debug`` asked for."""
+        return getattr(self, '_overlays', ())
+
+    def with_overlays(self, overlays: tuple[Overlay, ...]) -> SolveResult:
+        """Keep overlays, and return the result."""
+        self._overlays = overlays
+        return self
 
     @property
     def reason(self) -> Reason:
         """Return what happened, as bits."""
-        return Reason(self._code)
+        return Reason(self._answer[0])
 
     @property
     def outcome(self) -> Outcome:
         """Return the result as ported scripts know it."""
-        if self._code & Reason.NOT_PERFORMED:
+        if self._answer[0] & Reason.NOT_PERFORMED:
             return Outcome.NOT_PERFORMED
         return Outcome.SUCCESS if self.success else Outcome.FAIL
 
@@ -114,7 +134,7 @@ class SolveResult:
 
     def describe(self) -> str:
         """Return one sentence that says what happened."""
-        texts = [text for bit, text in REASON_TEXT.items() if self._code & bit]
+        texts = [text for bit, text in REASON_TEXT.items() if self._answer[0] & bit]
         state = 'solved' if self.success else 'not solved'
         left = f'{self.linear:.3g} m and {self.angular:.3g} rad left'
         return f'{state} after {self.iterations} steps, {left}' + ''.join(f'; {t}' for t in texts)
@@ -123,7 +143,7 @@ class SolveResult:
 def not_performed(plan: Plan, world: World) -> SolveResult:
     """Return the result of a solve that could not be started."""
     code = int(Reason.NOT_PERFORMED | Reason.NOT_WITHIN_TOLERANCE)
-    return SolveResult(plan, code, 0, 0.0, 0.0, NOTHING, world.q)
+    return SolveResult(plan, (code, 0, 0.0, 0.0), NOTHING, world.q)
 
 
 def write_rates(plan: Plan, values: FloatArray) -> None:
@@ -222,7 +242,7 @@ def _must_restore(plan: Plan, reason: int) -> bool:
         return False
     if reason & ENDS:
         return True
-    errors = plan.work[plan.snapshot][: 2 * len(plan.elements)].reshape(-1, 2)
+    errors = plan.outcome[: 2 * len(plan.elements)].reshape(-1, 2)
     wanted = np.array([element.precision for element in plan.elements])
     bad = errors > wanted
     return bool(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import field
 import math
 from typing import Literal
 from typing import TYPE_CHECKING
@@ -57,8 +56,8 @@ class Plan:
     """Whether the value of some joint of the environment is a function of the user."""
     slaves: tuple[tuple[int, Joint], ...]
     """Nodes of joints that depend on others through functions; their rates change with the values."""
-    snapshot: slice = field(default_factory=lambda: slice(0))
-    """Where errors and limit hits stand in the workspace."""
+    outcome: FloatArray
+    """Errors of all elements, then limit hits of all columns: a view of the workspace."""
 
     @property
     def restore(self) -> int:
@@ -362,7 +361,7 @@ def _pack(
             for joint in world.dependent_joints()
         ),
         slaves=tuple(packer.slaves),
-        snapshot=slice(first, int(header[packing.WORK_SIZE])),
+        outcome=work[first : int(header[packing.WORK_SIZE])],
     )
 
 

@@ -33,6 +33,7 @@ from ssik_ros.kernels import so3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.problem import rotation_to_axis
 
@@ -103,7 +104,7 @@ class RobotScene:
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
         self.name = model.name
         self._passive = frozenset(passive)
-        self._items = {item.name: item for item in _tree_items(model.tree, self._passive)}
+        self._items = {item.name: item for item in _tree_items(model, self._passive)}
         for name in passive:
             self._item(name)
         self._positions: dict[str, float | FloatArray] = {}
@@ -245,36 +246,35 @@ def _twelve(matrix: FloatArray) -> FloatArray:
     return np.concatenate([matrix[:3, :3].ravel(), matrix[:3, 3]])
 
 
-def _tree_items(tree: KinematicTree, passive: frozenset[str]) -> list[SceneItem]:
-    """Return joints and links of a tree; every joint's axis is turned to z, its links are turned back."""
-    names = list(tree.joint_names)
-    links = [name if name not in names else f'{name} (link)' for name in tree.link_names]
-    root = links[list(tree.link_names).index(tree.root_link)]
+def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
+    """
+    Return links and joints of a robot, parents first, hung on one another as in the URDF.
+
+    A joint's frame is turned so that its axis is z; the link that it carries is turned back.
+    """
+    tree = robot.tree
+    above = {joint.child: joint for joint in robot.urdf.joints.values()}
+    names = {
+        link: link if link not in tree.joint_names else f'{link} (link)'
+        for link in tree.link_names
+    }
+    places = {link: tree.link_placements[index] for index, link in enumerate(tree.link_names)}
     items: list[SceneItem] = []
-    carrier: dict[int, tuple[str | None, FloatArray]] = {-1: (None, np.eye(4))}
-    for index, name in enumerate(names):
-        above, back = carrier[int(tree.parents[index])]
-        placement = back @ tree.placements[index]
-        for part, axis, kind in _axes(tree, index, name):
-            local = placement @ axis
-            items.append(_joint_item(tree, index, part, above, local, kind, part in passive))
-            above, placement = part, axis.T
-        carrier[index] = (above, placement)
-    for link, joint, placement in zip(links, tree.link_joints, tree.link_placements, strict=True):
-        above, back = carrier[int(joint)]
-        # Links that do not move hang on the root link, so that the robot can be found by it.
-        above = root if above is None and link != root else above
-        items.append(SceneItem(link, above, _twelve(back @ placement)))
-    first = next(item for item in items if item.name == root)
-    items.remove(first)
-    return [first, *(_on_root(item, root) for item in items)]
-
-
-def _on_root(item: SceneItem, root: str) -> SceneItem:
-    """Return an item that hangs on the root link instead of the world; the root link stands at the origin."""
-    if item.parent is not None:
-        return item
-    return SceneItem(**{**vars(item), 'parent': root})
+    for link in tree.link_names:
+        joint = above.get(link)
+        if joint is None:
+            items.append(SceneItem(names[link], None, np.array(IDENTITY)))
+            continue
+        parent, placement = names[joint.parent], invert_pose(places[joint.parent])
+        if joint.name in tree.joint_index:
+            index = tree.joint_index[joint.name]
+            placement = placement @ tree.placements[index]
+            for part, axis, kind in _axes(tree, index, joint.name):
+                local = placement @ axis
+                items.append(_joint_item(tree, index, part, parent, local, kind, part in passive))
+                parent, placement = part, axis.T
+        items.append(SceneItem(names[link], parent, _twelve(placement @ places[link])))
+    return items
 
 
 def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatArray, JointType]]:
