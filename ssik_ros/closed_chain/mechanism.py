@@ -105,17 +105,11 @@ class Mechanism:
         for row in self.loose:
             if flags[row, layout.TARGET_SET]:
                 self._move_loose_joint(row, reals[row], flags[row])
+        seed, limit, method = options.seed, options.max_time, options.method
         results = []
         for chain in self.chains:
-            status = chain.program.solve(
-                reals,
-                flags,
-                packed,
-                seed=options.seed,
-                max_time=options.max_time,
-                cancel=cancel,
-            )
-            results.append(read_result(chain, status, options.method))
+            status = chain.program.solve(reals, flags, packed, seed, limit, cancel)
+            results.append(read_result(chain, status, method))
         return results
 
     def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:

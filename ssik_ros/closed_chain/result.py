@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from ssik_ros.closed_chain.names import SOLVE_STATUS
 from ssik_ros.kernels.closed_chain import layout
-from ssik_ros.solvers.closed_chain.program import Outcome
 
 if TYPE_CHECKING:
     from ssik_ros.closed_chain.frame import Frame
@@ -24,15 +23,23 @@ class ChainResult(int):
     """
 
     chain: 'CompiledChain'
-    iterations: int
-    escapes: int
     method: str
-    _outcome: Outcome
+    _snapshot: FloatArray
 
     @property
     def status(self) -> SOLVE_STATUS:
         """How the solve ended."""
         return SOLVE_STATUS(int(self))
+
+    @property
+    def iterations(self) -> int:
+        """Steps that were tried."""
+        return int(self._number(layout.STEPS))
+
+    @property
+    def escapes(self) -> int:
+        """Tries to leave a stall away from the goal."""
+        return int(self._number(layout.TRIED))
 
     @property
     def converged(self) -> bool:
@@ -42,23 +49,31 @@ class ChainResult(int):
     @property
     def closure_errors(self) -> FloatArray:
         """(C, 2) length [m] and angle [rad] of the locked rows that each closure misses."""
-        return self._outcome.errors
+        return self.chain.program.errors(self._snapshot)
+
+    @property
+    def target_error(self) -> tuple[float, float]:
+        """Largest translation [m] and rotation [rad] that a joint target misses."""
+        return self._number(layout.TARGET_TRANSLATION), self._number(layout.TARGET_ROTATION)
+
+    def _number(self, which: int) -> float:
+        return self.chain.program.number(self._snapshot, which)
 
     @property
     def cost(self) -> float:
         """Half the squared weighted residual."""
-        return self._outcome.cost
+        return self._number(layout.COST)
 
     @property
     def rest_cost(self) -> float:
         """The secondary objective: half the squared weighted distance to rest poses."""
-        return self._outcome.rest_cost
+        return self._number(layout.REST_COST)
 
     @property
     def error(self) -> tuple[float, float]:
         """Largest length [m] and angle [rad] that a closure, goal or joint target misses."""
-        translation, rotation = self._outcome.target_errors
-        for length, angle in self._outcome.errors:
+        translation, rotation = self.target_error
+        for length, angle in self.closure_errors:
             translation, rotation = max(translation, length), max(rotation, angle)
         return float(translation), float(rotation)
 
@@ -90,17 +105,17 @@ class ChainResult(int):
     @property
     def q(self) -> FloatArray:
         """(n,) values of the state that the errors belong to [m, rad]."""
-        return self.chain.program.values(self._outcome.snapshot)
+        return self.chain.program.values(self._snapshot)
 
     @property
     def limits_active(self) -> tuple[str, ...]:
         """Degrees of freedom that stand at a limit."""
-        return self._where(self.chain.program.at_limit(self._outcome.snapshot))
+        return self._where(self.chain.program.at_limit(self._snapshot))
 
     @property
     def locked(self) -> tuple[str, ...]:
         """Degrees of freedom that were locked."""
-        return self._where(self.chain.program.is_locked(self._outcome.snapshot))
+        return self._where(self.chain.program.is_locked(self._snapshot))
 
     def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)
@@ -122,11 +137,8 @@ def read_result(chain: 'CompiledChain', status: int, method: str) -> ChainResult
     :param status: of the solve.
     :param method: name of the method.
     """
-    program = chain.program
     result = ChainResult(status)
     result.chain = chain
-    result.iterations = int(program.counters[layout.ITERATIONS])
-    result.escapes = int(program.counters[layout.ESCAPED])
     result.method = method
-    result._outcome = program.outcome()
+    result._snapshot = chain.program.snapshot()
     return result

@@ -586,13 +586,15 @@ def solve(table, flags, ints, reals, options, cancel, counters, work):
     """
     Solve one chain from the state in the table, and write the state that was found there.
 
-    ``counters`` hands in the deadline and the random state, and back status, iterations, escapes, held variables and
-    the row of a frame whose numbers are none. The workspace keeps residual and errors of the final state.
+    ``counters`` hands in the deadline and the random state, and back the row of a frame whose numbers are none. The
+    workspace keeps what a result tells of the final state.
+
+    :returns: the status, or BAD_FRAME.
     """
     t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
     counters[layout.BAD] = mechanism.load(table, flags, t, w)
     if counters[layout.BAD] >= 0:
-        return
+        return layout.BAD_FRAME
     random = counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
     spectral = options[layout.METHOD] == layout.SVD
     dense = np.empty(2 * w.step.shape[0] ** 2 if spectral else 0)
@@ -634,3 +636,6 @@ def solve(table, flags, ints, reals, options, cancel, counters, work):
     copy(w.current, w.trial)
     if inside or options[layout.KEEP_FAILED] != 0.0:
         mechanism.store(table, t.node, t.factors, t.variable, w.current, w.scratch)
+    w.numbers[layout.STEPS] = counters[layout.ITERATIONS]
+    w.numbers[layout.TRIED] = counters[layout.ESCAPED]
+    return counters[layout.STATUS]

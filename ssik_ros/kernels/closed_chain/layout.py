@@ -72,6 +72,8 @@ MOTIONS = 14
 WORK = 15
 """The places of the workspace's arrays, one after the other, follow from here."""
 WORK_ARRAYS = 27
+RESULT = 11
+"""Which of them is the first of those that a result keeps, from the errors to the end."""
 HEADER = WORK + WORK_ARRAYS + 1
 
 # Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
@@ -197,6 +199,7 @@ STALLED = 1
 DIVERGED = 2
 TIMEOUT = 3
 RUNNING = -1
+BAD_FRAME = -2
 
 # Single numbers of a solve, at the end of the workspace.
 COST = 0
@@ -218,7 +221,10 @@ SLOW = 15
 """1 once a descent falls slowly, so that second derivatives pay."""
 WATCH_COST = 16
 """Cost of the state to return to when going uphill does not help."""
-NUMBERS = 17
+STEPS = 17
+TRIED = 18
+"""Iterations and escapes, for whoever reads results."""
+NUMBERS = 19
 
 # Columns of elementary motions: turn, motion of d = p_A - p_B, derivative of the rotation vector, signed axis,
 # column of the Jacobian's first three rows; then variable and side.
@@ -259,14 +265,20 @@ class Workspace(NamedTuple):
     """(2 C, 12) their poses."""
     residual: np.ndarray
     """(C, 6) weighted rows; those that do not count are zero."""
-    errors: np.ndarray
-    """(C, 2) length and angle [m, rad] of the rows that count."""
+    base: np.ndarray
+    """(C, 6) residual of the state that the Jacobian belongs to."""
     blocks: np.ndarray
     """(columns, 6) Jacobian of each constraint, column by column."""
+    motions: np.ndarray
+    """(M, MOTION) elementary motions of one constraint."""
     normal: np.ndarray
     """(P,) profile of J^T J."""
     factor: np.ndarray
     """(P,) profile of its L D L^T factors."""
+    scratch: np.ndarray
+    """(SCRATCH,)"""
+    errors: np.ndarray
+    """(C, 2) length and angle [m, rad] of the rows that count."""
     gradient: np.ndarray
     """(n,) J^T e."""
     step: np.ndarray
@@ -295,12 +307,6 @@ class Workspace(NamedTuple):
     """(S,)"""
     start: np.ndarray
     """(S,)"""
-    scratch: np.ndarray
-    """(SCRATCH,)"""
-    base: np.ndarray
-    """(C, 6) residual of the state that the Jacobian belongs to."""
-    motions: np.ndarray
-    """(M, MOTION) elementary motions of one constraint."""
     numbers: np.ndarray
     """(NUMBERS,)"""
 
@@ -310,17 +316,8 @@ def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
     nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
     motions = (int(header[MOTIONS]), MOTION)
     poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
-    rows = [(count, 6), (count, 2), (columns, 6), (profile,), (profile,)]
-    return [
-        *poses,
-        *rows,
-        *[(n,)] * 9,
-        *[(states,)] * 5,
-        (SCRATCH,),
-        (count, 6),
-        motions,
-        (NUMBERS,),
-    ]
+    rows = [(count, 6), (count, 6), (columns, 6), motions, (profile,), (profile,), (SCRATCH,)]
+    return [*poses, *rows, (count, 2), *[(n,)] * 9, *[(states,)] * 5, (NUMBERS,)]
 
 
 def place_workspace(header: np.ndarray) -> int:
@@ -380,26 +377,26 @@ def view_workspace(ints, work):
         matrix(work, ints[WORK + 2], 2 * count, 12),
         matrix(work, ints[WORK + 3], 2 * count, 12),
         matrix(work, ints[WORK + 4], count, 6),
-        matrix(work, ints[WORK + 5], count, 2),
+        matrix(work, ints[WORK + 5], count, 6),
         matrix(work, ints[WORK + 6], columns, 6),
-        vector(work, ints[WORK + 7], profile),
+        matrix(work, ints[WORK + 7], ints[MOTIONS], MOTION),
         vector(work, ints[WORK + 8], profile),
-        vector(work, ints[WORK + 9], n),
-        vector(work, ints[WORK + 10], n),
-        vector(work, ints[WORK + 11], n),
+        vector(work, ints[WORK + 9], profile),
+        vector(work, ints[WORK + 10], SCRATCH),
+        matrix(work, ints[WORK + 11], count, 2),
         vector(work, ints[WORK + 12], n),
         vector(work, ints[WORK + 13], n),
         vector(work, ints[WORK + 14], n),
         vector(work, ints[WORK + 15], n),
         vector(work, ints[WORK + 16], n),
         vector(work, ints[WORK + 17], n),
-        vector(work, ints[WORK + 18], states),
-        vector(work, ints[WORK + 19], states),
-        vector(work, ints[WORK + 20], states),
+        vector(work, ints[WORK + 18], n),
+        vector(work, ints[WORK + 19], n),
+        vector(work, ints[WORK + 20], n),
         vector(work, ints[WORK + 21], states),
         vector(work, ints[WORK + 22], states),
-        vector(work, ints[WORK + 23], SCRATCH),
-        matrix(work, ints[WORK + 24], count, 6),
-        matrix(work, ints[WORK + 25], ints[MOTIONS], MOTION),
+        vector(work, ints[WORK + 23], states),
+        vector(work, ints[WORK + 24], states),
+        vector(work, ints[WORK + 25], states),
         vector(work, ints[WORK + 26], NUMBERS),
     )

@@ -53,25 +53,28 @@ def fold(table, segments, start, count, out, scratch):
     """Write the product of the fixed poses of frames; return the row of a frame that has none, or -1."""
     local, before = vector(scratch, 0, 12), vector(scratch, 12, 12)
     put_identity(out)
+    moved = False
     for k in range(start, start + count):
         frame = segments[k]
-        length = 0.0
-        for i in range(4):
-            length += table[frame, layout.QUATERNION + i] * table[frame, layout.QUATERNION + i]
-        total = length
-        for i in range(3):
-            total += abs(table[frame, layout.POSITION + i])
-        if not (math.isfinite(total) and length > SHORTEST_QUATERNION):
+        p, q = layout.POSITION, layout.QUATERNION
+        x, y, z = table[frame, q], table[frame, q + 1], table[frame, q + 2]
+        w, turn = table[frame, q + 3], abs(x) + abs(y) + abs(z)
+        shift = abs(table[frame, p]) + abs(table[frame, p + 1]) + abs(table[frame, p + 2])
+        if not (math.isfinite(shift + turn + w) and turn + abs(w) > SHORTEST_QUATERNION):
             return frame
-        q = layout.QUATERNION
-        so3.from_quaternion(
-            local, table[frame, q], table[frame, q + 1], table[frame, q + 2], table[frame, q + 3]
-        )
+        if shift == 0.0 and turn == 0.0:
+            continue
+        so3.from_quaternion(local, x, y, z, w)
         for i in range(3):
-            local[9 + i] = table[frame, layout.POSITION + i]
-        for i in range(12):
-            before[i] = out[i]
-        se3.compose(out, before, local)
+            local[9 + i] = table[frame, p + i]
+        if moved:
+            for i in range(12):
+                before[i] = out[i]
+            se3.compose(out, before, local)
+        else:
+            for i in range(12):
+                out[i] = local[i]
+            moved = True
     return -1
 
 

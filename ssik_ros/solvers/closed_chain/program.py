@@ -41,21 +41,6 @@ class _Node(NamedTuple):
     offset: float
 
 
-class Outcome(NamedTuple):
-    """The numbers of a solve."""
-
-    errors: FloatArray
-    """(C, 2) length and angle of what each closure misses [m, rad]."""
-    cost: float
-    """Half the squared weighted residual."""
-    rest_cost: float
-    """The secondary objective."""
-    target_errors: tuple[float, float]
-    """Largest errors of joint targets [m, rad]."""
-    snapshot: FloatArray
-    """The workspace's vectors and states."""
-
-
 class ChainProgram:
     """The packed arrays of one chain, with a workspace: one solve at a time."""
 
@@ -78,9 +63,7 @@ class ChainProgram:
         self._view = layout.show_workspace(self.ints, self.work)
         self.counters = np.zeros(layout.COUNTERS, dtype=np.int64)
         self.closure_count = len(chain.closures)
-        # From the vectors to the states: what a result keeps.
-        places = self.ints[layout.WORK : layout.WORK + layout.WORK_ARRAYS].tolist()
-        self._vectors, self._vectors_end = places[9], places[23]
+        self._result = int(self.ints[layout.WORK + layout.RESULT])
 
     def _make_nodes(self) -> None:
         """List the elementary motions, parents first, and the last one of each joint."""
@@ -308,7 +291,6 @@ class ChainProgram:
         table: FloatArray,
         flags: IntArray,
         options: FloatArray,
-        *,
         seed: int = 0,
         max_time: float = math.inf,
         cancel: IntArray = NOT_STOPPED,
@@ -329,27 +311,31 @@ class ChainProgram:
         counters[layout.STOP] = 0
         if max_time < math.inf:
             counters[layout.STOP] = time.monotonic_ns() + int(1e9 * max_time)
-        descent.solve(table, flags, self.ints, self.reals, options, cancel, counters, self.work)
-        self._refuse_bad(int(counters[layout.BAD]))
-        return int(counters[layout.STATUS])
-
-    def outcome(self) -> Outcome:
-        """Return the numbers of the solve that was just done."""
-        view = self._view
-        numbers = view.numbers.tolist()
-        snapshot = self.work[self._vectors : self._vectors_end].copy()
-        return Outcome(
-            view.errors.copy(),
-            numbers[layout.COST],
-            numbers[layout.REST_COST],
-            (numbers[layout.TARGET_TRANSLATION], numbers[layout.TARGET_ROTATION]),
-            snapshot,
+        status: int = descent.solve(
+            table, flags, self.ints, self.reals, options, cancel, counters, self.work
         )
+        if status == layout.BAD_FRAME:
+            self._refuse_bad(int(counters[layout.BAD]))
+        return status
+
+    def snapshot(self) -> FloatArray:
+        """Return a copy of everything that says how the last solve ended."""
+        copied: FloatArray = self.work[self._result :].copy()
+        return copied
+
+    def errors(self, snapshot: FloatArray) -> FloatArray:
+        """Return (C, 2) length and angle of what each closure misses [m, rad]."""
+        return snapshot[: 2 * self.closure_count].reshape(-1, 2)
+
+    def number(self, snapshot: FloatArray, which: int) -> float:
+        """Return a single number of a solve, by its place in the layout."""
+        return float(snapshot[which - layout.NUMBERS])
 
     def _vector(self, snapshot: FloatArray, which: int) -> FloatArray:
         """Return one number per unknown, in natural order."""
         n = len(self.keys)
-        return snapshot[which * n : (which + 1) * n][self.place]
+        start = 2 * self.closure_count + which * n
+        return snapshot[start : start + n][self.place]
 
     def at_limit(self, snapshot: FloatArray) -> NDArray[np.bool_]:
         """Return which unknowns stand at a limit."""
@@ -365,7 +351,7 @@ class ChainProgram:
 
     def values(self, snapshot: FloatArray) -> FloatArray:
         """Return the unknowns; of balls the three angles."""
-        first = VECTORS * len(self.keys)
+        first = 2 * self.closure_count + VECTORS * len(self.keys)
         state = snapshot[first : first + self._state_count]
         values = np.empty(len(self.keys))
         rotation = np.empty(9)
