@@ -27,15 +27,21 @@ LONGEST_RUN = 600
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
 
 SEARCH = 'ssik_ros/kernels/pose_search.py'
-SOLVER = 'ssik_ros/solvers/pose_ik/solver.py'
+SOLVER = 'ssik_ros/solvers/iterative_solver.py'
 REQUEST_LIMITS = 'ssik_ros/solvers/request_limits.py'
 KINEMATICS = 'ssik_ros/solvers/kinematics_yaml.py'
 PARAMETERS = 'ssik_ros/solvers/parameters.py'
+NEWTON = 'ssik_ros/kernels/newton'
+NEWTON_SEARCH = f'{NEWTON}/search.py'
+NEWTON_FAMILY = 'ssik_ros/newton_family.py'
 
 VERIFIED = 'test/promises/test_verified.py'
 DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
+NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
+NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
+NEWTON_STEP = 'test/newton/test_bounded_step.py'
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +171,8 @@ MUTANTS = (
         3,
         'hands the memory of one search to two threads',
         SOLVER,
-        'state = self._pool.pop()',
-        'state = self._pool[-1]',
+        'arrays = pool.pop()',
+        'arrays = pool[-1]',
         (f'{DETERMINISTIC}::test_eight_threads_give_the_bytes_of_one',),
         compiled=True,
     ),
@@ -284,6 +290,139 @@ MUTANTS = (
         '    if name not in group.joint_names:\n',
         '    if False and name not in group.joint_names:\n',
         (f'{SILENT}::test_a_request_that_makes_no_sense_is_an_error_that_says_why',),
+    ),
+    Mutant(
+        1,
+        'Newton accepts any rotation',
+        NEWTON_SEARCH,
+        'inside = inside and rotation <= options[at + 2 * constraints + c]',
+        'inside = inside and rotation <= 9.0',
+        (f'{NEWTON_PROMISES}::test_each_tolerance_holds_by_itself',),
+    ),
+    Mutant(
+        1,
+        'Newton accepts any position',
+        NEWTON_SEARCH,
+        'inside = inside and position <= options[at + constraints + c]',
+        'inside = inside and position <= 9.0',
+        (f'{NEWTON_PROMISES}::test_each_tolerance_holds_by_itself',),
+    ),
+    Mutant(
+        1,
+        'Newton does not check limits',
+        NEWTON_SEARCH,
+        'if options[LIMITED] != 0.0 and not inside_limits:',
+        'if False and not inside_limits:',
+        (f'{NEWTON_PROMISES}::test_a_hinge_does_not_open_further_than_it_can',),
+    ),
+    Mutant(
+        1,
+        'Newton returns the last state instead of the best one',
+        NEWTON_SEARCH,
+        '    vectors.copy(w.state, w.best)\n    square, _',
+        '    square, _',
+        (f'{NEWTON_INPUT}::test_the_best_state_of_many_searches_is_no_worse_than_that_of_one',),
+    ),
+    Mutant(
+        1,
+        'Newton accepts targets that are no poses',
+        NEWTON_SEARCH,
+        '        if not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):\n',
+        '        if False and not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):\n',
+        (f'{NEWTON_INPUT}::test_a_pose_that_is_no_rigid_transform_is_an_error',),
+    ),
+    Mutant(
+        1,
+        'Newton accepts starts that are not finite',
+        NEWTON_SEARCH,
+        '        if not math.isfinite(w.reference[k]):\n',
+        '        if False and not math.isfinite(w.reference[k]):\n',
+        (f'{NEWTON_INPUT}::test_a_start_that_is_not_finite_is_an_error',),
+    ),
+    Mutant(
+        1,
+        'the step of six rows loses a factor',
+        f'{NEWTON}/six_rows.py',
+        'c3, c4, c5 = m32 * d2, m42 * d2, m52 * d2',
+        'c3, c4, c5 = m32 * d2, m42 * d2, m52 * d1',
+        (NEWTON_STEP,),
+    ),
+    Mutant(
+        1,
+        'the step of six rows forgets limits',
+        f'{NEWTON}/six_rows.py',
+        'if not limited or not steps.stop_at_limits(variable_i, w, scales):',
+        'if True:',
+        (NEWTON_STEP,),
+    ),
+    Mutant(
+        1,
+        'a Jacobian with a wrong sign',
+        f'{NEWTON}/serial.py',
+        'w.jacobian[1, v] = z * dx - x * dz',
+        'w.jacobian[1, v] = z * dx + x * dz',
+        (f'{NEWTON_PROMISES}::test_each_tolerance_holds_by_itself',),
+    ),
+    Mutant(
+        1,
+        'chan damps by twice E',
+        f'{NEWTON}/laws.py',
+        'return gain * 0.5 * square + ROUNDING',
+        'return gain * square + ROUNDING',
+        (f'{NEWTON_PROMISES}::test_the_damping_of_each_law_is_its_formula',),
+    ),
+    Mutant(
+        1,
+        'the gain ratio is turned around',
+        f'{NEWTON}/laws.py',
+        'if decrease < POOR * promised:',
+        'if decrease > POOR * promised:',
+        (f'{NEWTON_PROMISES}::test_the_damping_follows_the_gain_ratio',),
+    ),
+    Mutant(
+        1,
+        'limits attract instead of repel',
+        f'{NEWTON}/null_space.py',
+        'w.gradient[v] += scale * (reach - below) ** 2',
+        'w.gradient[v] -= scale * (reach - below) ** 2',
+        (
+            'test/newton/test_null_space.py::test_the_pull_away_from_limits_is_the_gradient_of_its_objective_and_the_formula',
+        ),
+    ),
+    Mutant(
+        1,
+        'a tracker moves twice as far as a cycle allows',
+        f'{NEWTON}/tracking.py',
+        'centre[at] - bounds[v], centre[at] + bounds[v]',
+        'centre[at] - 2 * bounds[v], centre[at] + 2 * bounds[v]',
+        (
+            'test/newton/test_tracking.py::test_a_far_target_is_approached_at_the_speed_that_is_allowed',
+        ),
+    ),
+    Mutant(
+        3,
+        'Newton starts at chance',
+        'ssik_ros/solvers/newton/settings.py',
+        'np.random.Generator(np.random.PCG64(seed))',
+        'np.random.Generator(np.random.PCG64())',
+        (f'{NEWTON_PROMISES}::test_the_sequence_of_starts_belongs_to_its_seed',),
+    ),
+    Mutant(
+        3,
+        'hands the memory of one Newton search to two threads',
+        NEWTON_FAMILY,
+        'arrays = pool.pop()',
+        'arrays = pool[-1] if pool else single.make_arrays(seeded=True)',
+        (f'{NEWTON_PROMISES}::test_calls_from_many_threads_give_the_bytes_of_one',),
+        compiled=True,
+    ),
+    Mutant(
+        5,
+        'takes True for a count of updates',
+        NEWTON_FAMILY,
+        ' and type(key[1]) is type(key[2]) is int:',
+        ':',
+        (f'{NEWTON_INPUT}::test_options_that_were_right_once_do_not_let_wrong_ones_pass',),
     ),
 )
 

@@ -32,6 +32,7 @@ from ssik_ros.kernels import layout
 from ssik_ros.kernels import linalg
 from ssik_ros.kernels import rows
 from ssik_ros.kernels import steps
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import vector
 
@@ -141,7 +142,7 @@ def gradient(ints, reals, options, at, work, q):
     for v in range(nv):
         change = 0.0
         for sign in (1.0, -1.0):
-            w.trial[:] = q
+            vectors.copy(w.trial, q)
             for k in range(nv):
                 w.step[k] = 0.0
             # A ball joint turns by all three of its variables at once.

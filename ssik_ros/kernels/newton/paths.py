@@ -25,6 +25,7 @@ import math
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.newton import search
 from ssik_ros.kernels.newton import tracking
@@ -73,8 +74,9 @@ def solve_each(
     for i in range(first, end):
         if cancel[0] != 0:
             return
-        w.matrices[:] = targets[i]
-        w.reference[:] = seeds[i if seeds.shape[0] > 1 else 0]
+        for k in range(w.matrices.shape[0]):
+            vectors.copy(w.matrices[k], targets[i, k])
+        vectors.copy(w.reference, seeds[i if seeds.shape[0] > 1 else 0])
         code = search.search(
             ints, reals, options, pose_search.FRESH, 0, cancel, counters, work, out
         )
@@ -87,8 +89,8 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
     w = layout.view_workspace(ints, work)
     refused = code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE
     if refused:
-        q[:] = math.nan
-        numbers[:] = math.nan
+        vectors.fill(q, math.nan)
+        vectors.fill(numbers, math.nan)
     elif code == pose_search.FOUND:
         nq = q.shape[0]
         for k in range(nq):
@@ -97,7 +99,7 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
         for k in range(1, numbers.shape[0]):
             numbers[k] = out[0, nq + k - 1]
     else:
-        q[:] = w.best
+        vectors.copy(q, w.best)
         numbers[0] = 0.5 * w.scalars[search.BEST_ERROR] ** 2
         for c in range(w.errors.shape[0]):
             numbers[1 + 2 * c] = w.errors[c, 0]
@@ -129,7 +131,8 @@ def solve_path(
     for i in range(targets.shape[0]):
         if cancel[0] != 0:
             return
-        w.matrices[:] = targets[i]
+        for k in range(w.matrices.shape[0]):
+            vectors.copy(w.matrices[k], targets[i, k])
         code = pose_search.EXHAUSTED
         iterations, searches = 0, 0
         if i > 0:
@@ -152,16 +155,16 @@ def solve_path(
         write_row(ints, code, counters, work, out, q[i], numbers[i], codes[i])
         refused = code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE
         if code == pose_search.FOUND or (hard and not refused):
-            w.reference[:] = q[i]
+            vectors.copy(w.reference, q[i])
 
 
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
     """Replace the best state of a search in a box by that of a descent in which every step comes nearer, if it is."""
     w = layout.view_workspace(ints, work)
-    w.state[:] = w.reference
+    vectors.copy(w.state, w.reference)
     square, _ = tracking.approach(ints, reals, options, cancel, counters, work)
     if square < w.scalars[search.BEST_ERROR] ** 2:
         w.scalars[search.BEST_ERROR] = math.sqrt(square)
-        w.best[:] = w.state
+        vectors.copy(w.best, w.state)
     search.measure(ints, reals, options, work, w.best)

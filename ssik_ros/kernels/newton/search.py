@@ -48,6 +48,7 @@ from ssik_ros.kernels import restarts
 from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import steps
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
@@ -190,7 +191,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
 def settle_for_best(ints, reals, options, work):
     """Make the best state seen the state, measured anew; return its |W^1/2 e|^2."""
     w = layout.view_workspace(ints, work)
-    w.state[:] = w.best
+    vectors.copy(w.state, w.best)
     square, _ = measure(ints, reals, options, work, w.state)
     w.scalars[BEST_ERROR] = math.sqrt(square)
     return square
@@ -222,7 +223,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
         steps.clamp_seed(variable_i, lower, upper, w.reference, w.state)
     else:
         hold_seed(variable_i, lower, upper, w.reference, w.state)
-    w.best[:] = w.state
+    vectors.copy(w.best, w.state)
     for t in range(targets.shape[0]):
         if not se3.is_rigid(w.matrices, 4 * t, options[RIGID]):
             return BAD_TARGET
@@ -354,9 +355,9 @@ def choose_start(ints, reals, options, sequence, counters, work):
         square, _ = measure(ints, reals, options, work, w.state)
         if square < nearest:
             nearest = square
-            w.trial[:] = w.state
+            vectors.copy(w.trial, w.state)
     if nearest < math.inf:
-        w.state[:] = w.trial
+        vectors.copy(w.state, w.trial)
 
 
 @inline_kernel
@@ -520,11 +521,11 @@ def polish(ints, reals, options, work):
     limited = options[LIMITED] != 0.0
     before, _ = measure(ints, reals, options, work, w.state)
     for _ in range(POLISH_STEPS):
-        w.trial[:] = w.state
+        vectors.copy(w.trial, w.state)
         take_step(ints, reals, options, work, before, laws.SMALLEST_MU, limited)
         square, inside = measure(ints, reals, options, work, w.state)
         if not inside or not square <= POLISH_GAIN * before:
-            w.state[:] = w.trial
+            vectors.copy(w.state, w.trial)
             measure(ints, reals, options, work, w.state)
             return
         before = square
@@ -546,7 +547,7 @@ def improve(ints, reals, options, cancel, counters, work):
         w.state.shape[0],
     )
     polish(ints, reals, options, work)
-    kept[:] = w.state
+    vectors.copy(kept, w.state)
     value = null_space.objective(ints, reals, options, AT_NULL_SPACE, work, w.state)
     pull = null_space.FIRST_PULL
     iteration = 0
@@ -570,12 +571,12 @@ def improve(ints, reals, options, cancel, counters, work):
         fits = not limited or pose_search.within_limits(ints, reals, work, w.state)
         if inside and square < null_space.EXACT and fits and after > value:
             value = after
-            kept[:] = w.state
+            vectors.copy(kept, w.state)
             pull = min(2.0 * pull, null_space.LARGEST_PULL)
             if length < null_space.SMALLEST_PULL:
                 break
         else:
-            w.state[:] = kept
+            vectors.copy(w.state, kept)
             pull *= 0.5
-    w.state[:] = kept
+    vectors.copy(w.state, kept)
     measure(ints, reals, options, work, w.state)

@@ -25,6 +25,7 @@ import math
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels import steps
+from ssik_ros.kernels import vectors
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.newton import laws
@@ -85,9 +86,9 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
     :returns: code of the search.
     """
     w = layout.view_workspace(ints, work)
-    w.reference[:] = q
+    vectors.copy(w.reference, q)
     confine(ints, reals, base, q, bounds, own)
-    report[:] = 0.0
+    vectors.fill(report, 0.0)
     code = search.begin(ints, reals, own, 0, counters, work)
     if code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE:
         return code
@@ -100,7 +101,7 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
         search.improve(ints, reals, own, cancel, counters, work)
     report[AFTER], inside = search.measure(ints, reals, own, work, w.state)
     report[ITERATIONS] = counters[pose_search.ITERATIONS]
-    q[:] = w.state
+    vectors.copy(q, w.state)
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(bounds.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
@@ -135,7 +136,7 @@ def approach(ints, reals, options, cancel, counters, work):
             break
         iteration += 1
         counters[pose_search.ITERATIONS] += 1
-        w.trial[:] = w.state
+        vectors.copy(w.trial, w.state)
         damping = laws.damping_of(
             options[search.LAW], options[search.GAIN], options[search.OWN_DAMPING], mu, square
         )
@@ -153,7 +154,7 @@ def approach(ints, reals, options, cancel, counters, work):
                 break
         else:
             inside = False
-            w.state[:] = w.trial
+            vectors.copy(w.state, w.trial)
             extra = max(LEAST_EXTRA, EXTRA_GROWTH * extra)
             search.measure(ints, reals, options, work, w.state)
             if extra > MOST_EXTRA:

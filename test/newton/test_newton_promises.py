@@ -1,0 +1,85 @@
+"""What every answer promises, in few and cheap questions: the mutants of the Newton family have to be noticed here."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+import sys
+
+from newton_arms import draw
+from newton_arms import load
+import numpy as np
+import pytest
+
+from ssik_ros.api import Manipulator
+from ssik_ros.kernels.newton import laws
+from ssik_ros.results import Cause
+from ssik_ros.solvers.newton.settings import make_settings
+from ssik_ros.solvers.newton.solver import NewtonSolver
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))
+arms = pytest.importorskip('arms')
+
+TIGHT = 1e-8
+
+
+@pytest.mark.parametrize('which', [0, 1])
+def test_each_tolerance_holds_by_itself(which):
+    arm, oracle = load('ur5e')
+    name = ('pos_tol', 'rot_tol')[which]
+    for q, q0 in zip(draw(arm, 4, 90), draw(arm, 4, 91), strict=True):
+        target = oracle.pose(q)
+        answer = arm.ik_LM(target, q0, tol=1.0, **{name: TIGHT})
+        assert answer.success == 1
+        assert oracle.errors(answer.q, target)[which] <= 1.01 * TIGHT
+
+
+def test_a_hinge_does_not_open_further_than_it_can():
+    robot, group = arms.load_arm(
+        arms.chain(('revolute', '0 0 0.15', arms.Z, '-0.5 0.5'), tool='0.3 0 0')
+    )
+    arm = Manipulator(robot, group)
+    for angle in (0.6, -2.0):
+        answer = arm.ik_LM(arm.fk(np.array([angle])), slimit=20)
+        assert (answer.success, answer.cause) == (0, Cause.LIMITS)
+        assert abs(answer.q[0]) <= 0.5
+
+
+def test_the_damping_of_each_law_is_its_formula():
+    square, gain, own, mu = 0.3, 0.02, 0.04, 0.5
+    wanted = {
+        laws.NEWTON: own,
+        laws.GAUSS: own,
+        laws.CHAN: gain * 0.5 * square,
+        laws.WAMPLER: gain,
+        laws.SUGIHARA: 0.5 * square + gain,
+        laws.ADAPTIVE: mu * square,
+    }
+    for law, damping in wanted.items():
+        assert laws.damping_of(law, gain, own, mu, square) == pytest.approx(damping, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('after', 'factor'), [(1.2, laws.GROW), (0.9, laws.GROW), (0.5, 1.0), (0.1, laws.SHRINK)]
+)
+def test_the_damping_follows_the_gain_ratio(after, factor):
+    assert laws.follow(0.1, 1.0, 0.1, after) == pytest.approx(0.1 * factor)
+
+
+def test_the_sequence_of_starts_belongs_to_its_seed():
+    arm, _ = load('xarm6')
+    packed = [
+        NewtonSolver(arm.robot, arm.group, make_settings({'seed': seed})).unseeded.tobytes()
+        for seed in (1, 1, 2)
+    ]
+    assert packed[0] == packed[1] != packed[2]
+
+
+def test_calls_from_many_threads_give_the_bytes_of_one():
+    arm, oracle = load('panda')
+    questions = [(oracle.pose(q), q0) for q, q0 in zip(draw(arm, 200, 94), draw(arm, 200, 95))]
+
+    def ask(question):
+        return arm.ik_LM(*question).q.tobytes()
+
+    alone = [ask(question) for question in questions]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, questions * 3)) == alone * 3
