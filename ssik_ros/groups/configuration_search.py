@@ -303,13 +303,18 @@ def descend_by_steps(
     :param values: (nq,) moved in place.
     :returns: whether all elements are within precision.
     """
+    best, smallest = values.copy(), math.inf
     for _ in range(ITERATIONS):
-        if evaluate(plan, world, values, poses)[0]:
-            return True
+        within, linear, angular = evaluate(plan, world, values, poses)
+        if smallest < math.inf and not (within and linear + angular < 0.5 * smallest):
+            break
+        if within:
+            best, smallest = values.copy(), linear + angular
         if take_step(plan, world, values) & Reason.CANNOT_INVERT:
             break
         world.follow(values)
-    return False
+    values[:] = best
+    return smallest < math.inf
 
 
 def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> FloatArray:

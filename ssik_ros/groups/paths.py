@@ -18,6 +18,7 @@ from ssik_ros.groups.configuration_search import descend_by_steps
 from ssik_ros.groups.configuration_search import ITERATIONS
 from ssik_ros.groups.configuration_search import joint_differences
 from ssik_ros.groups.configuration_search import write_start
+from ssik_ros.groups.handling import evaluate
 from ssik_ros.groups.joints import Joint
 from ssik_ros.groups.objects import Dummy
 from ssik_ros.groups.plan import make_numbers
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from ssik_ros.groups.environment import Environment
     from ssik_ros.groups.group import Group
 
+TOLERANCE = 1e-6
+"""Largest deviation of a tip from its line unless told otherwise [m, rad]."""
 OUT_OF_REACH = 'out of reach, or reachable only beyond a limit or past a singularity'
 DEEPEST = 6
 """How often the way between two points is halved to follow a branch."""
@@ -71,6 +74,7 @@ def generate_path(
     validate: Validation | None = None,
     partial: bool = False,
     max_joint_step: float | None = None,
+    tolerance: float | None = TOLERANCE,
 ) -> PathResult:
     """
     Return a path that moves a tip straight onto its target: positions linearly, orientations about one axis.
@@ -80,13 +84,14 @@ def generate_path(
     :param partial: keep what stands before a failure.
     :param max_joint_step: a joint that moves further between points, even after the way was halved several times,
         has jumped to another branch; None for no check [rad or m].
+    :param tolerance: largest deviation of the tip from the line [m, rad]; None for the precision of its elements.
     """
     if points < 2:
         raise InvalidOption(f'A path needs at least two points, not {points}.')
     target = _target_of(tip)
     start, end = tip.transform(), target.transform()
     poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
-    walk = _Walk(world, group, joints, tip, max_joint_step)
+    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
     return walk.run(poses, validate, partial, None, keep_first=True)
 
 
@@ -101,6 +106,7 @@ def follow_path(
     partial: bool = False,
     max_joint_step: float | None = None,
     times: ArrayLike | None = None,
+    tolerance: float | None = TOLERANCE,
 ) -> PathResult:
     """
     Return a path that moves a tip through poses in the world, each solved from the one before it.
@@ -116,7 +122,7 @@ def follow_path(
         stamps = np.asarray(times, dtype=float)
         if stamps.shape != (len(read),) or not (np.diff(stamps) > 0.0).all():
             raise DimensionMismatch(f'A path of {len(read)} poses needs as many increasing times.')
-    walk = _Walk(world, group, joints, tip, max_joint_step)
+    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
     return walk.run(read, validate, partial, stamps, keep_first=False)
 
 
@@ -137,6 +143,7 @@ class _Walk:
         joints: Sequence[Joint],
         tip: Dummy,
         max_joint_step: float | None,
+        tolerance: float | None,
     ) -> None:
         """Take copies of everything that changes on the way."""
         self.plan: Plan = world.plan((group,), purpose='search')
@@ -150,6 +157,8 @@ class _Walk:
         self.world = world
         self.joints = joints
         self.target = _target_of(tip)
+        self.tolerance = math.inf if tolerance is None else tolerance
+        self.own = [element.tip is tip for element in self.plan.elements]
         self.largest = math.inf if max_joint_step is None else max_joint_step
         self.poses = world.poses.copy()
         self.values = world.values.copy()
@@ -226,6 +235,17 @@ class _Walk:
 
     def _solve(self, pose: FloatArray) -> str:
         """Bring the tip to a pose from where the joints are; return why that failed, nothing otherwise."""
+        failure = self._descend(pose)
+        if failure or self.tolerance == math.inf:
+            return failure
+        evaluate(self.plan, self.world, self.values, self.poses)
+        errors = self.plan.outcome[: 2 * len(self.own)].reshape(-1, 2)[self.own]
+        if errors.max() <= self.tolerance:
+            return ''
+        return f'only reached to {errors.max():.1g}, as far as the limits let it'
+
+    def _descend(self, pose: FloatArray) -> str:
+        """Bring the tip to a pose, to the precision of the elements; return why that failed, nothing otherwise."""
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local
         if self.plan.slaves:

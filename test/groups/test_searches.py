@@ -226,6 +226,29 @@ def test_failures_of_paths_name_the_point_and_the_reason(arm):
     assert refused.failed_index == 0 and 'validation' in refused.reason
 
 
+def test_points_that_limits_keep_off_the_line_are_failures(arm):
+    put_goal(arm, arm.q + 0.3)
+    whole = arm.generate_path('arm', None, 'tip', 10)
+    joint, half = arm['j2'], whole.configs[5, 2]
+    joint.limits = (-2.8, half + 1e-4) if half > joint.position else (half - 1e-4, 2.8)
+    exact = arm.generate_path('arm', None, 'tip', 10, partial=True)
+    assert not exact.ok and len(exact.configs) >= 5
+    coarse = arm.generate_path('arm', None, 'tip', 10, partial=True, tolerance=None)
+    assert len(coarse.configs) >= len(exact.configs)
+
+
+def test_paths_follow_functions_of_dependent_joints():
+    env = serial_arm(6, seed=3)
+    env.q = np.linspace(0.3, 0.9, 6)
+    env['j0'].depend_on('j1', function=lambda value: 0.5 * np.sin(value))
+    env.group('arm').elements[0].constraints = Constraint.POSITION
+    env['goal'].set_pose(env['tip'].pose())
+    env['goal'].position = env['tip'].position + np.array([0.03, -0.02, 0.04])
+    path = env.generate_path('arm', env.joints, 'tip', 4)
+    assert path.ok, path.reason
+    np.testing.assert_allclose(path.configs[:, 0], 0.5 * np.sin(path.configs[:, 1]), atol=1e-12)
+
+
 def test_jumps_are_found_and_steps_can_be_bounded(arm):
     put_goal(arm, arm.q + 0.3)
     free = arm.generate_path('arm', None, 'tip', 3)

@@ -120,7 +120,11 @@ def generatePath(
 ) -> list[float]:
     """Return configurations that move a tip straight to its target, one behind the other; none after a failure."""
     path = group_of(environmentHandle, ikGroupHandle).generate_path(
-        jointHandles, tipHandle, pathPointCount, validate=validation(validationCallback, auxData)
+        jointHandles,
+        tipHandle,
+        pathPointCount,
+        validate=validation(validationCallback, auxData),
+        tolerance=None,
     )
     return [float(number) for number in path.configs.ravel()]
 

@@ -15,7 +15,7 @@ Search
         dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (FAR |e|^2 + NEAR) bounded above,
 
     whose damping fades with the error, so that the end is a Newton iteration. A start that does not shrink its error
-    to ``PROGRESS`` within three steps is given up. Within precision, steps go on as long as each halves the error, so
+    to ``PROGRESS`` within three steps is given up. Within precision, steps go on as long as each is worth it, so
     that equal configurations are recognised as equal and paths are straight to rounding.
 
 References
@@ -75,7 +75,9 @@ LARGEST_DAMPING = 1.0
 LEAST_DAMPING = 1e-13
 PROGRESS = 0.6
 WINDOW = 3
-POLISHING_STEPS = 8
+POLISHING_STEPS = 12
+SLOW = 0.8
+"""Share of the squared residual from which a polishing step was not worth it."""
 EXACT = 1e-13
 """Residual below which nothing is left to polish."""
 
@@ -228,7 +230,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
             for k in range(q.shape[0]):
                 q[k] = w.best[k]
             return FOUND
-        if square > 0.25 * last or polished > POLISHING_STEPS:
+        if square > SLOW * last or polished > POLISHING_STEPS:
             return FOUND
     elif within:
         pass
