@@ -6,7 +6,8 @@ import re
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r'^\| ([A-Z]{1,2}\d\d) \| (.+?) \| (.+?) \|$', re.M)
-NAME = re.compile(r'(?:test|row)_([a-z]{1,2}\d\d)_')
+NAME = re.compile(r'(?:test|row)_((?:[a-hj]|ik|rs|fk|cp|cc)\d\d)_')
+"""Names such as test_p99 are no cases."""
 REQUIRED = {'A': 11, 'B': 11, 'C': 10, 'D': 11, 'E': 14, 'F': 12, 'G': 6, 'H': 4, 'J': 5}
 LEFT_OUT = {'E10', 'E13', 'F01', 'F05', 'F06', 'F07'}
 """Cases that need a day, 64 cores or a running move_group."""
