@@ -40,6 +40,7 @@ from bench.ros.caller import NoAnswer
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import ServerProcesses
 from bench.ros.processes import watched_server
+from bench.ros.requests import GROUPS
 from bench.ros.requests import make_request
 from bench.ros.requests import make_requests
 
@@ -51,6 +52,8 @@ LIFETIME = 60
 START_LIMIT = 30.0
 IN_FLIGHT = 500
 SEARCHES = 4
+SOLVER = 'ssik_ros/PoseIK'
+"""It goes on until the clock ends it; Auto gives such poses up in milliseconds."""
 SEARCH_TIME = 1.0
 """Budget of each unreachable request [s]."""
 IDLE_TIME = 2.0
@@ -191,6 +194,15 @@ def measure_alone(name: str, options: argparse.Namespace, threads: int, row: Row
         row.p50, row.p99 = float(p50), float(p99)
 
 
+def solver_arguments(solver: str) -> list[str]:
+    """
+    Return what tells a node which solver is to answer.
+
+    :param solver: its name.
+    """
+    return ['-p', f'robot_description_kinematics.{GROUPS[ROBOT]}.kinematics_solver:={solver}']
+
+
 def start(
     servers: ServerProcesses, caller: Caller, name: str, threads: int, options: argparse.Namespace
 ) -> subprocess.Popen[bytes]:
@@ -202,7 +214,7 @@ def start(
     :param name, threads: the executor.
     :param options: output folder.
     """
-    command = watched_server(ROBOT, NAMESPACE, threads, None, name)
+    command = [*watched_server(ROBOT, NAMESPACE, threads, None, name), *solver_arguments(SOLVER)]
     log = options.output / 'round_trip_logs' / f'executor_{name}_{threads}.log'
     process = servers.start(command, log)
     caller.wait_for(NAMESPACE, START_LIMIT)

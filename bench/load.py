@@ -34,6 +34,8 @@ from bench.arms import read_arm
 from bench.cases import draw_cases
 from bench.executors import round_trips
 from bench.executors import Searches
+from bench.executors import SOLVER
+from bench.executors import solver_arguments
 from bench.executors import unreachable_requests
 from bench.ros.caller import Caller
 from bench.ros.executors import EXECUTORS
@@ -115,6 +117,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         '--searches', type=int, nargs='*', default=[1, 4, 16, 40], help='at once (%(default)s)'
     )
+    parser.add_argument('--solver', default=SOLVER, help='of the group (%(default)s)')
     parser.add_argument('--executor', choices=EXECUTORS, default='product')
     parser.add_argument('--threads', type=int, default=64, help='callbacks at once (%(default)s)')
     parser.add_argument(
@@ -276,6 +279,7 @@ def start(options: argparse.Namespace, servers: ServerProcesses, caller: Caller)
     """
     command = watched_server(ROBOT, NAMESPACE, options.threads, None, options.executor)
     command[3:3] = ['--searches', str(options.at_once)]
+    command += solver_arguments(options.solver)
     servers.start(command, options.output / 'round_trip_logs' / 'load.log')
     caller.wait_for(NAMESPACE, START_LIMIT)
 
