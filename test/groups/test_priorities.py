@@ -109,6 +109,42 @@ def test_limits_that_lower_groups_reach_leave_the_upper_ones_alone():
     assert hits > 10
 
 
+def test_a_joint_at_its_limit_leaves_the_rest_to_the_others():
+    checked = 0
+    for seed in range(12):
+        env, groups = three_levels(seed)
+        start, (jacobian, error) = env.q, wide_rows(env, groups)[0]
+        env.solve(groups[:1])
+        worst = int(np.argmax(np.abs(env.q - start)))
+        env.q = start
+        way = 0.3 * (np.linalg.pinv(jacobian) @ error)[worst]
+        joint = env.joints[worst]
+        joint.limits = tuple(sorted((start[worst] + way, start[worst] - 20.0 * way)))
+        result = env.solve(groups[:1])
+        assert list(result.limit_hits) == [joint]
+        others = np.delete(np.arange(7), worst)
+        expected = np.linalg.pinv(jacobian[:, others]) @ (error - jacobian[:, worst] * way)
+        step = env.q - start
+        assert step[worst] == pytest.approx(way, abs=1e-12)
+        np.testing.assert_allclose(step[others], expected, atol=1e-6)
+        checked += 1
+    assert checked == 12
+
+
+def test_rows_that_are_nearly_the_same_are_both_kept():
+    for seed in range(4):
+        env, groups = three_levels(seed, 'dls')
+        near = env.add_dummy('near', env['hand'], [1e-3, 2e-3, 0, 0, 0, 0, 1])
+        goal = env.add_dummy('near_goal', None, near.pose())
+        groups[0].add_element(near, target=goal, constraints=Constraint.X | Constraint.Y)
+        start, (jacobian, _) = env.q, wide_rows(env, groups)[0]
+        env.solve(groups[:1])
+        first = env.q - start
+        env.q = start
+        env.solve(groups[:2])
+        assert np.abs(jacobian @ (env.q - start - first)).max() < 1e-9
+
+
 def sizes(env, groups, values):
     """Return the squared residual of each group at some joint values."""
     env.values[:] = values
