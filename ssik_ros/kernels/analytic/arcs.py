@@ -18,7 +18,7 @@ Method
 3. Between two neighbours a joint is taken to be off its chord by no more than half the width times the change of slope
    towards the intervals beside, which is exact where two straight lines meet and four times too much for a parabola.
    That says between which shares of the interval each joint may be within its limits. The room is bounded by its slopes:
-   it is at most (f(a) + f(b) + K (b - a)) / 2. Where no share is left, there is no arc; elsewhere the value half way is
+   it is at most (f(a) + f(b) + K (b - a)) / 2. Where no share is left, there is no arc; elsewhere values between are
    tried, until an arc is met or ruled out.
 4. Beside a sampled arc there may be another one. Where a branch leaves the limits by joints that go steadily, it does not
    come back; where two joints may leave and return between two places inside, there may be a third arc between.
@@ -31,7 +31,8 @@ a curve does between two values without a trace in its slopes is not seen.
 
 Cost
 ----
-The closed form once for each value: those of the scan, and about two more for each time that a branch comes near its limits.
+All eight branches of an interval are looked at together. Values are tried eight at a time: half way in each of eight
+intervals, or more of them in fewer intervals.
 
 References
 ----------
@@ -39,11 +40,14 @@ References
 """
 
 import math
+from typing import NamedTuple
 
+from ssik_ros.kernels import lanes
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import held_branches as hb
-from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.lanes import LANES
 
 LEAST_BEND = 0.03
 """What a joint may be off its chord without a trace in its changes, over the width of the interval."""
@@ -59,306 +63,364 @@ NEIGHBOURS = 2e-4
 """Arcs next to a sampled one and nearer to it than this [rad] are not looked for."""
 NARROWEST = 1e-12
 """Width of an interval that is not looked into any more [rad]."""
-DEPTH = 44
-"""Halvings from a scanned interval to the narrowest one."""
 MOST = 600
 """Values that are tried for one pose between those of the scan."""
+COLUMNS = 4
+"""Numbers of an interval on the stack: the place before, both ends, the place behind."""
+STACK_HEAD = LANES + 3
+"""Rows of the stack that hold the intervals that are looked into, and a chain of LANES + 4 places."""
+
+
+class Interval(NamedTuple):
+    """Two neighbouring places, and how far the next ones are."""
+
+    p: int
+    """The place before; ``a`` for none."""
+    a: int
+    b: int
+    r: int
+    """The place behind; ``b`` for none."""
+    width: float
+    """Between a and b [rad]."""
+    before: float
+    """One over the width from p to a [1/rad]; 0 for none."""
+    between: float
+    after: float
+
+
+@inline_kernel
+def places_needed(last):
+    """
+    Return how many places a search needs.
+
+    :param last: number of the last scanned place.
+    """
+    return last + 1 + MOST
+
+
+@inline_kernel
+def stack_size(last):
+    """
+    Return how many numbers the stack of a search needs.
+
+    :param last: number of the last scanned place.
+    """
+    # A round takes at least one interval away and adds one more for each of its values.
+    return COLUMNS * (STACK_HEAD + last + 2 * MOST)
+
+
+@inline_kernel
+def _interval(places, n, p, a, b, r):
+    """Return an interval between two neighbouring places."""
+    width = places[hb.number_at(b, hb.VALUE, n)] - places[hb.number_at(a, hb.VALUE, n)]
+    before = places[hb.number_at(a, hb.VALUE, n)] - places[hb.number_at(p, hb.VALUE, n)]
+    after = places[hb.number_at(r, hb.VALUE, n)] - places[hb.number_at(b, hb.VALUE, n)]
+    return Interval(
+        p,
+        a,
+        b,
+        r,
+        width,
+        1.0 / before if before > 0.0 else 0.0,
+        1.0 / width if width > 0.0 else 0.0,
+        1.0 / after if after > 0.0 else 0.0,
+    )
 
 
 @inline_kernel
 def _turned(a, b):
     """Return b - a modulo a turn, in [-pi, pi)."""
     d = b - a
-    return d - 2.0 * math.pi * math.floor(d / (2.0 * math.pi) + 0.5)
+    return d - 2.0 * math.pi * lanes.floor(d * (0.5 / math.pi) + 0.5)
 
 
 @inline_kernel
-def widths(places, p, a, b, r):
+def _step(places, ranges, n, interval, joint):
     """
-    Return the width between two places, and one over the widths before, between and behind them, 0 for none.
+    Return what the branches do with a joint, angles modulo a turn [rad].
 
-    :param places, p, a, b, r: as for :func:`may_hide`, in either direction.
+    :returns: angle at a from the middle of the range; changes from a to b, from p to a, from b to r; how far the joint
+        may be from its chord.
     """
-    width = abs(places[b, hb.VALUE] - places[a, hb.VALUE])
-    before = abs(places[a, hb.VALUE] - places[p, hb.VALUE])
-    after = abs(places[r, hb.VALUE] - places[b, hb.VALUE])
-    return (
-        width,
-        1.0 / before if before > 0.0 else 0.0,
-        1.0 / width,
-        1.0 / after if after > 0.0 else 0.0,
-    )
-
-
-@inline_kernel
-def _bend(places, p, a, b, r, column, change, scales):
-    """
-    Return how far a joint may be from its chord between two places, by its changes there and next to them [rad].
-
-    :param places, p, a, b, r: as for :func:`may_hide`, in either direction.
-    :param column: of the joint.
-    :param change: of the joint between the two [rad].
-    :param scales: from :func:`widths`.
-    """
-    slope = change * scales[2]
+    at_a = lanes.load(places, hb.row_at(interval.a, joint, n))
+    at_b = lanes.load(places, hb.row_at(interval.b, joint, n))
+    before = _turned(lanes.load(places, hb.row_at(interval.p, joint, n)), at_a)
+    after = _turned(at_b, lanes.load(places, hb.row_at(interval.r, joint, n)))
+    change = _turned(at_a, at_b)
+    slope = change * interval.between
     # At an end of the range half of the change has to do.
-    left = right = 0.5 * slope
-    if scales[1] > 0.0:
-        left = _turned(places[p, column], places[a, column]) * scales[1]
-    if scales[3] > 0.0:
-        right = _turned(places[b, column], places[r, column]) * scales[3]
-    return scales[0] * (0.5 * max(abs(slope - left), abs(right - slope)) + LEAST_BEND)
+    left = before * interval.before if interval.before > 0.0 else 0.5 * slope
+    right = after * interval.after if interval.after > 0.0 else 0.5 * slope
+    turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
+    bend = interval.width * (0.5 * turn + LEAST_BEND)
+    return _turned(lanes.spread(ranges[joint]), at_a), change, before, after, bend
 
 
 @inline_kernel
-def _shares_inside(places, p, a, b, r, column, center, half, scales):
+def _shares_inside(start, change, reach):
     """
     Return from which to which share of an interval a joint may be within limits; the first is above the second for none.
 
-    :param places, p, a, b, r, column, scales: as for :func:`_bend`.
-    :param center, half: middle of the joint's range and half its width [rad].
+    :param start: angle at a from the middle of the range [rad].
+    :param change: from a to b [rad].
+    :param reach: half the width of the range and what the joint may be from its chord [rad].
     """
-    start = _turned(center, places[a, column])
-    change = _turned(places[a, column], places[b, column])
-    reach = half + _bend(places, p, a, b, r, column, change, scales) - hb.INSIDE
-    size = abs(change)
-    if change < 0.0:
-        start = -start
-    if abs(start) <= reach and abs(start + size) <= reach:
-        return 0.0, 1.0
-    first, last = 2.0, -1.0
+    start = lanes.select(change < 0.0, -start, start)
+    size = lanes.absolute(change)
+    inverse = 1.0 / lanes.select(size > 0.0, size, 1.0)
+    first, last = lanes.spread(2.0), lanes.spread(-1.0)
     for turn in range(2):
         # A joint that turns upwards is within the range as it stands, or a turn further on.
         middle = 2.0 * math.pi * turn - start
         low, high = middle - reach, middle + reach
-        if high >= 0.0 and low <= size:
-            first = min(first, low / size if low > 0.0 else 0.0)
-            last = max(last, high / size if high < size else 1.0)
-    return first, last
+        is_met = (high >= 0.0) & (low <= size)
+        share = lanes.select(low > 0.0, low * inverse, 0.0)
+        first = lanes.select(is_met & (share < first), share, first)
+        share = lanes.select(high < size, high * inverse, 1.0)
+        last = lanes.select(is_met & (share > last), share, last)
+    is_inside = (lanes.absolute(start) <= reach) & (lanes.absolute(start + size) <= reach)
+    return lanes.select(is_inside, 0.0, first), lanes.select(is_inside, 1.0, last)
 
 
-@inline_kernel
-def _may_exist(places, p, a, b, r, column):
+@kernel
+def existing(places, n, interval):
     """
-    Return whether a branch may exist between two places.
+    Return the bits of the branches that may exist between two places.
 
-    :param places, p, a, b, r: as for :func:`may_hide`.
-    :param column: of the room of the branch.
-    """
-    ra, rb = places[a, column], places[b, column]
-    if ra == 0.0 or rb == 0.0 or not ra > -math.inf or not rb > -math.inf:
-        return True
-    width = places[b, hb.VALUE] - places[a, hb.VALUE]
-    slope = abs(rb - ra) / width
-    if p != a and places[p, column] > -math.inf:
-        slope = max(
-            slope, abs(ra - places[p, column]) / (places[a, hb.VALUE] - places[p, hb.VALUE])
-        )
-    if r != b and places[r, column] > -math.inf:
-        slope = max(
-            slope, abs(rb - places[r, column]) / (places[r, hb.VALUE] - places[b, hb.VALUE])
-        )
-    return ra + rb + (GROWTH * slope + LEAST_SLOPE) * width >= 0.0
-
-
-@inline_kernel
-def may_hide(places, p, a, b, r, branch, ranges, n, scales):
-    """
-    Return whether a branch that is outside at two neighbouring places may be inside between them.
-
-    :param places: of which a and b are the neighbours, p the one before a, r the one behind b; p = a, r = b for none.
-    :param branch: its number.
-    :param ranges: from :func:`held_branches.write_ranges`.
+    :param places: flat.
     :param n: number of joints.
-    :param scales: from :func:`widths`.
+    :param interval: between two of them.
     """
-    column = hb.record(branch, n)
-    # The joint that is furthest outside mostly settles it.
-    worst = int(places[a, column + n + hb.WORST])
-    low, high = _shares_inside(
-        places, p, a, b, r, column + worst, ranges[worst], ranges[n + worst], scales
-    )
-    if low > high or not _may_exist(places, p, a, b, r, column + n + hb.ROOM):
-        return False
-    for k in range(n):
-        if k == worst or ranges[n + k] == math.inf:
-            continue
-        first, last = _shares_inside(
-            places, p, a, b, r, column + k, ranges[k], ranges[n + k], scales
-        )
-        low, high = max(low, first), min(high, last)
-        if low > high:
-            return False
-    return True
+    row = n + hb.ROOM
+    a = lanes.load(places, hb.row_at(interval.a, row, n))
+    b = lanes.load(places, hb.row_at(interval.b, row, n))
+    is_known = (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
+    if lanes.bits_of(is_known) == 0:
+        return hb.EVERY
+    a, b = lanes.select(is_known, a, 0.0), lanes.select(is_known, b, 0.0)
+    p = lanes.load(places, hb.row_at(interval.p, row, n))
+    r = lanes.load(places, hb.row_at(interval.r, row, n))
+    p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
+    slope = lanes.absolute(b - a) * interval.between
+    slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)
+    slope = lanes.greater(lanes.absolute(b - r) * interval.after, slope)
+    reach = a + b + (GROWTH * slope + LEAST_SLOPE) * interval.width
+    return hb.EVERY & ~lanes.bits_of(is_known & (reach < 0.0))
 
 
 @inline_kernel
-def _stays(places, p, a, b, r, column, center, half, scales):
-    """Return whether a joint that is inside at place a stays so until b; see :func:`_shares_inside`."""
-    start = _turned(center, places[a, column])
-    change = _turned(places[a, column], places[b, column])
-    bend = _bend(places, p, a, b, r, column, change, scales)
-    return max(abs(start), abs(start + change)) + bend <= half
-
-
-@kernel
-def count_leaving(places, p, a, b, r, branch, ranges, n):
-    """
-    Return how many joints of a branch, inside at two neighbouring places, may leave their limits between them.
-
-    :param places, p, a, b, r, branch, ranges, n: as for :func:`may_hide`.
-    """
-    column, count, scales = hb.record(branch, n), 0, widths(places, p, a, b, r)
-    for k in range(n):
-        half, at = ranges[n + k], column + k
-        if half < math.inf and not _stays(places, p, a, b, r, at, ranges[k], half, scales):
-            # Half a turn may have been one the other way round.
-            count += 2 if abs(_turned(places[a, at], places[b, at])) > LARGEST_TURN else 1
-    return count
-
-
-@kernel
-def leaves_once(places, p, a, b, r, branch, ranges, n):
-    """
-    Return whether a branch that is inside at place a and outside at b leaves the limits once on the way, on a steady course.
-
-    :param places, p, a, b, r, branch, ranges, n: as for :func:`may_hide`, in either direction.
-    """
-    column, scales = hb.record(branch, n), widths(places, p, a, b, r)
-    for k in range(n):
-        half, at = ranges[n + k], column + k
-        if half == math.inf or _stays(places, p, a, b, r, at, ranges[k], half, scales):
-            continue
-        end = _turned(ranges[k], places[b, at])
-        side = 1.0 if end > 0.0 else -1.0
-        change = _turned(places[a, at], places[b, at])
-        before, after = (
-            _turned(places[p, at], places[a, at]),
-            _turned(places[b, at], places[r, at]),
-        )
-        is_steady = change * side > 0.0 and min(before * side, after * side) >= -STEADY * abs(
-            change
-        )
-        if not (abs(end) > half and is_steady):
-            return False
-    return True
+def _stays(start, change, bend, half):
+    """Return where a joint is within its range from a to b; arguments as for :func:`_shares_inside`."""
+    there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
+    return there + bend <= half
 
 
 @inline_kernel
-def _is_settled(places, p, a, b, r, branch, ranges, n):
-    """Return whether a branch that is hit at one of two places at least has no other arc between them."""
-    in_a, in_b = hb.is_inside(places, a, branch, n), hb.is_inside(places, b, branch, n)
-    if not in_b:
-        return leaves_once(places, p, a, b, r, branch, ranges, n)
-    if not in_a:
-        return leaves_once(places, r, b, a, p, branch, ranges, n)
-    both = hb.is_hit(places, a, branch, n) and hb.is_hit(places, b, branch, n)
-    # One joint that leaves and comes back parts two arcs; it takes two to leave a third one between them.
-    return count_leaving(places, p, a, b, r, branch, ranges, n) <= (1 if both else 0)
+def _leaves_once(start, change, before, after, half, is_forward):
+    """
+    Return where a joint leaves its range on a steady course, between the end that is inside and the other one.
+
+    :param start, change, before, after: from :func:`_step`.
+    :param half: half the width of the range [rad].
+    :param is_forward: where a is the end that is inside.
+    """
+    out = lanes.select(is_forward, start + change, start)
+    out = out - 2.0 * math.pi * lanes.floor(out * (0.5 / math.pi) + 0.5)
+    side = lanes.select(out > 0.0, 1.0, lanes.spread(-1.0))
+    side = lanes.select(is_forward, side, -side)
+    back = lanes.lesser(before * side, after * side)
+    is_steady = (change * side > 0.0) & (back >= -STEADY * lanes.absolute(change))
+    return (lanes.absolute(out) > half) & is_steady
+
+
+@inline_kernel
+def _staying(places, ranges, n, interval):
+    """
+    Return the bits of the branches all of whose joints, within limits at both places, are so between them.
+
+    :param places, ranges, n, interval: as for :func:`is_doubtful`.
+    """
+    stays = lanes.places() >= 0.0
+    for place in range(int(ranges[2 * n])):
+        joint = int(ranges[2 * n + 1 + place])
+        start, change, _, _, bend = _step(places, ranges, n, interval, joint)
+        stays = stays & _stays(start, change, bend, ranges[n + joint])
+    return lanes.bits_of(stays)
 
 
 @kernel
-def is_doubtful(places, p, a, b, r, ranges, n):
+def is_doubtful(places, ranges, n, interval):
     """
     Return whether an arc of some branch may lie between two places and not have been sampled.
 
-    :param places, p, a, b, r, ranges, n: as for :func:`may_hide`.
+    :param places: flat.
+    :param ranges: from :func:`held_branches.write_ranges`.
+    :param n: number of joints.
+    :param interval: between two places.
     """
-    scales = widths(places, p, a, b, r)
-    for branch in range(hb.BRANCHES):
-        if hb.is_hit(places, a, branch, n) or hb.is_hit(places, b, branch, n):
-            is_wide = scales[0] > NEIGHBOURS
-            if is_wide and not _is_settled(places, p, a, b, r, branch, ranges, n):
-                return True
-        elif may_hide(places, p, a, b, r, branch, ranges, n, scales):
-            return True
-    return False
+    hit_a = hb.bits_at(places, interval.a, hb.HIT_BITS, n)
+    hit_b = hb.bits_at(places, interval.b, hb.HIT_BITS, n)
+    # Of branches that are hit at neither end any arc counts, of the others another one.
+    others = (hit_a | hit_b) if interval.width > NEIGHBOURS else 0
+    hidden = existing(places, n, interval) & ~(hit_a | hit_b)
+    if hidden == 0 and others == 0:
+        return False
+    low, high = lanes.spread(0.0), lanes.spread(1.0)
+    leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
+    margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
+    rooms = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
+    is_forward = (margins < hb.INSIDE) | (rooms < 0.0)
+    for place in range(int(ranges[2 * n])):
+        joint = int(ranges[2 * n + 1 + place])
+        half = ranges[n + joint]
+        start, change, before, after, bend = _step(places, ranges, n, interval, joint)
+        first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
+        low, high = lanes.greater(low, first), lanes.lesser(high, last)
+        if others == 0:
+            if lanes.bits_of(low <= high) & hidden == 0:
+                return False
+            continue
+        stays = _stays(start, change, bend, half)
+        # Half a turn may have been one the other way round.
+        is_large = lanes.absolute(change) > LARGEST_TURN
+        leaving = leaving + lanes.select(
+            stays, 0.0, lanes.select(is_large, 2.0, lanes.spread(1.0))
+        )
+        once = _leaves_once(start, change, before, after, half, is_forward)
+        steady = lanes.select(stays | once, steady, 0.0)
+    if lanes.bits_of(low <= high) & hidden != 0:
+        return True
+    in_a = hb.bits_at(places, interval.a, hb.INSIDE_BITS, n)
+    in_b = hb.bits_at(places, interval.b, hb.INSIDE_BITS, n)
+    # One joint that leaves and comes back parts two arcs; it takes two to leave a third one between them.
+    stay = lanes.bits_of(leaving < 0.5) | (lanes.bits_of(leaving < 1.5) & hit_a & hit_b)
+    settled = (in_a & in_b & stay) | (~(in_a & in_b) & lanes.bits_of(steady > 0.5))
+    return others & ~settled != 0
 
 
 @kernel
-def search_between(
-    places,
-    stack,
-    p,
-    a,
-    b,
-    r,
-    pool,
-    ranges,
-    pending,
-    counters,
-    ints,
-    reals,
-    seed,
-    options,
-    capacity,
-    work,
-    scratch,
-    most,
-):
+def bridge(places, ranges, n, p, a, b, r, wanted):
     """
-    Sample the arcs that lie between two neighbouring places; return how many values were tried.
+    Return the bits of the branches that stay within the limits between two places.
 
-    :param places: scanned places, and from row ``pool`` on DEPTH + 1 free ones.
-    :param stack: (2 DEPTH + 2, 5) integers, scratch.
-    :param p, a, b, r: as for :func:`may_hide`.
-    :param ranges: from :func:`held_branches.write_ranges`.
-    :param pending: candidates that wait, see :func:`held_branches.flush`.
-    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
-    :param scratch: as for :func:`held_branches.write_place`.
-    :param most: values that may be tried.
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param p, a, b, r: places of an :class:`Interval`.
+    :param wanted: bits of the branches that are asked for.
     """
-    n, tried, size = ints[search.N], 0, 1
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4] = p, a, b, r, 0
-    while size > 0:
+    bits = hb.bits_at(places, a, hb.INSIDE_BITS, n) & wanted
+    bits &= hb.bits_at(places, b, hb.INSIDE_BITS, n)
+    if bits == 0:
+        return 0
+    return bits & _staying(places, ranges, n, _interval(places, n, p, a, b, r))
+
+
+@kernel
+def _inherit(places, ranges, n, p, a, b, r, other):
+    """
+    Count the branches of a place as hit that are so at its neighbour and stay within the limits on the way.
+
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param p, a, b, r: places of an :class:`Interval`.
+    :param other: the neighbour, a or b; the place is the other one of both.
+    """
+    at = a + b - other
+    hit = hb.bits_at(places, at, hb.HIT_BITS, n)
+    wanted = hb.bits_at(places, other, hb.HIT_BITS, n) & ~hit
+    more = bridge(places, ranges, n, p, a, b, r, wanted)
+    places[hb.number_at(at, hb.HIT_BITS, n)] = float(hit | more)
+
+
+@kernel
+def push_scanned(stack, last):
+    """
+    Put the intervals between the scanned places on the stack, the first one on top; return how many there are.
+
+    :param stack: (stack_size(last),), rows of COLUMNS.
+    :param last: number of the last scanned place.
+    """
+    for size in range(last):
+        a, row = last - 1 - size, COLUMNS * (STACK_HEAD + size)
+        stack[row], stack[row + 1] = max(a - 1, 0), a
+        stack[row + 2], stack[row + 3] = a + 1, min(a + 2, last)
+    return last
+
+
+@kernel
+def choose_values(places, ranges, n, pending, stack, size, values):
+    """
+    Take up to eight intervals that may hide an arc from the stack, and write values between their ends.
+
+    Half way in each of several intervals, or more in each of a few: eight values cost as much as one.
+
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param pending: as for :func:`held_branches.keep_place`.
+    :param stack: (stack_size(last),), rows of COLUMNS, of which ``size`` are in use; the intervals are put at its head.
+    :param values: (8,) out: of the held joint [rad].
+    :returns: how many intervals there are, how many values in each, and how many intervals are left on the stack.
+    """
+    count = 0
+    while size > 0 and count < LANES:
         size -= 1
-        p, a, b, r = stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3]
-        depth = stack[size, 4]
-        if not is_doubtful(places, p, a, b, r, ranges, n):
+        row = COLUMNS * (STACK_HEAD + size)
+        a, b = stack[row + 1], stack[row + 2]
+        interval = _interval(places, n, stack[row], a, b, stack[row + 3])
+        if not is_doubtful(places, ranges, n, interval):
             continue
-        width = places[b, hb.VALUE] - places[a, hb.VALUE]
-        if width < NARROWEST or depth >= DEPTH:
+        if interval.width < NARROWEST:
             # One value, as far as numbers go: certification decides.
-            for place in (a, b):
-                hb.keep_place(
-                    places,
-                    place,
-                    -hb.ROUNDING,
-                    ranges,
-                    pending,
-                    counters,
-                    ints,
-                    reals,
-                    seed,
-                    options,
-                    capacity,
-                    work,
-                )
+            hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
+            hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
             continue
-        if tried >= most:
-            break
-        middle = pool + depth
-        value = 0.5 * (places[a, hb.VALUE] + places[b, hb.VALUE])
-        hb.write_place(places, middle, value, ranges, ints, reals, seed, options, work, scratch)
-        hb.keep_place(
-            places,
-            middle,
-            hb.INSIDE,
-            ranges,
-            pending,
-            counters,
-            ints,
-            reals,
-            seed,
-            options,
-            capacity,
-            work,
-        )
-        tried += 1
-        for row in range(size, size + 2):
-            is_left = row > size
-            stack[row, 0], stack[row, 1] = (p, a) if is_left else (a, middle)
-            stack[row, 2], stack[row, 3] = (middle, b) if is_left else (b, r)
-            stack[row, 4] = depth + 1
-        size += 2
-    return tried
+        for column in range(COLUMNS):
+            stack[COLUMNS * count + column] = stack[row + column]
+        count += 1
+    parts = LANES // count if count > 0 else 0
+    for i in range(count):
+        low = places[hb.number_at(stack[COLUMNS * i + 1], hb.VALUE, n)]
+        high = places[hb.number_at(stack[COLUMNS * i + 2], hb.VALUE, n)]
+        for part in range(parts):
+            values[i * parts + part] = low + (high - low) * ((part + 1.0) / (parts + 1.0))
+    return count, parts, size
+
+
+@kernel
+def take_in(places, ranges, n, pending, stack, size, count, parts, first):
+    """
+    Sample the places that were written for the chosen values, and put the intervals between them on the stack.
+
+    :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
+    :param count, parts: intervals, and values in each.
+    :param first: number of the first of the new places.
+    :returns: how many intervals are on the stack.
+    """
+    chain = vector(stack, COLUMNS * LANES, LANES + 4)
+    for i in range(count - 1, -1, -1):
+        chain[0], chain[1] = stack[COLUMNS * i], stack[COLUMNS * i + 1]
+        for part in range(parts):
+            chain[2 + part] = first + i * parts + part
+        chain[2 + parts], chain[3 + parts] = stack[COLUMNS * i + 2], stack[COLUMNS * i + 3]
+        _keep_chain(places, ranges, n, pending, chain, parts)
+        for k in range(1 + parts, 0, -1):
+            for column in range(COLUMNS):
+                stack[COLUMNS * (STACK_HEAD + size) + column] = chain[k - 1 + column]
+            size += 1
+    return size
+
+
+@kernel
+def _keep_chain(places, ranges, n, pending, chain, count):
+    """
+    Sample the new places between two old ones, those branches that are on no sampled stretch already.
+
+    :param places, ranges, n, pending: as for :func:`choose_values`.
+    :param chain: an old place, the first end, ``count`` new places, the other end, an old place.
+    """
+    for k in range(1, count + 2):
+        places[hb.number_at(chain[k], hb.NEXT, n)] = float(chain[k + 1])
+    for k in range(count + 1, 1, -1):
+        p, a, b, r = chain[k - 1], chain[k], chain[k + 1], chain[k + 2]
+        _inherit(places, ranges, n, p, a, b, r, b)
+    for k in range(2, count + 2):
+        p, a, b, r = chain[k - 2], chain[k - 1], chain[k], chain[k + 1]
+        _inherit(places, ranges, n, p, a, b, r, a)
+        hb.keep_place(places, b, hb.INSIDE, ranges, pending, n)

@@ -9,19 +9,24 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import arcs
+from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import held_branches as hb
-from ssik_ros.kernels.analytic import lane_pipeline
+from ssik_ros.kernels.analytic import newton_lanes
 from ssik_ros.kernels.analytic import search as common
+from ssik_ros.kernels.lanes import LANES
 
 LEAST_SCAN = 12
 """Values that are looked at, however few are to be kept."""
 LOW, HIGH, WANTED, TRIED = 0, 1, 2, 3
 """Numbers of a spread: range of the held joint [rad], values that shall be tried at least; values tried, written."""
 SPREAD = 4
-FILL = 4
-"""Of this share of the values wanted at least one branch shall be within limits."""
+LEAST_GAP = 1e-3
+"""Stretches within the limits are not filled up with values nearer to each other than this, for one branch [rad]."""
+DRIFT = 0.05
+"""How far a chain is from its class, over the residual of candidates from which Newton may start."""
 SAME_VALUE = 1e-9
 """Values nearer to the seed's than this are its own [rad]."""
 
@@ -37,15 +42,34 @@ def scan_size(wanted):
 
 
 @inline_kernel
-def places_needed(wanted):
-    """Return how many places a search needs: the scanned ones, both ends, and those of the halvings."""
-    return scan_size(wanted) + 2 + arcs.DEPTH + 1
+def last_scanned(wanted):
+    """Return the number of the last scanned place: both ends of the range are looked at besides the values."""
+    return scan_size(wanted) + 1
 
 
 @inline_kernel
-def scratch_size(n):
-    """Return how many numbers of scratch a search needs beside its places."""
-    return lane_pipeline.area_size(n) + 2 * n + hb.waiting_size(n)
+def places_needed(wanted):
+    """Return how many places a search needs: the scanned ones, the seed's, and those that are tried between."""
+    return arcs.places_needed(last_scanned(wanted)) + LANES
+
+
+@inline_kernel
+def scratch_size(n, wanted, capacity):
+    """
+    Return how many numbers of scratch a search needs beside its places.
+
+    :param n: number of joints.
+    :param wanted: values that shall be tried at least.
+    :param capacity: how many branches can be kept.
+    """
+    waiting = hb.waiting_size(n, capacity)
+    return hb.scratch_size(n) + hb.ranges_size(n) + fill_size(wanted) + waiting
+
+
+@inline_kernel
+def fill_size(wanted):
+    """Return how many values may be added to those that were tried."""
+    return hb.BRANCHES * (wanted + 2)
 
 
 @inline_kernel
@@ -91,300 +115,293 @@ def search(
     """
     Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
 
+    What is tried waits, and is certified together: then the machine code of the certification stands here alone.
+
     :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits count.
     :param spread: (SPREAD,).
-    :param places: (places_needed(wanted), place_size(n)) scratch.
-    :param stack: (2 DEPTH + 2, 5) integers, scratch.
-    :param scratch: (scratch_size(n),) numbers.
+    :param places: (places_needed(wanted) * place_size(n),) scratch.
+    :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
+    :param scratch: (scratch_size(n, wanted, capacity),) numbers.
     """
     if not common.begin(counters, ints, reals, matrix_t, options, work):
         return -1
-    n, capacity, size = ints[common.N], out.shape[0], lane_pipeline.area_size(ints[common.N])
-    own, ranges = vector(scratch, 0, size), vector(scratch, size, 2 * n)
-    pending = vector(scratch, size + 2 * n, hb.waiting_size(n))
+    n, capacity, wanted = ints[common.N], out.shape[0], int(spread[WANTED])
+    last, own = last_scanned(wanted), hb.scratch_size(n)
+    values, ranges = vector(scratch, hb.VALUES, LANES), vector(scratch, own, hb.ranges_size(n))
+    own += hb.ranges_size(n)
+    fill = vector(scratch, own, fill_size(wanted))
+    pending = vector(scratch, own + fill_size(wanted), hb.waiting_size(n, capacity))
     pending[0] = 0.0
-    hb.write_ranges(ranges, ints, reals)
-    hits = _scan(
-        places,
-        spread,
-        ranges,
-        pending,
-        counters,
-        ints,
-        reals,
-        seed,
-        options,
-        capacity,
-        work,
-        own,
+    hb.prepare(ranges, ints, reals, vector(work, 0, 12), scratch)
+    seeded = _start(
+        spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
-    wanted = int(spread[WANTED])
-    last = scan_size(wanted) + 1
-    _keep_runs(places, last, ranges, pending, counters, ints, reals, seed, options, capacity, work)
-    tried = _look_between(
-        places,
-        last,
-        stack,
-        ranges,
-        pending,
-        counters,
-        ints,
-        reals,
-        seed,
-        options,
-        capacity,
-        work,
-        own,
-    )
-    tried += _fill_up(
-        places,
-        last,
-        wanted // FILL - hits,
-        ranges,
-        pending,
-        counters,
-        ints,
-        reals,
-        seed,
-        options,
-        capacity,
-        work,
-        own,
-    )
-    hb.flush(pending, counters, ints, reals, seed, options, capacity, work)
-    spread[TRIED] = tried + last + 1 + (options[common.HAS_SEED] != 0.0)
+    # The seed's place behind all others, then the scanned ones, eight at a time.
+    beside, free = arcs.places_needed(last), last + 1
+    if seeded == seeded:
+        values[0] = seeded
+        write_places(places, beside, 1, ranges, ints, reals, seed, options, work, scratch)
+        # All of them: the pose may be singular, and the seed one of its postures.
+        hb.keep_place(places, beside, hb.EVERYTHING, ranges, pending, n)
+        if ints[common.CUT] >= 0:
+            # The nearby chain may have no branch at a fold of the true one: the seed itself is a candidate too.
+            hb.add_candidate(pending, seed, ints[common.HELD], seeded, beside, n)
+    # Of these, those outside the limits do not count.
+    own = hb.bits_at(places, beside, hb.INSIDE_BITS, n) if seeded == seeded else 0
+    seeds = int(pending[0])
+    outside = seeds - _count_bits(own)
+    for first in range(0, last + 1, LANES):
+        count = min(LANES, last + 1 - first)
+        _choose_scanned(values, spread, first, count, last)
+        write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch)
+    _keep_scanned(places, ranges, n, pending, seeded, wanted)
+    size = arcs.push_scanned(stack, last)
+    while True:
+        count, parts, size = arcs.choose_values(places, ranges, n, pending, stack, size, values)
+        if count == 0 or free + count * parts > beside:
+            break
+        write_places(
+            places, free, count * parts, ranges, ints, reals, seed, options, work, scratch
+        )
+        size = arcs.take_in(places, ranges, n, pending, stack, size, count, parts, free)
+        free += count * parts
+    added = _choose_more(fill, places, n, wanted, int(pending[0]) - outside)
+    for first in range(0, added, LANES):
+        count = min(LANES, added - first)
+        for i in range(count):
+            values[i] = fill[first + i]
+        write_places(places, beside, count, ranges, ints, reals, seed, options, work, scratch)
+        for i in range(count):
+            hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
+    spread[TRIED] = free + added + (seeded == seeded)
+    _certify(counters, ints, reals, pending, seeds, seed, options, capacity, work, scratch)
     return common.finish(out, counters, ints, reals, options, work)
 
 
-@kernel
-def _scan(
-    places,
-    spread,
-    ranges,
-    pending,
-    counters,
-    ints,
-    reals,
-    seed,
-    options,
-    capacity,
-    work,
-    scratch,
-):
-    """
-    Try the seed's value and values that are spread over the range, and return at how many a branch is within limits.
-
-    :param places: of which the first ones are written: the low end of the range, the values, the high end.
-    :param spread, ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
-    """
-    last, hits, seeded = scan_size(int(spread[WANTED])) + 1, 0, math.nan
-    if options[common.HAS_SEED] != 0.0:
-        # Chains with slides are not sampled on arcs.
-        seeded = into_range(seed[ints[common.HELD]], spread[LOW], spread[HIGH], False)
-        count = hb.write_place(
-            places, 0, seeded, ranges, ints, reals, seed, options, work, scratch
-        )
-        # All of them: the pose may be singular, and the seed one of its postures.
-        common.keep(counters, ints, reals, count, 0, seed, options, capacity, work)
-        hits += counters[common.KEPT] > 0
-    every = (last - 1) // int(spread[WANTED])
-    step = (spread[HIGH] - spread[LOW]) / (last - 1)
-    for i in range(last + 1):
-        value = min(max(spread[LOW] + (i - 0.5) * step, spread[LOW]), spread[HIGH])
-        hb.write_place(places, i, value, ranges, ints, reals, seed, options, work, scratch)
-        if 0 < i < last and i % every == every // 2 and not abs(value - seeded) < SAME_VALUE:
-            hits += hb.keep_place(
-                places,
-                i,
-                hb.INSIDE,
-                ranges,
-                pending,
-                counters,
-                ints,
-                reals,
-                seed,
-                options,
-                capacity,
-                work,
-            )
-    return hits
+@inline_kernel
+def _start(spread, value):
+    """Return the seed's value of the held joint inside the range, or no number where there is none."""
+    # Chains with slides are not sampled on arcs.
+    return into_range(value, spread[LOW], spread[HIGH], False) if value == value else value
 
 
 @kernel
-def _look_between(
-    places,
-    last,
-    stack,
-    ranges,
-    pending,
-    counters,
-    ints,
-    reals,
-    seed,
-    options,
-    capacity,
-    work,
-    scratch,
-):
+def write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch):
     """
-    Sample what is inside at the ends of the range alone, and the arcs between scanned places; return how many values were tried.
+    Write the branches at some values of the held joint, which stand in the scratch from VALUES on.
 
-    :param places, last: scanned places 0 to ``last``; those behind are free.
-    :param stack, ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
-    """
-    for end in (0, last):
-        hb.keep_place(
-            places,
-            end,
-            -hb.ROUNDING,
-            ranges,
-            pending,
-            counters,
-            ints,
-            reals,
-            seed,
-            options,
-            capacity,
-            work,
-        )
-    tried = 0
-    for i in range(last):
-        tried += arcs.search_between(
-            places,
-            stack,
-            max(i - 1, 0),
-            i,
-            i + 1,
-            min(i + 2, last),
-            last + 1,
-            ranges,
-            pending,
-            counters,
-            ints,
-            reals,
-            seed,
-            options,
-            capacity,
-            work,
-            scratch,
-            arcs.MOST - tried,
-        )
-    return tried
-
-
-@kernel
-def _keep_runs(
-    places, last, ranges, pending, counters, ints, reals, seed, options, capacity, work
-):
-    """
-    Sample the runs of scanned places inside the limits that hold no sample yet; all places of a run then count as hit.
-
-    :param places, last: scanned places 0 to ``last``, both ends of the range included.
+    :param places: flat.
+    :param first: number of the first place to write.
+    :param count: how many values, up to eight.
     :param ranges: from :func:`held_branches.write_ranges`.
-    :param pending, counters, ints, reals, seed, options, capacity, work: as for :func:`held_branches.keep_place`.
+    :param ints, reals, seed, options, work: as for :func:`search.search`, after its ``begin``.
+    :param scratch: prepared, see :func:`held_branches.prepare`.
     """
     n = ints[common.N]
-    for branch in range(hb.BRANCHES):
-        start = 0
-        while start <= last:
-            if not hb.is_inside(places, start, branch, n):
-                start += 1
-                continue
-            end, sampled = start, False
-            while end <= last and hb.is_inside(places, end, branch, n):
-                # Two samples need no bridge between them.
-                is_bridge = end > start and not (sampled and hb.is_hit(places, end, branch, n))
-                before, after = max(end - 2, 0), min(end + 1, last)
-                if is_bridge and arcs.count_leaving(
-                    places, before, end - 1, end, after, branch, ranges, n
-                ):
-                    break
-                sampled = sampled or hb.is_hit(places, end, branch, n)
-                end += 1
-            middle = (start + end) // 2
-            if not sampled and 0 < middle < last:
-                hb.keep_place(
-                    places,
-                    middle,
-                    hb.INSIDE,
-                    ranges,
-                    pending,
-                    counters,
-                    ints,
-                    reals,
-                    seed,
-                    options,
-                    capacity,
-                    work,
-                )
-                sampled = True
-            for i in range(start, end):
-                places[i, hb.record(branch, n) + n + hb.HIT] = 1.0 if sampled else 0.0
-            start = end
+    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
+    own = vector(work, common.STORE + 2 * n + common.BRANCHES_OF_SIX * n, candidates.SCRATCH)
+    target, rounding = vector(work, common.TARGET, 12), hb.ROUNDING
+    if ints[common.CUT] >= 0:
+        # The true chain may have a branch where the nearby one has none by less than this.
+        rounding = DRIFT * options[common.NEAR]
+    useless = hb.write_by_lanes(places, first, count, ints, reals, scratch)
+    for lane in range(count):
+        at, value = first + lane, scratch[hb.VALUES + lane]
+        places[hb.number_at(at, hb.VALUE, n)] = value
+        if (useless >> lane) & 1 != 0:
+            found = candidates.write_candidates(
+                raw,
+                ints[common.KIND],
+                ints[common.CASE],
+                ints[common.REVERSED] != 0,
+                vector(reals, 8 * n + 30, 3 * n),
+                vector(reals, 11 * n + 30, 3 * n),
+                n,
+                ints[common.SLIDES],
+                ints[common.HELD],
+                value,
+                vector(reals, 8 * n + 24, 6),
+                vector(ints, common.BEHIND, 2),
+                vector(work, 0, 12),
+                common.offered_angle(ints, reals, seed, options),
+                own,
+            )
+            hb.take_candidates(places, at, raw, found, n)
+        hb.write_margins(places, at, ranges, ints, reals, target, rounding, scratch)
 
 
 @inline_kernel
-def _has_hit(places, at, n):
-    """Return whether any branch of a place is inside and sampled."""
-    found = False
-    for branch in range(hb.BRANCHES):
-        found = found or hb.is_hit(places, at, branch, n)
-    return found
+def _choose_scanned(values, spread, first, count, last):
+    """Write the values of some scanned places: the low end of the range, values half a step apart from it, the high end."""
+    step = (spread[HIGH] - spread[LOW]) / (last - 1)
+    for i in range(count):
+        value = spread[LOW] + (first + i - 0.5) * step
+        values[i] = min(max(value, spread[LOW]), spread[HIGH])
 
 
 @kernel
-def _fill_up(
-    places,
-    last,
-    missing,
-    ranges,
-    pending,
-    counters,
-    ints,
-    reals,
-    seed,
-    options,
-    capacity,
-    work,
-    scratch,
-):
+def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
-    Try more values next to those with postures inside the limits, about as many as are missing; return how many.
+    Sample the scanned places: as many as are wanted, and in every run of them inside the limits at least one.
 
-    :param places, last: scanned places 0 to ``last``; the row behind them is free.
-    :param missing: how many values with postures are wanted; none where it is not positive.
-    :param ranges, pending, counters, ints, reals, seed, options, capacity, work, scratch: as for the search.
+    :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
+    :param seeded: the seed's value, which has been sampled.
+    :param wanted: values that shall be tried at least.
     """
-    n, intervals = ints[common.N], 0
+    last = last_scanned(wanted)
+    every = (last - 1) // wanted
+    for i in range(every // 2, last, every):
+        value = places[hb.number_at(i, hb.VALUE, n)]
+        if i > 0 and not abs(value - seeded) < SAME_VALUE:
+            hb.keep_place(places, i, hb.INSIDE, ranges, pending, n)
+    for i in range(last + 1):
+        places[hb.number_at(i, hb.NEXT, n)] = float(i + 1 if i < last else -1)
+    _keep_runs(places, ranges, n, pending, last)
+    hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
+    low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
+    if high - low > 2.0 * math.pi - SAME_VALUE:
+        # Both ends of a turn are one value.
+        hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
+        places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)
+    hb.keep_place(places, last, -hb.ROUNDING, ranges, pending, n)
+
+
+@kernel
+def _keep_runs(places, ranges, n, pending, last):
+    """
+    Sample the runs of scanned places inside the limits that hold no sample yet; all places of a run then count as hit.
+
+    :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
+    :param last: number of the last scanned place, both ends of the range included.
+    """
     for i in range(last):
-        intervals += _has_hit(places, i, n) or _has_hit(places, i + 1, n)
-    if missing <= 0 or intervals == 0:
+        # Two samples need no bridge between them.
+        both = hb.bits_at(places, i, hb.HIT_BITS, n) & hb.bits_at(places, i + 1, hb.HIT_BITS, n)
+        before, behind, others = max(i - 1, 0), min(i + 2, last), hb.EVERY & ~both
+        bits = both | arcs.bridge(places, ranges, n, before, i, i + 1, behind, others)
+        places[hb.number_at(i, hb.BRIDGE_BITS, n)] = float(bits)
+    places[hb.number_at(last, hb.BRIDGE_BITS, n)] = 0.0
+    for branch in range(hb.BRANCHES):
+        bit, start, sampled = 1 << branch, 0, False
+        for i in range(last + 1):
+            sampled = sampled or hb.bits_at(places, i, hb.HIT_BITS, n) & bit != 0
+            if hb.bits_at(places, i, hb.BRIDGE_BITS, n) & bit != 0:
+                continue
+            if i > start or hb.bits_at(places, i, hb.INSIDE_BITS, n) & bit != 0:
+                middle = (start + i + 1) // 2
+                if not sampled and 0 < middle < last:
+                    hb.keep_place(places, middle, hb.INSIDE, ranges, pending, n)
+                    sampled = True
+                for k in range(start, i + 1 if sampled else start):
+                    hit = hb.bits_at(places, k, hb.HIT_BITS, n) | bit
+                    places[hb.number_at(k, hb.HIT_BITS, n)] = float(hit)
+            start, sampled = i + 1, False
+
+
+@inline_kernel
+def _count_bits(bits):
+    """Return how many of eight bits are set."""
+    count = 0
+    for branch in range(hb.BRANCHES):
+        count += (bits >> branch) & 1
+    return count
+
+
+@inline_kernel
+def _stretch(places, at, n):
+    """Return the width of the interval behind a place, and how many branches are within limits at both ends."""
+    behind = hb.bits_at(places, at, hb.NEXT, n)
+    if behind < 0:
+        return 0.0, 0
+    bits = hb.bits_at(places, at, hb.INSIDE_BITS, n)
+    bits &= hb.bits_at(places, behind, hb.INSIDE_BITS, n)
+    width = places[hb.number_at(behind, hb.VALUE, n)] - places[hb.number_at(at, hb.VALUE, n)]
+    return width, _count_bits(bits)
+
+
+@kernel
+def _choose_more(fill, places, n, wanted, kept):
+    """
+    Write more values on the stretches within the limits, evenly, where few have been tried; return how many.
+
+    As many postures are wanted as if every branch with an arc had one at each value that was asked for, the seed's too.
+
+    :param fill: (fill_size(wanted),) out.
+    :param places, n: of the search, after that between the scanned places.
+    :param wanted: values that were asked for.
+    :param kept: postures that wait for certification.
+    """
+    met, length, at = 0, 0.0, 0
+    while at >= 0:
+        met |= hb.bits_at(places, at, hb.HIT_BITS, n)
+        width, branches = _stretch(places, at, n)
+        length += width * branches
+        at = hb.bits_at(places, at, hb.NEXT, n)
+    missing = (wanted + 1) * _count_bits(met) - kept
+    if missing <= 0 or not length > 0.0:
         return 0
-    parts, tried = (missing + intervals - 1) // intervals + 1, 0
-    # An odd number of parts: what lies half way has been tried already.
-    parts += 1 - parts % 2
-    for i in range(last):
-        if not (_has_hit(places, i, n) or _has_hit(places, i + 1, n)):
-            continue
-        low, high = places[i, hb.VALUE], places[i + 1, hb.VALUE]
-        for part in range(1, parts):
-            value = low + part * (high - low) / parts
-            hb.write_place(
-                places, last + 1, value, ranges, ints, reals, seed, options, work, scratch
-            )
-            hb.keep_place(
-                places,
-                last + 1,
-                hb.INSIDE,
-                ranges,
-                pending,
-                counters,
-                ints,
-                reals,
-                seed,
-                options,
-                capacity,
-                work,
-            )
-            tried += 1
-    return tried
+    gap, count, way, at = max(length / missing, LEAST_GAP), 0, 0.5, 0
+    while at >= 0:
+        width, branches = _stretch(places, at, n)
+        way += width / gap if branches > 0 else 0.0
+        more, low = int(way), places[hb.number_at(at, hb.VALUE, n)]
+        way -= more
+        for part in range(min(more, fill.shape[0] - count)):
+            fill[count] = low + width * ((part + 1.0) / (more + 1.0))
+            count += 1
+        at = hb.bits_at(places, at, hb.NEXT, n)
+    return count
+
+
+@kernel
+def _certify(counters, ints, reals, pending, seeds, seed, options, capacity, work, scratch):
+    """
+    Certify the candidates that wait and keep those that are wanted, eight at the cost of one.
+
+    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
+    :param pending: as for :func:`held_branches.keep_place`.
+    :param seeds: how many of the first of them are at the seed's value of the held joint.
+    :param scratch: as for the search.
+    """
+    n, first = ints[common.N], 0
+    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
+    while first < int(pending[0]):
+        count = hb.read_waiting(raw, pending, first, n)
+        if ints[common.CUT] >= 0:
+            # The seed's value is held, others only say where to look: then no fold is in the way.
+            held = ints[common.HELD] if first < seeds else -1
+            _polish(raw, count, ints, reals, held, vector(work, common.TARGET, 12), scratch)
+        kept = counters[common.KEPT] if first >= seeds else 0
+        common.keep(counters, ints, reals, count, kept, seed, options, capacity, work)
+        first += count
+
+
+@kernel
+def _polish(raw, count, ints, reals, held, target, scratch):
+    """
+    Move the candidates of a chain that is nearly of a class to the true chain's solutions, in place.
+
+    :param raw: (8 or more, n), of which ``count`` rows are candidates.
+    :param ints, reals: the plan.
+    :param held: index of a joint that does not move, -1 for none.
+    :param target: (12,) T.
+    :param scratch: as for the search; what values were tried with is no longer needed.
+    """
+    n = ints[common.N]
+    area = vector(scratch, newton_lanes.scratch_size(n), LANES * n)
+    for k in range(n):
+        for lane in range(LANES):
+            area[LANES * k + lane] = raw[min(lane, count - 1), k]
+    newton_lanes.polish(
+        area,
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        held,
+        target,
+        vector(scratch, 0, newton_lanes.scratch_size(n)),
+    )
+    for k in range(n):
+        for lane in range(count):
+            raw[lane, k] = area[LANES * k + lane]

@@ -246,8 +246,7 @@ class AnalyticArm:
         is_sampled = plan.held >= 0 and question.held_values is None
         is_limited = question.mode == WITHIN_LIMITS
         is_turning = plan.ints[search.KIND] in TURNING and plan.ints[search.SLIDES] == 0
-        # Branches of a chain that nearly is of a class are not all seen by the closed form of the class.
-        return bool(is_sampled and is_limited and is_turning and plan.drift == 0.0)
+        return bool(is_sampled and is_limited and is_turning)
 
     def is_refinable(self, question: Question) -> bool:
         """

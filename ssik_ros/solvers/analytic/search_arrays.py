@@ -114,7 +114,7 @@ class SearchArrays:
         """
         wanted = int(spread[held_search.WANTED])
         if self._on_arcs is None or self._on_arcs.wanted < wanted:
-            self._on_arcs = _ArcArrays(self._n, wanted)
+            self._on_arcs = _ArcArrays(self._n, wanted, self.capacity)
         own = self._on_arcs
         count: int = held_search.search(
             self.rows,
@@ -138,10 +138,12 @@ class _ArcArrays:
 
     __slots__ = ('places', 'scratch', 'stack', 'wanted')
 
-    def __init__(self, n: int, wanted: int) -> None:
-        """Allocate for ``n`` joints and so many values of the held one."""
+    def __init__(self, n: int, wanted: int, capacity: int) -> None:
+        """Allocate for ``n`` joints, so many values of the held one, and so many branches."""
         self.wanted = wanted
-        size = held_branches.place_size(n)
-        self.places = np.empty((held_search.places_needed(wanted), size))
-        self.stack = np.empty((2 * arcs.DEPTH + 2, 5), dtype=np.int64)
-        self.scratch = np.empty(held_search.scratch_size(n))
+        places = held_search.places_needed(wanted)
+        # Of this room only what is used becomes memory.
+        self.places = np.empty(places * held_branches.place_size(n))
+        size = arcs.stack_size(held_search.last_scanned(wanted))
+        self.stack = np.empty(size, dtype=np.int64)
+        self.scratch = np.empty(held_search.scratch_size(n, wanted, capacity))
