@@ -10,7 +10,7 @@ six joints, closed form without elimination    a seed that is near is followed b
                                                knows all branches and proves that there are none
 any other closed form                          a few starts of Levenberg-Marquardt; the closed form where they find nothing,
                                                where several or the nearest solutions are wanted, and for the cause
-all other chains, several tips, partial poses  Levenberg-Marquardt with restarts
+all other chains, several tips, partial poses  Levenberg-Marquardt with restarts, in the end PoseIK with more of them
 =============================================  ===========================================================================
 
 ``solve_mode: optimize_distance`` asks for the solution nearest to the seed: the closed form knows it where it is
@@ -55,7 +55,6 @@ STARTS_AT_THE_EDGE = 2
 """Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
 MANY_STARTS = 100
 """Starts that, when all of them get stuck, are evidence that a pose is out of reach."""
-ALL_STARTS = 10_000
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 OWN_OF_POSE_IK = (
@@ -169,10 +168,6 @@ class AutoSolver:
     def _many_starts(self) -> NewtonSolver:
         return self._search(MANY_STARTS, SECOND_SEQUENCE)
 
-    @functools.cached_property
-    def _all_starts(self) -> NewtonSolver:
-        return self._search(ALL_STARTS, SECOND_SEQUENCE)
-
     @property
     def tier(self) -> str:
         """Return how hard the chain is: the closed form's tier, ``iterative`` where there is none."""
@@ -192,7 +187,7 @@ class AutoSolver:
 
     def warm_up(self) -> None:
         """Load or compile everything that a request may need."""
-        if self._asks_pose_ik:
+        if self._asks_pose_ik or self._closed_form is None:
             self._pose_ik.warm_up()
         self._few_starts.warm_up()
         if self._closed_form is not None:
@@ -226,15 +221,15 @@ class AutoSolver:
         return self._search_and_know(self._closed_form, request)
 
     def _search_only(self, request: SolveRequest) -> IkResult:
-        """Return the answer of starts alone, of so many until there is one or the budget is spent."""
+        """Return the answer of starts alone: PoseIK's, which share processors with other questions, if it takes many."""
         stop = _Deadline(request)
         found = self._many_starts.solve(request)
-        if _is_final(found) or found.cause == Cause.UNREACHABLE:
+        if _is_final(found) or found.cause == Cause.UNREACHABLE or self._closed_form is not None:
             return found
         left = stop.remaining(request)
         if left is None:
             return found._replace(cause=Cause.DEADLINE, clock_ended=True)
-        return self._all_starts.solve(left)
+        return self._pose_ik.solve(left)
 
     def _search_and_know(self, closed_form: AnalyticSolver, request: SolveRequest) -> IkResult:
         """Return the answer of a few starts, of the closed form, or of more starts."""
