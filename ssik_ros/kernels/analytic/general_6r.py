@@ -68,6 +68,7 @@ from ssik_ros.kernels.analytic.loop_workspace import W_FOUND
 from ssik_ros.kernels.analytic.loop_workspace import W_IMAGINARY
 from ssik_ros.kernels.analytic.loop_workspace import W_INVERSES
 from ssik_ros.kernels.analytic.loop_workspace import W_LAPACK
+from ssik_ros.kernels.analytic.loop_workspace import W_LARGEST
 from ssik_ros.kernels.analytic.loop_workspace import W_LOOP
 from ssik_ros.kernels.analytic.loop_workspace import W_MATRIX
 from ssik_ros.kernels.analytic.loop_workspace import W_MIXED
@@ -107,6 +108,8 @@ GOOD = 100.0
 """Entry of the eigenvalue problem up to which an origin is taken at once."""
 DOUBTFUL = 1e6
 """Entry above which the eigenvalues are in doubt."""
+TRUSTED = 1e4
+"""Entry up to which a cut may say that there is no root, or remove the doubt of another one."""
 ORIGINS = 5
 """Origins of q_k that are tried otherwise, 1 rad apart."""
 
@@ -224,13 +227,15 @@ def _add_roots(found, begin, elimination, k, work, ints):
     """
     roots = vector(work, W_ROOTS, 2 * el.LARGEST)
     size, origin, largest = _choose_matrix(elimination, work)
+    work[W_LARGEST] = largest
     if size > 0 and largest < DOUBTFUL:
         total = _write_roots(roots, size, origin, work, ints)
         if total >= 0:
             count, complete = add_candidates(
                 found, begin, roots, total, elimination, k, work, ints
             )
-            if complete:
+            # Near symmetric targets real roots may be lost to rounding, all of them at once.
+            if complete and (count > begin or largest < TRUSTED):
                 return count, True
     total = _write_safe_roots(roots, work, ints)
     if total < 0:
@@ -362,6 +367,8 @@ def solve(out, constants, g, work, ints):
         cut = vector(constants, 1 + CUT, CUT)
         count, certain = solve_cut(found, count, cut, g, work, ints)
         multiple = multiple or work[W_MULTIPLE] != 0.0
+        # Near symmetric targets every cut is nearly singular, and may have lost what the other one has lost.
+        certain = certain and work[W_LARGEST] < TRUSTED
     work[W_DOUBT] = MULTIPLE if multiple else CERTAIN
     work[W_COUNT] = count
     if not certain:

@@ -38,6 +38,8 @@ W_MULTIPLE = W_DOUBT + 1
 """1 where roots of the last cut lie close together or are nearly complex, else 0."""
 W_COUNT = W_MULTIPLE + 1
 """How many candidates of the last target stand at ``W_FOUND``, the best of which were returned."""
-WORKSPACE = W_COUNT + 1
+W_LARGEST = W_COUNT + 1
+"""Largest entry of the eigenvalue problem of the last cut, inf where there is none."""
+WORKSPACE = W_LARGEST + 1
 INTS = lapack.INTEGERS + 12
 """Lengths of the float and the int32 workspace."""
