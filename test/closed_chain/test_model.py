@@ -258,6 +258,11 @@ def test_changes_of_the_structure_are_noticed():
     assert other.solve() == [SOLVE_STATUS.STALLED]
     joint.set_dof(DOF.Z)
     assert solver.solve() == [SOLVE_STATUS.CONVERGED]
+    # Each of two solvers sees what the other one has left.
+    for height, one in ((2.0, other), (3.0, solver), (4.0, other)):
+        goal.set_position(0, 0, height)
+        assert one.solve() == [SOLVE_STATUS.CONVERGED]
+        assert joint.get_dof_value(DOF.Z) == pytest.approx(height)
 
 
 def test_a_ball_refuses_limits_and_leaders():

@@ -453,8 +453,6 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
             t.path,
             w.poses,
             w.ends,
-            w.blocks,
-            w.residual,
             w.motions,
             w.normal,
             w.scratch,

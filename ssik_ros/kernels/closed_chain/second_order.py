@@ -43,8 +43,6 @@ def add_second_order(
     path,
     poses,
     ends,
-    blocks,
-    residual,
     motions,
     normal,
     scratch,
@@ -56,7 +54,7 @@ def add_second_order(
             continue
         mask = row[layout.CONSTRAINT_MASK]
         count, moved = list_motions(
-            row, node, factors, path, poses, ends[2 * c], ends[2 * c + 1], blocks, motions, scratch
+            row, node, factors, path, poses, ends[2 * c], ends[2 * c + 1], motions, scratch
         )
         shift, turn = options[layout.TRANSLATION_FACTOR], options[layout.ROTATION_FACTOR]
         whole = mask & ALL_TRANSLATION == ALL_TRANSLATION
@@ -90,7 +88,7 @@ def write_errors(row, a, b, scratch):
 
 
 @inline_kernel
-def list_motions(row, node, factors, path, poses, a, b, blocks, motions, scratch):
+def list_motions(row, node, factors, path, poses, a, b, motions, scratch):
     """
     Write the elementary motions of either side of a constraint.
 
@@ -100,7 +98,6 @@ def list_motions(row, node, factors, path, poses, a, b, blocks, motions, scratch
     x, y, z = se3.relative_rotation_vector(b, a)
     so3.inverse_left_jacobian(maps[0], x, y, z)
     so3.inverse_left_jacobian(maps[1], -x, -y, -z)
-    first = row[layout.CONSTRAINT_COLUMN]
     start = row[layout.CONSTRAINT_PATH]
     count, moved = 0, False
     for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
@@ -109,7 +106,7 @@ def list_motions(row, node, factors, path, poses, a, b, blocks, motions, scratch
         # What carries both ends changes no error.
         if side == layout.MOVES_A + layout.MOVES_B:
             continue
-        i, column = path[k, layout.PATH_NODE], first + path[k, layout.PATH_COLUMN]
+        i = path[k, layout.PATH_NODE]
         kind = node[i, layout.NODE_KIND]
         factor = factors[i, layout.NODE_MULTIPLIER]
         ball = kind == layout.BALL
@@ -126,8 +123,9 @@ def list_motions(row, node, factors, path, poses, a, b, blocks, motions, scratch
                 sign,
                 maps[0] if side == layout.MOVES_A else maps[1],
             )
-            for r in range(3):
-                motions[count, layout.ROWS + r] = blocks[column + axis, r]
+            # Along the axes of A, the rows see every motion at p_B.
+            seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
+            write_row(motions[count], poses[i], seen, sign)
             motions[count, layout.MOTION_VARIABLE] = node[i, layout.NODE_VARIABLE] + axis
             motions[count, layout.MOTION_SIDE] = side
             count += 1
@@ -153,6 +151,20 @@ def write_motion(out, pose, which, factor, turns, point, sign, left):
     for k in range(3):
         out[layout.SPIN + k] = sign * (left[3 * k] * x + left[3 * k + 1] * y + left[3 * k + 2] * z)
         out[layout.AXIS + k] = sign * out[k]
+
+
+@inline_kernel
+def write_row(motion, pose, point, sign):
+    """Write what one motion adds to the translation rows, in world axes: a turn counts at a given point."""
+    x, y, z = motion[0], motion[1], motion[2]
+    if x == 0.0 and y == 0.0 and z == 0.0:
+        for k in range(3):
+            motion[layout.ROWS + k] = motion[layout.SHIFT + k]
+        return
+    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
+    motion[layout.ROWS] = sign * (y * dz - z * dy)
+    motion[layout.ROWS + 1] = sign * (z * dx - x * dz)
+    motion[layout.ROWS + 2] = sign * (x * dy - y * dx)
 
 
 @inline_kernel
@@ -182,11 +194,10 @@ def add_pairs(motions, count, whole, shift, turn, variable, normal, scratch):
             if carries:
                 slide += triple_product(d, (one, other), layout.SHIFT)
                 spin += triple_product(w, (one, other), layout.AXIS)
-            value = shift * slide + turn * spin
             if whole:
-                # The rows of the Jacobian have their weight already.
                 for k in range(3):
-                    value -= one[layout.ROWS + k] * other[layout.ROWS + k]
+                    slide -= one[layout.ROWS + k] * other[layout.ROWS + k]
+            value = shift * slide + turn * spin
             p, q = int(one[layout.MOTION_VARIABLE]), int(other[layout.MOTION_VARIABLE])
             if p == q and i != j:
                 value *= 2.0
