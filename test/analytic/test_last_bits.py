@@ -21,6 +21,10 @@ EMPTY_BEFORE = {
 """Postures in right angles at which Newton stops short of the tolerance."""
 
 
+LEFT_TO_CHANCE = ('gen3_6dof', 'gofa', 'lite6_published', 'm1013_published')
+"""Arms left out here: a few poses in a hundred have solutions that nearly lie together, and their last bits still count."""
+
+
 def other_bits(pose, rng):
     """Return a pose whose numbers are off by their last bit, and zeros by as much as rounding makes."""
     bits = rng.integers(-1, 2, (3, 4))
@@ -37,6 +41,7 @@ def distance(these, others):
 
 @pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'gen3_6dof', 'cobotta', 'piper'])
 def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
+    assert name not in LEFT_TO_CHANCE
     rng = np.random.default_rng(0)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     for _ in range(POSES):
@@ -61,6 +66,19 @@ def test_poses_in_right_angles_are_answered_to_rounding(name):
             found = ask(arm, pose).q
             assert len(found) > 0, q.tolist()
             assert chain.residuals(found, pose).max() < 1e-9
+
+
+@pytest.mark.parametrize('offset', [1e-7, 1e-6, 1e-5, 1e-4])
+def test_poses_next_to_a_symmetric_one_are_answered(offset):
+    # Both cuts are nearly singular there: what the one has lost the other may have lost as well.
+    rng = np.random.default_rng(5)
+    chain, arm = catalogue_chain('gen3_lite'), catalogue_arm('gen3_lite')
+    for _ in range(30):
+        q = 0.5 * np.pi * np.array([0, 0, 0, 2, 2, 1]) + offset * rng.uniform(-1.0, 1.0, 6)
+        pose = chain.poses(q)[0]
+        found = ask(arm, pose).q
+        assert len(found) > 0, q.tolist()
+        assert chain.residuals(found, pose).max() < 1e-9
 
 
 def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
