@@ -39,7 +39,7 @@ def distance(these, others):
     return max(gaps.min(axis=1).max(), gaps.min(axis=0).max())
 
 
-@pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'gen3_6dof', 'cobotta', 'piper'])
+@pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'cobotta', 'piper'])
 def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
     assert name not in LEFT_TO_CHANCE
     rng = np.random.default_rng(0)
