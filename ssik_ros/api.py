@@ -181,18 +181,21 @@ class Manipulator:
         P: ArrayLike,
         limits: Sequence[Limits] | ArrayLike | None = None,
         *,
+        joint_types: Sequence[str] | None = None,
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> 'Manipulator':
         """
-        Return the arm of revolute joints with given axes and offsets.
+        Return the arm with given axes and offsets.
 
         :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
         :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].
-        :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad].
+        :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad or m].
+        :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :param policy: tolerances.
-        :raises ValueError: for wrong shapes, numbers that are not finite, and axes without direction.
+        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and types that
+            there are not.
         """
-        return cls(KinBody.from_axes(H, P, limits), policy=policy)
+        return cls(KinBody.from_axes(H, P, limits, joint_types=joint_types), policy=policy)
 
     @classmethod
     def from_transforms(
@@ -201,18 +204,20 @@ class Manipulator:
         axis: ArrayLike = (0.0, 0.0, 1.0),
         limits: Sequence[Limits] | ArrayLike | None = None,
         *,
+        joint_types: Sequence[str] | None = None,
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> 'Manipulator':
         """
-        Return the arm of revolute joints between given frames: T_0 R(axis, q_1) T_1 ... R(axis, q_n) T_n.
+        Return the arm with joints between given frames: T_0 J_1(q_1) T_1 ... J_n(q_n) T_n.
 
         :param T: (n + 1, 4, 4).
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
-        :param limits: as for :meth:`from_axes`.
+        :param limits, joint_types: as for :meth:`from_axes`.
         :param policy: tolerances.
         :raises ValueError: as there, and for matrices that are no rigid transforms.
         """
-        return cls(KinBody.from_transforms(T, axis, limits), policy=policy)
+        body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
+        return cls(body, policy=policy)
 
     @classmethod
     def from_dh(
@@ -222,17 +227,23 @@ class Manipulator:
         d: ArrayLike,
         limits: Sequence[Limits] | ArrayLike | None = None,
         *,
+        sigma: ArrayLike | None = None,
+        theta: ArrayLike | None = None,
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> 'Manipulator':
         """
-        Return the arm of revolute joints with distal Denavit-Hartenberg parameters: Rz(q) Tz(d) Tx(a) Rx(alpha) each.
+        Return the arm with distal Denavit-Hartenberg parameters: Rz(theta + q) Tz(d) Tx(a) Rx(alpha) for each joint.
 
         :param alpha, a, d: (n,) [rad], [m], [m].
         :param limits: as for :meth:`from_axes`.
+        :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one, Rz(theta) Tz(d + q); None means revolute ones.
+        :param theta: (n,) angles about the joint axes [rad]; None means zeros.
         :param policy: tolerances.
-        :raises ValueError: for lists of different length and numbers that are not finite.
+        :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
+            nor 1.
         """
-        return cls(KinBody.from_dh(alpha, a, d, limits), policy=policy)
+        body = KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta)
+        return cls(body, policy=policy)
 
     @classmethod
     def from_prebuilt(

@@ -331,3 +331,32 @@ def test_two_equal_arms_are_an_error_that_names_both():
 def test_a_robot_without_joints_is_an_error():
     with pytest.raises(ValueError, match='no joint that moves'):
         Manipulator.from_urdf(tree(('t', 'fixed', 'root', 'torso')))
+
+
+def test_an_arm_of_a_manipulator_slides_as_that_of_its_body():
+    d, alpha, sigma = [0.412, 0.154, 0.3, 0.0, 0.0, 0.263], [0.0] * 6, [0, 0, 1, 0, 0, 0]
+    alpha[0], alpha[1], alpha[3], alpha[4] = -1.5707, 1.5707, -1.5707, 1.5707
+    theta = [0.0, 0.0, -1.5707, 0.0, 0.0, 0.0]
+    frames = [np.eye(4), *(shift([0.1, 0.0, 0.2]) for _ in range(6))]
+    types = ['prismatic', *(['revolute'] * 5)]
+    pairs = (
+        (Manipulator.from_axes, KinBody.from_axes, (AXES, OFFSETS), {'joint_types': SLIDING}),
+        (
+            Manipulator.from_transforms,
+            KinBody.from_transforms,
+            (np.array(frames),),
+            {'joint_types': types},
+        ),
+        (
+            Manipulator.from_dh,
+            KinBody.from_dh,
+            (alpha, [0.0] * 6, d),
+            {'sigma': sigma, 'theta': theta},
+        ),
+    )
+    q = np.array([0.3, -0.2, 0.4, 0.5, -0.6, 0.7])
+    for make_arm, make_body, positional, keywords in pairs:
+        arm, body = make_arm(*positional, **keywords), make_body(*positional, **keywords)
+        assert arm.fk(q) == pytest.approx(Manipulator(body).fk(q), abs=1e-12)
+        turning = make_arm(*positional)
+        assert np.abs(arm.fk(q) - turning.fk(q)).max() > 0.01
