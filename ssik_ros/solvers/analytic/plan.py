@@ -121,7 +121,7 @@ def make_plan(
             f"'{chain.base_link}' to '{chain.tip_link}' has {n} joints; the analytic solver takes up to "
             'six, or seven with one held.'
         )
-    for plan in _possible_plans(chain, parallel, meeting):
+    for plan in _possible_plans(chain, held, parallel, meeting):
         if held in (None, plan.held) and _finds_postures(plan):
             return plan
     slides = [
@@ -140,7 +140,9 @@ def make_plan(
     )
 
 
-def _possible_plans(chain: SerialChain, parallel: float, meeting: float) -> Iterator[AnalyticPlan]:
+def _possible_plans(
+    chain: SerialChain, held: int | None, parallel: float, meeting: float
+) -> Iterator[AnalyticPlan]:
     """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
     exact = AxisGeometry.of_chain(chain, parallel, meeting)
     n = len(chain.joint_names)
@@ -152,8 +154,9 @@ def _possible_plans(chain: SerialChain, parallel: float, meeting: float) -> Iter
             yield from _general_plans(chain, (-1,))
         return
     # What iterates or eliminates knows only joints that turn: a slide has to be the held joint then.
-    turning = [held for held in PREFERRED if exact.slides <= {held}]
-    yield from _held_plans(chain, exact, PREFERRED, is_exact=True)
+    joints = PREFERRED if held is None else (held,)
+    turning = [joint for joint in joints if exact.slides <= {joint}]
+    yield from _held_plans(chain, exact, joints, is_exact=True)
     nearby = replace(
         exact, parallel=max(parallel, NEARBY_PARALLEL), near=max(meeting, NEARBY_MEETING)
     )
