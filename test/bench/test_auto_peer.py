@@ -17,7 +17,7 @@ def test_every_class_of_one_answer_has_one_of_the_two():
 
 @pytest.mark.parametrize(('peer', 'spread'), [(PEER, None), (EXACT, None), (EXACT, 0.05)])
 def test_its_answers_are_within_the_tolerance_of_its_classes(peer, spread):
-    arm = read_arm('fanuc')
+    arm = read_arm('gen3')
     cases = draw_cases(arm, 20, spread)
     prepared = peer.prepare(arm)
     answers = [prepared.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)]
