@@ -9,6 +9,9 @@ from ssik_ros.closed_chain.frame import Link
 from ssik_ros.closed_chain.graph import find_roots
 from ssik_ros.closed_chain.joint import Goal
 from ssik_ros.closed_chain.joint import Joint
+from ssik_ros.closed_chain.loop_closures import LoopClosure
+from ssik_ros.closed_chain.loop_closures import LoopClosures
+from ssik_ros.closed_chain.loop_closures import read_loop_closures
 from ssik_ros.closed_chain.markers import Marker
 from ssik_ros.closed_chain.markers import markers
 from ssik_ros.closed_chain.names import DOF
@@ -16,7 +19,12 @@ from ssik_ros.closed_chain.names import DOF_NAMES
 from ssik_ros.closed_chain.names import SOLVE_STATUS
 from ssik_ros.closed_chain.names import SOLVE_STATUS_NAMES
 from ssik_ros.closed_chain.result import ChainResult
+from ssik_ros.closed_chain.shipped_mechanisms import load_mechanism
+from ssik_ros.closed_chain.shipped_mechanisms import mechanism_names
 from ssik_ros.closed_chain.solver import Solver
+from ssik_ros.closed_chain.urdf_robot import CompletedState
+from ssik_ros.closed_chain.urdf_robot import from_urdf
+from ssik_ros.closed_chain.urdf_robot import UrdfRobot
 from ssik_ros.closed_chain.worker import WorkerSolver
 
 findRoots = find_roots  # noqa: N816 - the ancestor's spelling
@@ -28,14 +36,22 @@ __all__ = [
     'SOLVE_STATUS',
     'SOLVE_STATUS_NAMES',
     'ChainResult',
+    'CompletedState',
     'Frame',
     'Goal',
     'Joint',
     'Link',
+    'LoopClosure',
+    'LoopClosures',
     'Marker',
     'Solver',
+    'UrdfRobot',
     'WorkerSolver',
     'findRoots',
     'find_roots',
+    'from_urdf',
+    'load_mechanism',
     'markers',
+    'mechanism_names',
+    'read_loop_closures',
 ]
