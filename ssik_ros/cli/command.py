@@ -41,6 +41,11 @@ VERBS: tuple[Verb, ...] = (
         'write the solver of an arm as one module that needs numpy only',
     ),
     Verb('add-arm', 'ssik_ros.cli.verb.add_arm', 'add an arm to a catalogue'),
+    Verb(
+        'recommend',
+        'ssik_ros.cli.verb.recommend',
+        'try all solvers on an arm and say which one to use',
+    ),
     Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
     Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
     Verb('robots', 'ssik_ros.cli.verb.robots', 'list the robots that come along'),
@@ -83,6 +88,15 @@ def _chosen_verb(words: Sequence[str]) -> str:
     return next((word for word in words if not word.startswith('-')), '')
 
 
+class _RoomForVerbs(argparse.HelpFormatter):
+    """Starts all summaries behind the longest verb, whose indentation argparse forgets."""
+
+    def __init__(self, prog: str) -> None:
+        """Measure the verbs."""
+        super().__init__(prog)
+        self._action_max_length = 2 * self._indent_increment + max(len(v.name) for v in VERBS)
+
+
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
     """
     Return the parser of the command; only the chosen verb has its arguments.
@@ -93,6 +107,7 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
         prog='ssik',
         description='Inverse kinematics for any robot that a URDF can describe.',
         epilog='`ssik VERB --help` explains a verb and shows examples.',
+        formatter_class=_RoomForVerbs,
     )
     parser.add_argument('--version', action='version', version=f'ssik_ros {_version()}')
     parser.add_argument('--verbose', action='store_true', help='log what is decided on the way')

@@ -1,0 +1,315 @@
+"""
+A trial of solvers on one group in bounded time: the same questions to all of them, judged independently.
+
+Questions come in rounds, and within a round in blocks of one kind that each solver answers in one go, as in use. The
+sequence of each kind follows from the random seed alone; the clock decides how far it is asked. Only questions that
+every solver has answered count, and times are those of a solver that is asked again and again: each block begins
+with a call that is not counted.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from enum import Enum
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE
+from ssik_ros.benchmark.runner import in_group_order
+from ssik_ros.benchmark.runner import joint_order
+from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.errors import SsikError
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import QUATERNION_START
+from ssik_ros.results import IkResult
+from ssik_ros.solvers.base import Solver
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+FloatArray = NDArray[np.float64]
+Clock = Callable[[], float]
+"""Returns seconds, never fewer than before."""
+
+NEAR = 0.05
+"""Largest distance of a near seed from a known answer at each joint [rad or m]."""
+MOST_SOLUTIONS = 16
+"""Solutions asked for where several are wanted."""
+POSTURES_FOR_REACH = 200
+"""Random postures whose farthest tip stands for the reach of a group."""
+BEYOND = (1.15, 1.5)
+"""Distance of a pose out of reach, in farthest distances; postures at random come within a tenth of the farthest."""
+
+
+class Kind(str, Enum):
+    """What is asked."""
+
+    ANYWHERE = 'seed anywhere'
+    NEAR = 'seed near'
+    OUT_OF_REACH = 'out of reach'
+    SEVERAL = 'several solutions'
+
+
+BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 2}
+"""Questions of a round; several solutions may take the whole time of a question, hence few."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSettings:
+    """How much is asked."""
+
+    seconds: float = 10.0
+    """For all questions to all solvers; making the solvers comes before."""
+    timeout: float = 0.05
+    """For one question [s]."""
+    samples: int = 1000
+    """Most questions with a seed anywhere; the other kinds in proportion."""
+    random_seed: int = 12345
+
+
+class Question(NamedTuple):
+    """One pose to reach."""
+
+    targets: FloatArray
+    """(t, 4, 4) poses of the tips in the base frame."""
+    seed: FloatArray
+    """(n,) in the group's order."""
+
+
+class TrialAnswer(NamedTuple):
+    """What became of one question."""
+
+    verdict: Verdict
+    time_us: float
+    solutions: int
+    """Solutions that hold."""
+    seed_distance: float
+    cause: str
+
+
+@dataclass(slots=True)
+class Entrant:
+    """One solver of a trial."""
+
+    name: str
+    set_up_seconds: float = 0.0
+    """From its name to being ready, compiling included."""
+    refusal: str = ''
+    """Why it takes no part."""
+    answers: dict[Kind, list[TrialAnswer]] = field(
+        default_factory=lambda: {kind: [] for kind in Kind}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The outcome of a trial: as many answers of every entrant without a refusal."""
+
+    oracle: GroupOracle
+    settings: TrialSettings
+    entrants: tuple[Entrant, ...]
+    elapsed: float
+    """Time for the questions [s]."""
+
+    @property
+    def running(self) -> tuple[Entrant, ...]:
+        """Return the entrants that answered."""
+        return tuple(entrant for entrant in self.entrants if not entrant.refusal)
+
+
+class QuestionSource:
+    """The questions about a group, in an order that the random seed decides."""
+
+    def __init__(self, oracle: GroupOracle, random_seed: int) -> None:
+        """
+        Find out how far the group reaches.
+
+        :raises InvalidLimits: when a translation of the group has no limits.
+        """
+        self._oracle = oracle
+        robot, group = oracle.robot, oracle.group
+        self._rng = {k: np.random.default_rng([random_seed, i]) for i, k in enumerate(Kind)}
+        rng = np.random.default_rng([random_seed, len(Kind)])
+        poses = np.array(
+            [oracle.tip_poses(robot.sample(group, rng)) for _ in range(POSTURES_FOR_REACH)]
+        )
+        self._reach = np.linalg.norm(poses[:, :, :3, 3], axis=2).max(axis=0)
+        kinds = [JointKind(robot.tree.kinds[joint]) for joint in group.joint_indices]
+        sizes = [POSITION_SIZE[kind] for kind in kinds]
+        self._spread = NEAR * np.repeat([kind not in QUATERNION_START for kind in kinds], sizes)
+
+    def take(self, kind: Kind, count: int) -> list[Question]:
+        """
+        Return the next questions of a kind.
+
+        :param kind: the kind.
+        :param count: how many.
+        """
+        return [self._next(kind) for _ in range(count)]
+
+    def _next(self, kind: Kind) -> Question:
+        rng, oracle = self._rng[kind], self._oracle
+        group = oracle.group
+        goal = oracle.robot.sample(group, rng)
+        targets = oracle.tip_poses(goal)
+        if kind is Kind.NEAR:
+            moved = goal + self._spread * rng.uniform(-1.0, 1.0, goal.shape)
+            return Question(targets, np.clip(moved, group.lower, group.upper))
+        seed = oracle.robot.sample(group, rng)
+        if kind is Kind.OUT_OF_REACH:
+            directions = rng.standard_normal((len(targets), 3))
+            directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+            distances = self._reach * rng.uniform(*BEYOND)
+            targets[:, :3, 3] = distances[:, None] * directions
+        return Question(targets, seed)
+
+
+def compare_solvers(
+    oracle: GroupOracle,
+    names: Sequence[str],
+    settings: TrialSettings,
+    *,
+    clock: Clock = time.monotonic,
+    tell: Callable[[str], None] = lambda what: None,
+) -> Comparison:
+    """
+    Ask solvers as many questions as the time allows.
+
+    A solver that cannot be made for the group, or raises for a question, takes no part; the others go on.
+
+    :param oracle: the group and its judge.
+    :param names: the solvers.
+    :param settings: how much is asked.
+    :param clock: what measures the time for all questions.
+    :param tell: told what happens.
+    :raises InvalidLimits: when a translation of the group has no limits.
+    """
+    runners = []
+    for name in names:
+        tell(f'preparing {name}')
+        runners.append(_Runner(name, oracle, settings))
+    entrants = tuple(runner.entrant for runner in runners)
+    source = QuestionSource(oracle, settings.random_seed)
+    tell('asking')
+    start = clock()
+    stop = start + settings.seconds
+    for kind, questions in _blocks(source, settings.samples):
+        for runner in runners:
+            runner.answer(kind, questions, stop, clock)
+        # Who comes first finds the caches filled by the drawing of questions: everybody in turn.
+        runners = runners[1:] + runners[:1]
+        if clock() >= stop or all(entrant.refusal for entrant in entrants):
+            break
+    elapsed = clock() - start
+    _keep_common([entrant for entrant in entrants if not entrant.refusal])
+    return Comparison(oracle, settings, entrants, elapsed)
+
+
+def _blocks(source: QuestionSource, samples: int) -> Iterator[tuple[Kind, list[Question]]]:
+    """Return the blocks of all rounds."""
+    full = BLOCKS[Kind.ANYWHERE]
+    for first in range(0, samples, full):
+        share = min(samples - first, full) / full
+        for kind, size in BLOCKS.items():
+            yield kind, source.take(kind, max(1, round(share * size)))
+
+
+class _Runner:
+    """One solver at work."""
+
+    def __init__(self, name: str, oracle: GroupOracle, settings: TrialSettings) -> None:
+        """Make the solver and ask it once for each kind, so that everything it needs is loaded."""
+        self._oracle, self._timeout = oracle, settings.timeout
+        self.entrant = Entrant(name)
+        start = time.perf_counter()
+        try:
+            self._solver: Solver = create_solver(name, oracle.robot, oracle.group)
+            self._order = joint_order(self._solver, oracle)
+            self._solver.warm_up()
+        except SsikError as error:
+            self.entrant.refusal = ' '.join(str(error).split())
+        except Exception as error:
+            # Third-party code: whatever it raises is its own reason, not the end of the trial.
+            self.entrant.refusal = f'warm_up failed: {_describe(error)}'
+        else:
+            first = QuestionSource(oracle, settings.random_seed)
+            for kind in Kind:
+                self._ask(kind, first.take(kind, 1)[0])
+        self.entrant.set_up_seconds = time.perf_counter() - start
+
+    def answer(self, kind: Kind, questions: list[Question], stop: float, clock: Clock) -> None:
+        """Answer questions until the time is up."""
+        asked: list[tuple[Question, tuple[IkResult, float]]] = []
+        if kind is not Kind.SEVERAL and clock() < stop:
+            # Not counted: the code of the others is still in the caches.
+            self._ask(kind, questions[-1])
+        for question in questions:
+            if self.entrant.refusal or clock() >= stop:
+                break
+            reply = self._ask(kind, question)
+            if reply is not None:
+                asked.append((question, reply))
+        own = self.entrant.answers[kind]
+        own += [self._judge(question, *reply) for question, reply in asked]
+
+    def _ask(self, kind: Kind, question: Question) -> tuple[IkResult, float] | None:
+        """Return result and time [us]; None, and no part any longer, when the solver raises."""
+        if self.entrant.refusal:
+            return None
+        request = SolveRequest(
+            targets=question.targets.copy(),
+            seed=question.seed[self._order],
+            timeout=self._timeout,
+            max_solutions=MOST_SOLUTIONS if kind is Kind.SEVERAL else 1,
+        )
+        start = time.perf_counter_ns()
+        try:
+            result = self._solver.solve(request)
+            spent = time.perf_counter_ns() - start
+        except Exception as error:
+            # A question is the same for all: who raises where others answer is not for this group.
+            self.entrant.refusal = f'raised for a question: {_describe(error)}'
+            return None
+        if not isinstance(result, IkResult):
+            self.entrant.refusal = f'returned a {type(result).__name__} instead of an IkResult'
+            return None
+        return result, spent * 1e-3
+
+    def _judge(self, question: Question, result: IkResult, time_us: float) -> TrialAnswer:
+        """Return what independent kinematics says about an answer."""
+        if not result.solved:
+            return TrialAnswer(Verdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
+        oracle, targets = self._oracle, question.targets
+        vectors = [in_group_order(q, self._order) for q in np.asarray(result.solutions)]
+        checks = [oracle.verify(q, targets, DEFAULT_TOLERANCE).verdict for q in vectors]
+        wrong = [verdict for verdict in checks if verdict is not Verdict.VERIFIED]
+        verdict = wrong[0] if wrong else Verdict.VERIFIED if checks else Verdict.NOT_FINITE
+        distance = oracle.joint_distance(vectors[0], question.seed) if vectors else np.nan
+        good = len(checks) - len(wrong)
+        return TrialAnswer(verdict, time_us, good, distance, result.cause.name)
+
+
+def _describe(error: Exception) -> str:
+    """Return an exception on one line."""
+    return ' '.join(f'{type(error).__name__}: {error}'.split())
+
+
+def _keep_common(entrants: Sequence[Entrant]) -> None:
+    """Drop answers to questions that not every entrant was asked, and to poses that turned out to be in reach."""
+    for kind in Kind:
+        count = min((len(entrant.answers[kind]) for entrant in entrants), default=0)
+        kept = list(range(count))
+        if kind is Kind.OUT_OF_REACH:
+            kept = [i for i in kept if not any(_reached(entrant, i) for entrant in entrants)]
+        for entrant in entrants:
+            entrant.answers[kind] = [entrant.answers[kind][i] for i in kept]
+
+
+def _reached(entrant: Entrant, index: int) -> bool:
+    return entrant.answers[Kind.OUT_OF_REACH][index].verdict is Verdict.VERIFIED

@@ -1,0 +1,219 @@
+"""
+Which solver to write in a kinematics.yaml after a trial, and why.
+
+Solvers that called an answer solved which does not hold are left out. Of the others those count that reached as many
+poses as the best one, one pose or two in a thousand less forgiven. Of these the fastest is recommended, or
+``ssik_ros/Auto`` where it takes little more: it chooses anew for every question.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+import yaml
+
+from ssik_ros.benchmark.comparison import Comparison
+from ssik_ros.benchmark.comparison import Entrant
+from ssik_ros.benchmark.comparison import Kind
+from ssik_ros.benchmark.comparison import MOST_SOLUTIONS
+from ssik_ros.benchmark.comparison import TrialAnswer
+from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+
+REACHABLE = (Kind.ANYWHERE, Kind.NEAR)
+"""The questions that decide."""
+FORGIVEN = 0.002
+"""Share of poses by which a solver may miss the best one."""
+LITTLE_MORE = 1.2
+"""Ratio of times up to which a choice for every question is worth more than the time; two trials differ by a tenth."""
+OUTLIERS = 0.01
+"""Share of the slowest answers that does not count in the time to compare by: other processes make them."""
+MANY_MORE = 1.2
+"""Ratio of solutions that is worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one solver did with the questions of one kind; None where there are none."""
+
+    asked: int
+    verified: int
+    wrong: int
+    """Answers called solved that do not hold."""
+    mean_us: float | None
+    median_us: float | None
+    p95_us: float | None
+    p99_us: float | None
+    typical_us: float | None
+    """Mean without the slowest hundredth."""
+    solutions: float | None
+    """Mean number of solutions that hold."""
+    seed_distance: float | None
+    """Mean over verified answers: norm of the joint distance of the first one."""
+    causes: Mapping[str, float]
+    """Share of questions without a solution, by the cause that was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One solver, and the reasons in words."""
+
+    solver: str
+    reasons: tuple[str, ...]
+
+
+def figures_of(answers: Sequence[TrialAnswer]) -> Figures:
+    """
+    Return the figures of answers to one kind of questions.
+
+    :param answers: the answers.
+    """
+    times = np.sort([answer.time_us for answer in answers])
+    good = [answer for answer in answers if answer.verdict is Verdict.VERIFIED]
+    none = [answer for answer in answers if answer.verdict is Verdict.NO_ANSWER]
+    causes = Counter(answer.cause for answer in none).most_common()
+    usual = times[: max(1, round(len(times) * (1.0 - OUTLIERS)))]
+    p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if len(times) else [None] * 3
+    return Figures(
+        asked=len(answers),
+        verified=len(good),
+        wrong=len(answers) - len(good) - len(none),
+        mean_us=_mean(times),
+        median_us=p50,
+        p95_us=p95,
+        p99_us=p99,
+        typical_us=_mean(usual),
+        solutions=_mean([answer.solutions for answer in answers]),
+        seed_distance=_mean([answer.seed_distance for answer in good]),
+        causes={cause: count / len(answers) for cause, count in causes},
+    )
+
+
+def _mean(values: Sequence[float] | NDArray[np.float64]) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A solver by what is compared."""
+
+    name: str
+    kinds: Mapping[Kind, Figures]
+
+    @property
+    def asked(self) -> int:
+        return sum(self.kinds[kind].asked for kind in REACHABLE)
+
+    @property
+    def verified(self) -> int:
+        return sum(self.kinds[kind].verified for kind in REACHABLE)
+
+    @property
+    def wrong(self) -> int:
+        return sum(figures.wrong for figures in self.kinds.values())
+
+    @property
+    def time_us(self) -> float:
+        """Return the typical time, both seeds counting alike."""
+        times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].asked]
+        return float(np.mean([time for time in times if time is not None]))
+
+
+def _candidate(entrant: Entrant) -> _Candidate:
+    figures = {kind: figures_of(answers) for kind, answers in entrant.answers.items()}
+    return _Candidate(entrant.name, figures)
+
+
+def recommend(comparison: Comparison) -> Recommendation | None:
+    """
+    Return what to use; None where no solver reached a pose without a wrong claim.
+
+    :param comparison: the outcome of a trial.
+    """
+    tried = [_candidate(entrant) for entrant in comparison.running]
+    honest = [one for one in tried if not one.wrong and one.verified]
+    if not honest:
+        return None
+    best = max(one.verified for one in honest)
+    forgiven = max(1.0, FORGIVEN * honest[0].asked)
+    able = sorted(
+        (one for one in honest if best - one.verified <= forgiven), key=lambda one: one.time_us
+    )
+    chosen = next(
+        (
+            one
+            for one in able
+            if one.name == DEFAULT_SOLVER and one.time_us <= LITTLE_MORE * able[0].time_us
+        ),
+        able[0],
+    )
+    reasons = [_say_reach(chosen, best), _say_time(chosen, able)]
+    reasons += _say_out_of_reach(chosen) + _say_several(chosen, honest)
+    reasons += [_say_wrong(one) for one in tried if one.wrong]
+    return Recommendation(chosen.name, tuple(reasons))
+
+
+def _say_reach(chosen: _Candidate, best: int) -> str:
+    """Return how many poses it reaches."""
+    share = 100.0 * chosen.verified / chosen.asked
+    more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
+    return (
+        f'It reached {chosen.verified} of {chosen.asked} reachable poses ({share:.2f} %); {more}.'
+    )
+
+
+def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
+    """Return how long it takes, beside the next one."""
+    took = f'{chosen.time_us:.3g} us a pose'
+    if len(able) == 1:
+        return f'It takes {took}; no other solver reached as many.'
+    if chosen is able[0]:
+        return f'It is the fastest of those: {took}; next is {able[1].name} with {able[1].time_us:.3g} us.'
+    return (
+        f'It takes {took}, hardly more than the fastest of those ({able[0].name}, {able[0].time_us:.3g} us), and '
+        'chooses anew for every question.'
+    )
+
+
+def _say_out_of_reach(chosen: _Candidate) -> list[str]:
+    """Return what it says about poses out of reach."""
+    figures = chosen.kinds[Kind.OUT_OF_REACH]
+    if not figures.causes:
+        return []
+    cause = next(iter(figures.causes))
+    return [
+        f'A pose out of reach takes it {figures.median_us:.3g} us (median); it says {cause} for '
+        f'{100.0 * figures.causes[cause]:.0f} % of them.'
+    ]
+
+
+def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
+    """Return who finds more solutions, if somebody finds many more."""
+    own = chosen.kinds[Kind.SEVERAL].solutions
+    known = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
+    most, other = max(known, key=lambda pair: pair[0])
+    if own is None or other is chosen or most <= MANY_MORE * own:
+        return []
+    return [
+        f'Where up to {MOST_SOLUTIONS} solutions are wanted, {other.name} finds more: {most:.1f} instead of {own:.1f}.'
+    ]
+
+
+def _say_wrong(one: _Candidate) -> str:
+    """Return why a solver is left out."""
+    return f'{one.name} is left out: it called {one.wrong} answers solved that do not hold.'
+
+
+def kinematics_snippet(group: str, solver: str, timeout: float) -> str:
+    """
+    Return the lines of a kinematics.yaml for one group.
+
+    :param group: its name.
+    :param solver: the solver.
+    :param timeout: budget of a request that names none [s].
+    """
+    entry = {'kinematics_solver': solver, 'kinematics_solver_timeout': timeout}
+    return str(yaml.safe_dump({group: entry}, sort_keys=False))

@@ -1,0 +1,263 @@
+"""``ssik recommend``: try all solvers on an arm and say which one to write in its kinematics.yaml."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ssik_ros.benchmark.comparison import compare_solvers
+from ssik_ros.benchmark.comparison import Comparison
+from ssik_ros.benchmark.comparison import Entrant
+from ssik_ros.benchmark.comparison import Kind
+from ssik_ros.benchmark.comparison import MOST_SOLUTIONS
+from ssik_ros.benchmark.comparison import TrialSettings
+from ssik_ros.benchmark.machine import describe_machine
+from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.recommendation import Figures
+from ssik_ros.benchmark.recommendation import figures_of
+from ssik_ros.benchmark.recommendation import kinematics_snippet
+from ssik_ros.benchmark.recommendation import recommend
+from ssik_ros.benchmark.recommendation import Recommendation
+from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE
+from ssik_ros.cli.command import NO
+from ssik_ros.cli.group_choice import add_group_arguments
+from ssik_ros.cli.group_choice import choose_group
+from ssik_ros.cli.group_choice import ChosenGroup
+from ssik_ros.errors import InvalidOption
+from ssik_ros.solvers.registry import list_solvers
+from ssik_ros.solvers.registry import solver_spec
+
+EXAMPLES = (
+    'ssik recommend arm.urdf --base base_link --tip tool0',
+    'ssik recommend arm.urdf.xacro --srdf arm.srdf --group manipulator --seconds 30',
+    'ssik recommend --robot panda',
+    'ssik recommend --moveit-config my_robot_moveit_config --json',
+)
+WIDTH = 150
+_COLUMNS = ('mean', 'median', 'p95', 'p99')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    add_group_arguments(parser)
+    settings, trial = TrialSettings(), parser.add_argument_group('trial')
+    trial.add_argument(
+        '--seconds',
+        type=float,
+        default=settings.seconds,
+        metavar='S',
+        help='time for all questions; preparing the solvers, which the first time means to '
+        'compile them, comes before (default: %(default)s)',
+    )
+    trial.add_argument(
+        '--timeout',
+        type=float,
+        default=settings.timeout,
+        metavar='S',
+        help='time for one question (default: %(default)s)',
+    )
+    trial.add_argument(
+        '--samples',
+        type=int,
+        default=settings.samples,
+        metavar='N',
+        help='most questions with a seed anywhere, the other kinds in proportion '
+        '(default: %(default)s)',
+    )
+    trial.add_argument(
+        '--random-seed',
+        type=int,
+        default=settings.random_seed,
+        metavar='N',
+        help='decides poses and seeds (default: %(default)s)',
+    )
+    trial.add_argument(
+        '--solver',
+        action='append',
+        default=[],
+        metavar='NAME',
+        help='try only this solver (default: all of `ssik solvers`); may be repeated',
+    )
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Print figures, recommendation and snippet; 1 when nothing can be recommended.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when robot, group or an option is wrong.
+    """
+    settings = _read_settings(arguments)
+    names = list(dict.fromkeys(solver_spec(name).name for name in arguments.solver))
+    chosen = choose_group(arguments)
+    oracle = GroupOracle(chosen.robot, chosen.group)
+    with _status() as tell:
+        comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=tell)
+    advice = recommend(comparison)
+    if arguments.json:
+        print(json.dumps(_as_mapping(chosen, comparison, advice), indent=2))
+    else:
+        _print_report(chosen, comparison, advice)
+    return 0 if advice is not None else NO
+
+
+def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
+    """Return how much is asked, checked."""
+    for name in ('seconds', 'timeout'):
+        value = getattr(arguments, name)
+        if not (math.isfinite(value) and value > 0.0):
+            raise InvalidOption(f'--{name} takes a number of seconds above 0, not {value:g}.')
+    if arguments.samples < 1:
+        raise InvalidOption(f'--samples takes at least 1, not {arguments.samples}.')
+    if arguments.random_seed < 0:
+        raise InvalidOption(f'--random-seed takes at least 0, not {arguments.random_seed}.')
+    return TrialSettings(
+        arguments.seconds, arguments.timeout, arguments.samples, arguments.random_seed
+    )
+
+
+@contextlib.contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    """Show what happens on the terminal; show nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what: None
+        return
+    with console.status('ssik recommend') as status:
+        yield lambda what: status.update(escape(what))
+
+
+def _as_mapping(
+    chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
+) -> dict[str, Any]:
+    """Return the report for JSON."""
+    group, settings = chosen.group, comparison.settings
+    return {
+        'robot': chosen.robot.name,
+        'group': group.name,
+        'group_is_named': chosen.is_named,
+        'base_frame': group.base_link,
+        'tip_frames': list(group.tips),
+        'variables': list(group.variable_names),
+        'settings': dataclasses.asdict(settings),
+        'tolerance': DEFAULT_TOLERANCE,
+        'elapsed': comparison.elapsed,
+        'machine': dataclasses.asdict(describe_machine()),
+        'solvers': [_solver(entrant) for entrant in comparison.entrants],
+        'recommendation': None
+        if advice is None
+        else {
+            'solver': advice.solver,
+            'reasons': list(advice.reasons),
+            'kinematics_yaml': kinematics_snippet(group.name, advice.solver, settings.timeout),
+        },
+    }
+
+
+def _solver(entrant: Entrant) -> dict[str, Any]:
+    """Return what one solver did."""
+    figures = {
+        kind.value: dataclasses.asdict(figures_of(answers))
+        for kind, answers in entrant.answers.items()
+    }
+    return {
+        'name': entrant.name,
+        'refusal': entrant.refusal or None,
+        'set_up_seconds': entrant.set_up_seconds,
+        'questions': None if entrant.refusal else figures,
+    }
+
+
+def _print_report(
+    chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
+) -> None:
+    """Print the report."""
+    console, group = Console(), chosen.group
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    say(f'{chosen.robot.name}: {group.name}, {group.base_link} -> {", ".join(group.tips)}')
+    if comparison.running:
+        console.print(_table(comparison, advice))
+        prepared = sum(entrant.set_up_seconds for entrant in comparison.entrants)
+        say(f'{comparison.elapsed:.1f} s for the questions, {prepared:.1f} s to prepare.')
+    for entrant in comparison.entrants:
+        if entrant.refusal:
+            say(f'{entrant.name} took no part: {entrant.refusal}')
+    if advice is None:
+        say(_no_advice(comparison))
+        return
+    say(f'\nRecommended: {advice.solver}')
+    for reason in advice.reasons:
+        say(f'- {reason}')
+    named = '' if chosen.is_named else ' (the first line is the name of your group)'
+    say(f'\nFor kinematics.yaml{named}:\n')
+    say(kinematics_snippet(group.name, advice.solver, comparison.settings.timeout))
+
+
+def _no_advice(comparison: Comparison) -> str:
+    """Return why nothing is recommended."""
+    if not comparison.running:
+        return 'No solver answers for these joints.'
+    asked = len(comparison.running[0].answers[Kind.ANYWHERE])
+    if not asked:
+        return 'The time was up before every solver had answered once: give more --seconds.'
+    return 'No solver reached a pose without calling wrong answers solved.'
+
+
+def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
+    """Return the figures: a section for each solver, a row for each kind of question."""
+    table = Table()
+    table.add_column('solver', no_wrap=True)
+    table.add_column('question', no_wrap=True)
+    for title in ('asked', 'verified %', *(f'{name} us' for name in _COLUMNS)):
+        table.add_column(title, justify='right')
+    table.add_column(f'of {MOST_SOLUTIONS}', justify='right')
+    table.add_column('to seed', justify='right')
+    table.add_column('causes', min_width=18)
+    for entrant in comparison.running:
+        is_chosen = advice is not None and entrant.name == advice.solver
+        several = figures_of(entrant.answers[Kind.SEVERAL]).solutions
+        title, solutions = escape(entrant.name), _number(several, '.1f')
+        for kind in (Kind.ANYWHERE, Kind.NEAR, Kind.OUT_OF_REACH):
+            cells = _cells(kind, figures_of(entrant.answers[kind]), solutions)
+            table.add_row(title, kind.value, *cells, style='bold' if is_chosen else None)
+            title = solutions = ''
+        table.add_section()
+    return table
+
+
+def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
+    """Return the cells of one row."""
+    share = '-' if kind is Kind.OUT_OF_REACH or not figures.asked else ''
+    causes = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
+    if figures.wrong:
+        causes.insert(0, f'wrong {figures.wrong}')
+    return (
+        str(figures.asked),
+        share or f'{100.0 * figures.verified / figures.asked:.2f}',
+        *(_number(getattr(figures, f'{name}_us'), '.1f') for name in _COLUMNS),
+        solutions,
+        _number(figures.seed_distance, '.3f'),
+        ', '.join(causes),
+    )
+
+
+def _number(value: float | None, form: str) -> str:
+    return '-' if value is None else format(value, form)
