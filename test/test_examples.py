@@ -31,6 +31,7 @@ SHOWN = {
     '11_closed_chain': r"\['CONVERGED'\] 0.785398.*STALLED, 1.0000.*\['CONVERGED'\] False",
     '12_hexapod': r'CONVERGED after.*CONVERGED, legs of .* us a frame',
     '13_rover_settles': r'CONVERGED: x 0.00.*roll -?0.0[1-9].*CONVERGED: x 1.00',
+    '14_two_arms_one_object': r'CONVERGED with .*right_grasp.* us a pose.*raised to 1.037 m.*9 joints given, 16 known',
     '08_compute_ik_over_ros': r"base_link 1 \{'shoulder_pan_joint.*tool1 -21 \{\}.*'tool0'",
 }
 
