@@ -196,7 +196,7 @@ def compare_solvers(
         runners.append(_Runner(name, oracle, settings))
     entrants = tuple(runner.entrant for runner in runners)
     source = QuestionSource(oracle, settings.random_seed)
-    tell('asking')
+    tell(f'asking for up to {settings.seconds:g} s')
     start = clock()
     stop = start + settings.seconds
     for kind, questions in _blocks(source, settings.samples):
@@ -236,7 +236,7 @@ class _Runner:
             self.entrant.refusal = ' '.join(str(error).split())
         except Exception as error:
             # Third-party code: whatever it raises is its own reason, not the end of the trial.
-            self.entrant.refusal = f'warm_up failed: {_describe(error)}'
+            self.entrant.refusal = f'could not be prepared: {_describe(error)}'
         else:
             first = QuestionSource(oracle, settings.random_seed)
             for kind in Kind:

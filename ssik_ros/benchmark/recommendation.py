@@ -29,7 +29,7 @@ FORGIVEN = 0.002
 """Share of poses by which a solver may miss the best one."""
 LITTLE_MORE = 1.2
 """Ratio of times up to which a choice for every question is worth more than the time; two trials differ by a tenth."""
-OUTLIERS = 0.01
+OUTLIERS = 0.05
 """Share of the slowest answers that does not count in the time to compare by: other processes make them."""
 MANY_MORE = 1.2
 """Ratio of solutions that is worth a word."""
@@ -48,7 +48,7 @@ class Figures:
     p95_us: float | None
     p99_us: float | None
     typical_us: float | None
-    """Mean without the slowest hundredth."""
+    """Mean without the slowest twentieth."""
     solutions: float | None
     """Mean number of solutions that hold."""
     seed_distance: float | None

@@ -1,14 +1,13 @@
 """``ssik recommend``: try all solvers on an arm and say which one to write in its kinematics.yaml."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import dataclasses
 import json
 import math
+import sys
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -41,7 +40,8 @@ EXAMPLES = (
     'ssik recommend --robot panda',
     'ssik recommend --moveit-config my_robot_moveit_config --json',
 )
-WIDTH = 150
+WIDTH = 120
+OWN = 'ssik_ros/'
 _COLUMNS = ('mean', 'median', 'p95', 'p99')
 
 
@@ -104,8 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(solver_spec(name).name for name in arguments.solver))
     chosen = choose_group(arguments)
     oracle = GroupOracle(chosen.robot, chosen.group)
-    with _status() as tell:
-        comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=tell)
+    comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=_tell)
     advice = recommend(comparison)
     if arguments.json:
         print(json.dumps(_as_mapping(chosen, comparison, advice), indent=2))
@@ -129,15 +128,10 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
     )
 
 
-@contextlib.contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """Show what happens on the terminal; show nothing elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda what: None
-        return
-    with console.status('ssik recommend') as status:
-        yield lambda what: status.update(escape(what))
+def _tell(what: str) -> None:
+    """Say on the terminal what happens; a spinner would run between the questions and slow the answers down."""
+    if sys.stderr.isatty():
+        print(f'{what} ...', file=sys.stderr)
 
 
 def _as_mapping(
@@ -196,7 +190,10 @@ def _print_report(
     if comparison.running:
         console.print(_table(comparison, advice))
         prepared = sum(entrant.set_up_seconds for entrant in comparison.entrants)
-        say(f'{comparison.elapsed:.1f} s for the questions, {prepared:.1f} s to prepare.')
+        say(f'ok: verified by independent kinematics at {DEFAULT_TOLERANCE:g} and within limits')
+        say(f'of {MOST_SOLUTIONS}: solutions that were found of so many asked for')
+        say('away: mean norm of the joint distance from the seed')
+        say(f'{comparison.elapsed:.1f} s for the questions, {prepared:.1f} s to prepare')
     for entrant in comparison.entrants:
         if entrant.refusal:
             say(f'{entrant.name} took no part: {entrant.refusal}')
@@ -223,38 +220,40 @@ def _no_advice(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
     """Return the figures: a section for each solver, a row for each kind of question."""
-    table = Table()
-    table.add_column('solver', no_wrap=True)
-    table.add_column('question', no_wrap=True)
-    for title in ('asked', 'verified %', *(f'{name} us' for name in _COLUMNS)):
-        table.add_column(title, justify='right')
-    table.add_column(f'of {MOST_SOLUTIONS}', justify='right')
-    table.add_column('to seed', justify='right')
-    table.add_column('causes', min_width=18)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column('times in us', no_wrap=True)
+    titles = ('asked', 'ok %', *_COLUMNS, f'of {MOST_SOLUTIONS}', 'away')
+    for title in titles:
+        table.add_column(title, justify='right', no_wrap=True)
+    table.add_column('causes', overflow='fold')
     for entrant in comparison.running:
         is_chosen = advice is not None and entrant.name == advice.solver
-        several = figures_of(entrant.answers[Kind.SEVERAL]).solutions
-        title, solutions = escape(entrant.name), _number(several, '.1f')
+        # Without the package's own name the table fits into 80 columns.
+        title = escape(entrant.name.removeprefix(OWN))
+        table.add_row(title, style='bold' if is_chosen else None)
+        solutions = _number(figures_of(entrant.answers[Kind.SEVERAL]).solutions, '.1f')
         for kind in (Kind.ANYWHERE, Kind.NEAR, Kind.OUT_OF_REACH):
             cells = _cells(kind, figures_of(entrant.answers[kind]), solutions)
-            table.add_row(title, kind.value, *cells, style='bold' if is_chosen else None)
-            title = solutions = ''
+            table.add_row(f'  {kind.value}', *cells)
+            solutions = ''
         table.add_section()
     return table
 
 
 def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
     """Return the cells of one row."""
-    share = '-' if kind is Kind.OUT_OF_REACH or not figures.asked else ''
+    share = '' if kind is Kind.OUT_OF_REACH else '-'
+    if share and figures.asked:
+        share = f'{100.0 * figures.verified / figures.asked:.2f}'
     causes = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
     if figures.wrong:
         causes.insert(0, f'wrong {figures.wrong}')
     return (
         str(figures.asked),
-        share or f'{100.0 * figures.verified / figures.asked:.2f}',
+        share,
         *(_number(getattr(figures, f'{name}_us'), '.1f') for name in _COLUMNS),
         solutions,
-        _number(figures.seed_distance, '.3f'),
+        '' if kind is Kind.OUT_OF_REACH else _number(figures.seed_distance, '.3f'),
         ', '.join(causes),
     )
 
