@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ssik_ros.closed_chain.frame import check_finite
 from ssik_ros.closed_chain.joint import Goal
-from ssik_ros.closed_chain.joint import Joint
 from ssik_ros.closed_chain.joint_states import fit_closure
 from ssik_ros.closed_chain.joint_states import JointVariables
 from ssik_ros.closed_chain.joint_states import name_positions
@@ -91,6 +90,11 @@ class UrdfRobot:
         """The solver of :meth:`complete_state`; its options may be changed."""
         self._variables = JointVariables(self.model, frames.joints)
         self._variables.overlay(dict.fromkeys(self.active_joints, 0.0))
+        self.initial_state: Mapping[str, float] = self._state()
+        """Positions by variable in which :func:`from_urdf` handed the robot over."""
+
+    def _state(self) -> Mapping[str, float]:
+        return MappingProxyType(dict(zip(*self.to_joint_state(), strict=True)))
 
     @property
     def variable_names(self) -> tuple[str, ...]:
@@ -141,7 +145,8 @@ class UrdfRobot:
         """
         Find all joints from some: those are held, the loops are closed by the others, from where they are.
 
-        Goals and joint targets do not count meanwhile; joints that were locked stay.
+        Goals and joint targets do not count meanwhile; joints that were locked stay. Where the loops cannot be closed, the
+        joints are left where they miss least.
 
         :param active: positions by variable [rad or m], or those of :attr:`active_joints` in their order; None closes
             the loops with every joint free.
@@ -180,7 +185,7 @@ class UrdfRobot:
             [*results, SOLVE_STATUS.STALLED if clamped else SOLVE_STATUS.CONVERGED], key=int
         )
         return CompletedState(
-            MappingProxyType(dict(zip(*self.to_joint_state(), strict=True))),
+            self._state(),
             SOLVE_STATUS(int(worst)),
             tuple(results),
             clamped,
@@ -198,11 +203,11 @@ class UrdfRobot:
 
     def _hold(self, places: Iterable[int]) -> None:
         """Lock given variables and the root, and let nothing but closures count."""
-        for joint in self.completion.mechanism.frames:
-            if isinstance(joint, Goal):
-                joint._set_flag(layout.EXCLUDED, True)
-            elif isinstance(joint, Joint):
-                joint.target_set = False
+        mechanism = self.completion.mechanism
+        goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
+        with mechanism.storage.lock:
+            mechanism.storage.flags[goals, layout.EXCLUDED] = 1
+            mechanism.storage.flags[:, layout.TARGET_SET] = 0
         self.root.locked = True
         for joint, dof in self._variables.freedoms(places):
             joint.lock(dof)
@@ -259,6 +264,7 @@ def from_urdf(
     start = dict(zip(model.variable_names, model.default_positions(), strict=True))
     robot.from_joint_state(start.keys(), start.values())
     robot.from_joint_state(loops.initial_positions.keys(), loops.initial_positions.values())
+    robot.initial_state = robot._state()
     return robot
 
 
