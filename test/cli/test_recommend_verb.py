@@ -276,6 +276,19 @@ def test_the_time_is_kept_and_all_answer_the_same_questions(register, seconds):
     assert asked <= seconds / clock.step / 2.0
 
 
+def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_answers(arm, capsys, register):
+    register(CLOSED_FORM, turn_to)
+    register('test/Liar', claim_the_seed)
+    words = [arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM, '--solver', 'test/Liar']
+    assert main(['recommend', *words, '--samples', '16']) == 0
+    text = capsys.readouterr().out
+    table, _, rest = text.partition('No answer, by cause:')
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
+    assert '100.00' in table and '0.00' in table
+    assert f'{CLOSED_FORM}: out of reach UNREACHABLE 100 %' in rest
+    assert 'test/Liar: seed anywhere 16 wrong answers; seed near 16 wrong answers' in rest
+
+
 def test_time_for_no_question_is_an_answer_too(arm, capsys, register):
     register(CLOSED_FORM, turn_to)
     words = ['recommend', arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM]
@@ -350,6 +363,7 @@ def test_robots_are_found_by_name_and_by_package(capsys, register):
 @pytest.mark.parametrize(
     ('words', 'message'),
     [
+        (['{rail}', '--tip', 'tip'], 'joint0'),
         ([], 'Name one robot'),
         (['{arm}', '--robot', 'panda'], 'Name one robot'),
         (['{arm}', '--tip', 'tipp'], "Did you mean 'tip'"),
@@ -369,9 +383,12 @@ def test_robots_are_found_by_name_and_by_package(capsys, register):
     ],
 )
 def test_a_question_that_makes_no_sense_ends_with_two_and_says_what_is_wrong(
-    arm, words, message, capsys
+    arm, words, message, capsys, tmp_path
 ):
     path = arm(WHEEL)
-    assert main(['recommend', *(word.format(arm=path) for word in words)]) == 2
+    rail = urdf_of(SLIDES).replace('lower="-2.6" upper="2.6"', 'lower="-1e400" upper="1e400"', 1)
+    (tmp_path / 'rail.urdf').write_text(rail, encoding='utf-8')
+    files = {'arm': path, 'rail': tmp_path / 'rail.urdf'}
+    assert main(['recommend', *(word.format(**files) for word in words)]) == 2
     text = capsys.readouterr().err
     assert text.startswith('ssik recommend: ') and message in text

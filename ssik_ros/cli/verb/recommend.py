@@ -42,6 +42,7 @@ EXAMPLES = (
 )
 WIDTH = 120
 OWN = 'ssik_ros/'
+ROWS = (Kind.ANYWHERE, Kind.NEAR, Kind.OUT_OF_REACH)
 _COLUMNS = ('mean', 'median', 'p95', 'p99')
 
 
@@ -189,6 +190,9 @@ def _print_report(
     say(f'{chosen.robot.name}: {group.name}, {group.base_link} -> {", ".join(group.tips)}')
     if comparison.running:
         console.print(_table(comparison, advice))
+        say('No answer, by cause:')
+        for entrant in comparison.running:
+            say(f'  {entrant.name.removeprefix(OWN)}: {_causes(entrant) or "none"}')
         prepared = sum(entrant.set_up_seconds for entrant in comparison.entrants)
         say(f'ok: verified by independent kinematics at {DEFAULT_TOLERANCE:g} and within limits')
         say(f'of {MOST_SOLUTIONS}: solutions that were found of so many asked for')
@@ -225,14 +229,13 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
     titles = ('asked', 'ok %', *_COLUMNS, f'of {MOST_SOLUTIONS}', 'away')
     for title in titles:
         table.add_column(title, justify='right', no_wrap=True)
-    table.add_column('causes', overflow='fold')
     for entrant in comparison.running:
         is_chosen = advice is not None and entrant.name == advice.solver
         # Without the package's own name the table fits into 80 columns.
         title = escape(entrant.name.removeprefix(OWN))
         table.add_row(title, style='bold' if is_chosen else None)
         solutions = _number(figures_of(entrant.answers[Kind.SEVERAL]).solutions, '.1f')
-        for kind in (Kind.ANYWHERE, Kind.NEAR, Kind.OUT_OF_REACH):
+        for kind in ROWS:
             cells = _cells(kind, figures_of(entrant.answers[kind]), solutions)
             table.add_row(f'  {kind.value}', *cells)
             solutions = ''
@@ -245,17 +248,26 @@ def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
     share = '' if kind is Kind.OUT_OF_REACH else '-'
     if share and figures.asked:
         share = f'{100.0 * figures.verified / figures.asked:.2f}'
-    causes = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
-    if figures.wrong:
-        causes.insert(0, f'wrong {figures.wrong}')
     return (
         str(figures.asked),
         share,
         *(_number(getattr(figures, f'{name}_us'), '.1f') for name in _COLUMNS),
         solutions,
         '' if kind is Kind.OUT_OF_REACH else _number(figures.seed_distance, '.3f'),
-        ', '.join(causes),
     )
+
+
+def _causes(entrant: Entrant) -> str:
+    """Return what it said about the poses that it did not reach, and how often it was wrong."""
+    parts = []
+    for kind in ROWS:
+        figures = figures_of(entrant.answers[kind])
+        said = [f'{cause} {100.0 * part:.3g} %' for cause, part in figures.causes.items()]
+        if figures.wrong:
+            said.insert(0, f'{figures.wrong} wrong answers')
+        if said:
+            parts.append(f'{kind.value} {", ".join(said)}')
+    return '; '.join(parts)
 
 
 def _number(value: float | None, form: str) -> str:
