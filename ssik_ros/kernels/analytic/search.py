@@ -449,6 +449,7 @@ def _drop(counters, rows, q, n):
     if row > counters[KEPT]:
         for k in range(n):
             rows[row, k] = q[k]
+        rows[row, n + 2] = -1.0
     counters[DROPPED] += 1
 
 
@@ -626,16 +627,18 @@ def _is_known(counters, ints, reals, first, q, error, options, capacity, work):
 def _is_same_as(ints, reals, rows, row, q, error, same, work):
     """Return whether a solution is that of a row."""
     n, slides, target = ints[N], ints[SLIDES], vector(work, TARGET, 12)
-    return certify.are_near(rows, row, q, n, slides, same) and certify.meet_half_way(
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        slides,
-        rows,
-        row,
-        q,
-        target,
-        error + certify.rounding(target),
-        vector(work, _own_scratch(n), certify.scratch_size(n)),
+    if not certify.are_near(rows, row, q, n, slides, same):
+        return False
+    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
+    home = vector(reals, 6 * n, 12)
+    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
+    there = rows[row, n + 2]
+    if there < 0.0:
+        # It was moved by a turn or onto a limit and not measured since, or it lies outside the limits.
+        errors = vector(work, _own_scratch(n) + 6 * n + 12, 3)
+        certify.measure(axes, points, home, n, slides, rows[row], target, errors, rest)
+        there = errors[2]
+    rounding = max(error, there) + certify.rounding(target)
+    return certify.meet_half_way(
+        axes, points, home, n, slides, rows, row, q, target, rounding, rest
     )

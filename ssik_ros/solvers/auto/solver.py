@@ -170,8 +170,9 @@ class AutoSolver:
 
     @property
     def tier(self) -> str:
-        """Return how hard the chain is: the closed form's tier, ``iterative`` where there is none."""
-        return 'iterative' if self._closed_form is None else self._closed_form.tier
+        """Return ``closed_form`` where one answers at once, ``iterative`` where a search comes first."""
+        at_once = self.is_fast or (self._wants_nearest and self.is_complete)
+        return self._closed_form.tier if at_once and self._closed_form else 'iterative'
 
     @property
     def reason(self) -> str:
