@@ -114,6 +114,11 @@ def claim_the_seed(request):
     )
 
 
+def claim_where_there_is_nothing(request):
+    answer = turn_to(request)
+    return answer if answer.solved else claim_the_seed(request)
+
+
 def divide_by_zero(request):
     return 1 / 0
 
@@ -257,7 +262,9 @@ def test_a_solver_with_wrong_claims_is_left_out_however_fast(register):
     advice = recommend(outcome)
     assert advice.solver == CLOSED_FORM
     assert 'test/Liar is left out: it called' in advice.reasons[-1]
-    assert recommend(compare_solvers(oracle_of(WHEEL), ['test/Liar'], settings)) is None
+    register('test/Boaster', claim_where_there_is_nothing)
+    for name in ('test/Liar', 'test/Boaster'):
+        assert recommend(compare_solvers(oracle_of(WHEEL), [name], settings)) is None
 
 
 @pytest.mark.parametrize('seconds', [0.5, 10.0, 40.0])
