@@ -300,7 +300,7 @@ def wrong_requests(arm, pose, posture):
     for name in ('nowhere', '/nowhere', arm.base + ' '):
         asked, request = change()
         asked.pose_stamped.header.frame_id = name
-        yield f'frame {name}', request, FRAME_TRANSFORM_FAILURE, [f"'{name}'"]
+        yield f'frame {name}', request, FRAME_TRANSFORM_FAILURE, [f"'{name.removeprefix('/')}'"]
 
     yield 'unknown link', change(ik_link_name='thumb')[1], NO_IK_SOLUTION, ["'thumb'"]
     away = {'panda': 'panda_link4', 'fanuc': 'link_3'}[arm.name]
