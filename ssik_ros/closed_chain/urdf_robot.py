@@ -174,7 +174,8 @@ class UrdfRobot:
                 moved = variables.write(now)
                 results = self.completion.solve()
         finally:
-            storage.flags[:] = kept
+            with storage.lock:
+                storage.flags[:] = kept
         variables.settle_followers()
         clamped = tuple(
             variables.names[place]

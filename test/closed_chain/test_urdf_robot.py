@@ -145,6 +145,22 @@ OPEN = {
 }
 
 
+def test_followers_go_with_their_leaders_in_a_solve():
+    robot = from_urdf(ODD, free_root=False)
+    goal = Goal('goal')
+    goal.make_closure(robot.links['tip'])
+    goal.set_position(1.5, 2.5, 3.5)
+    before = robot.positions
+    (result,) = Solver(robot.root).solve()
+    assert result.converged
+    state = dict(zip(*robot.to_joint_state(), strict=True))
+    assert abs(state['slide'] - before[robot.variable_names.index('slide')]) > 1e-3
+    assert state['follower'] == pytest.approx(0.3 - 0.5 * state['slide'], abs=1e-15)
+    expected = PinocchioPoses(ODD).move(state)['tip']
+    assert np.abs(robot.links['tip'].matrix_world - expected).max() < 1e-12
+    assert np.abs(goal.matrix_world - expected).max() < 2e-6
+
+
 @pytest.fixture
 def gripper():
     robot = from_urdf(GRIPPER, free_root=False)
@@ -249,6 +265,12 @@ def test_a_hexapod_from_its_urdf_has_the_lengths_of_the_closed_form_both_ways():
         assert np.abs(found[0] - position).max() < 1e-6
         assert np.abs(found[1] - turn).max() < 1e-6
         assert_closed(robot, done.positions, 1e-8)
+    # A closed state that is read in is closed for the solver at once: the balls of the loops follow.
+    robot.from_joint_state(robot.initial_state.keys(), robot.initial_state.values())
+    assert robot.complete_state().converged
+    robot.from_joint_state(done.positions.keys(), done.positions.values())
+    solver.exclude(goal)
+    assert np.abs(solver.residual()).max() < 1e-8
 
 
 def test_a_delta_robot_from_its_urdf_follows_its_motors_in_one_assembly_mode():
@@ -308,6 +330,14 @@ def test_a_gripper_of_two_four_bars_follows_one_crank_over_a_full_turn(gripper):
             miss = done.positions[f'{side}_swing'] - curve.rocker_angle(angle)
             assert abs(math.remainder(miss, 2 * math.pi)) < 1e-9, (side, k)
     assert_closed(gripper, done.positions, 1e-10)
+
+
+def test_a_long_way_in_steps_stays_in_the_assembly_mode(gripper):
+    assert gripper.complete_state({'left_drive': 0.3}).converged
+    done = gripper.complete_state({'left_drive': 3.3}, steps=8)
+    assert done.converged
+    miss = done.positions['left_swing'] - make_four_bar().rocker_angle(3.3)
+    assert abs(math.remainder(miss, 2 * math.pi)) < 1e-9
 
 
 LEFT_LOOP = {
@@ -545,6 +575,7 @@ def test_completion_leaves_locks_goals_targets_and_the_root_as_they_were():
     goal.make_closure(robot.links['left_crank'])
     goal.set_position(10, 0, 0)
     robot.joints['left_knee'].target_set = True
+    robot.root.rest_pose_set = True
     before = robot.root.dof_values
     done = robot.complete_state({'left_drive': 0.4})
     assert done.converged
