@@ -216,8 +216,7 @@ class Manipulator:
         :param policy: tolerances.
         :raises ValueError: as there, and for matrices that are no rigid transforms.
         """
-        body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
-        return cls(body, policy=policy)
+        return cls(KinBody.from_transforms(T, axis, limits, joint_types=joint_types), policy=policy)
 
     @classmethod
     def from_dh(
