@@ -216,7 +216,8 @@ class Manipulator:
         :param policy: tolerances.
         :raises ValueError: as there, and for matrices that are no rigid transforms.
         """
-        return cls(KinBody.from_transforms(T, axis, limits, joint_types=joint_types), policy=policy)
+        body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
+        return cls(body, policy=policy)
 
     @classmethod
     def from_dh(
@@ -241,8 +242,7 @@ class Manipulator:
         :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
             nor 1.
         """
-        body = KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta)
-        return cls(body, policy=policy)
+        return cls(KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta), policy=policy)
 
     @classmethod
     def from_prebuilt(
