@@ -71,7 +71,7 @@ def test_the_winner_is_the_cheapest_of_those_that_are_complete(name):
         np.ascontiguousarray(pose)
         for pose in chain.poses(np.random.default_rng(2).uniform(-3.0, 3.0, (20, 6)))
     ]
-    plans = planning._possible_plans(serial_chain(chain), EXACT_PARALLEL, EXACT_MEETING)
+    plans = planning._possible_plans(serial_chain(chain), None, EXACT_PARALLEL, EXACT_MEETING)
     complete = [plan for plan in plans if planning._finds_postures(plan)]
     times = [time_of(plan, poses) for plan in complete]
     assert complete[0].name == make_plan(serial_chain(chain)).name

@@ -636,7 +636,8 @@ def _is_same_as(ints, reals, rows, row, q, error, same, work):
     if there < 0.0:
         # It was moved by a turn or onto a limit and not measured since, or it lies outside the limits.
         errors = vector(work, _own_scratch(n) + 6 * n + 12, 3)
-        certify.measure(axes, points, home, n, slides, rows[row], target, errors, rest)
+        there_q = vector(work, _store(n) + row * (n + 3), n)
+        certify.measure(axes, points, home, n, slides, there_q, target, errors, rest)
         there = errors[2]
     rounding = max(error, there) + certify.rounding(target)
     return certify.meet_half_way(
