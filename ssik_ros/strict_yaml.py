@@ -6,14 +6,18 @@ and ``010`` is ten (number rules of YAML 1.2), a date stays text, and every mapp
 of its keys.
 """
 
+from collections.abc import Iterable
 from collections.abc import Mapping
+import math
 from pathlib import Path
 import re
 from typing import Any
+from typing import NoReturn
 
 import yaml
 
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
 
 _INT = re.compile(r'^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$')
@@ -151,3 +155,50 @@ def location(mapping: Mapping[str, Any], key: str, fallback: str) -> str:
     """
     places = mapping.places if isinstance(mapping, LocatedMapping) else {}
     return places.get(key, fallback)
+
+
+def refuse(place: str, message: str, hint: str = '') -> NoReturn:
+    """
+    Refuse what stands in a file.
+
+    :param place: where, as ``file:line``.
+    :param message: what is wrong, without the full stop.
+    :param hint: a sentence about what would be right.
+    :raises ConfigError: always.
+    """
+    raise ConfigError(f'{place}: {message}. {hint}'.rstrip(), place=place)
+
+
+def checked_mapping(
+    content: Any, place: str, what: str, known: Iterable[str] | None = None
+) -> Mapping[str, Any]:
+    """
+    Return a mapping whose keys are known.
+
+    :param content: the mapping.
+    :param place: where it was written.
+    :param what: its name in messages.
+    :param known: the keys that it may have; None for any.
+    :raises ConfigError: when it is none, or has another key.
+    """
+    if not isinstance(content, Mapping):
+        refuse(place, f'{what} is no mapping but {content!r}')
+    for key in content:
+        if known is not None and key not in known:
+            hint = describe_choices(str(key), known)
+            refuse(location(content, key, place), f"unknown key '{key}' in {what}", hint)
+    return content
+
+
+def finite_number(value: Any, place: str, what: str) -> float:
+    """
+    Return a finite number.
+
+    :param value: the number; truth values are none.
+    :param place: where it was written.
+    :param what: its name in messages.
+    :raises ConfigError: for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        refuse(place, f'{what} is no finite number but {value!r}')
+    return float(value)

@@ -13,7 +13,6 @@ import math
 import os
 from pathlib import Path
 from typing import Any
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +22,14 @@ from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.names import DOF_NAMES
 from ssik_ros.closed_chain.rotations import matrix_of_euler
 from ssik_ros.closed_chain.rotations import pose_matrix
-from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.model.urdf import LoopConstraint
+from ssik_ros.strict_yaml import checked_mapping
+from ssik_ros.strict_yaml import finite_number
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import refuse
 
 FloatArray = NDArray[np.float64]
 
@@ -132,77 +133,56 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
     :param source: the file's name for messages.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
-    entries = _mapping(content, source, 'the file', _FILE_KEYS)
-    loops = _mapping(entries.get('loops', {}), location(entries, 'loops', source), "'loops'")
+    entries = checked_mapping(content, source, 'the file', _FILE_KEYS)
+    loops = checked_mapping(
+        entries.get('loops', {}), location(entries, 'loops', source), "'loops'"
+    )
     active = entries.get('active_joints', [])
     if not isinstance(active, list) or not all(isinstance(name, str) for name in active):
-        _fail(location(entries, 'active_joints', source), "'active_joints' is no list of names")
+        refuse(location(entries, 'active_joints', source), "'active_joints' is no list of names")
     start = entries.get('initial_positions', {})
     place = location(entries, 'initial_positions', source)
-    start = _mapping(start, place, "'initial_positions'")
+    start = checked_mapping(start, place, "'initial_positions'")
     return LoopClosures(
         closures=tuple(
             _read_loop(name, loop, location(loops, name, source)) for name, loop in loops.items()
         ),
         active_joints=tuple(active),
         initial_positions={
-            name: _number(value, location(start, name, place), f"'{name}'")
+            name: finite_number(value, location(start, name, place), f"'{name}'")
             for name, value in start.items()
         },
     )
-
-
-def _fail(place: str, message: str, hint: str = '') -> NoReturn:
-    raise ConfigError(f'{place}: {message}. {hint}'.rstrip(), place=place)
-
-
-def _mapping(
-    content: Any, place: str, what: str, known: Sequence[str] | None = None
-) -> Mapping[str, Any]:
-    """Return a mapping whose keys are known."""
-    if not isinstance(content, Mapping):
-        _fail(place, f'{what} is no mapping but {content!r}')
-    for key in content:
-        if known is not None and key not in known:
-            hint = describe_choices(str(key), known)
-            _fail(location(content, key, place), f"unknown key '{key}' in {what}", hint)
-    return content
-
-
-def _number(value: Any, place: str, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        _fail(place, f'{what} is no finite number but {value!r}')
-    return float(value)
 
 
 def _vector(entry: Mapping[str, Any], key: str, place: str) -> tuple[float, ...]:
     """Return three numbers, zeros where the key is missing."""
     values, place = entry.get(key, [0.0, 0.0, 0.0]), location(entry, key, place)
     if not isinstance(values, list | tuple) or len(values) != 3:
-        _fail(place, f"'{key}' is no list of three numbers but {values!r}")
-    return tuple(_number(value, place, f"'{key}'") for value in values)
+        refuse(place, f"'{key}' is no list of three numbers but {values!r}")
+    return tuple(finite_number(value, place, f"'{key}'") for value in values)
 
 
 def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
     """Return one loop of a file."""
-    entry = _mapping(content, place, f"loop '{name}'", _LOOP_KEYS)
+    entry = checked_mapping(content, place, f"loop '{name}'", _LOOP_KEYS)
     if ('type' in entry) == ('dof' in entry):
-        _fail(place, f"loop '{name}' needs either 'type' or 'dof'")
+        refuse(place, f"loop '{name}' needs either 'type' or 'dof'")
     dof, has_axis = _free(entry, name, place)
     if has_axis != ('axis' in entry):
         text = 'needs the axis of its joint' if has_axis else "has no use for an 'axis'"
-        _fail(place, f"loop '{name}' {text}")
+        refuse(place, f"loop '{name}' {text}")
     axis = _vector(entry, 'axis', place) if has_axis else (0.0, 0.0, 1.0)
     if math.hypot(*axis) < _SAME_AXIS:
-        _fail(location(entry, 'axis', place), f"the axis of loop '{name}' is zero")
+        refuse(location(entry, 'axis', place), f"the axis of loop '{name}' is zero")
     ends = []
     for end in ('parent', 'child'):
         where = location(entry, end, place)
         if end not in entry:
-            _fail(place, f"loop '{name}' has no '{end}'")
-        side = _mapping(entry[end], where, f"the {end} of loop '{name}'", _END_KEYS)
+            refuse(place, f"loop '{name}' has no '{end}'")
+        side = checked_mapping(entry[end], where, f"the {end} of loop '{name}'", _END_KEYS)
         if not isinstance(side.get('link'), str):
-            _fail(where, f"the {end} of loop '{name}' names no 'link'")
+            refuse(where, f"the {end} of loop '{name}' names no 'link'")
         pose = frame_pose(_vector(side, 'xyz', where), _vector(side, 'rpy', where), z_to(axis))
         ends.append((side['link'], pose))
     (parent, parent_pose), (child, child_pose) = ends
@@ -215,14 +195,16 @@ def _free(entry: Mapping[str, Any], name: str, place: str) -> tuple[tuple[DOF, .
         kind = entry['type']
         if kind not in FREE_OF_TYPE:
             hint = describe_choices(str(kind), FREE_OF_TYPE)
-            _fail(location(entry, 'type', place), f"loop '{name}' has no known type: {kind}", hint)
+            refuse(
+                location(entry, 'type', place), f"loop '{name}' has no known type: {kind}", hint
+            )
         return FREE_OF_TYPE[kind], kind in TYPES_WITH_AXIS
     names, where = entry['dof'], location(entry, 'dof', place)
     if not isinstance(names, list) or len({str(n) for n in names}) < len(names):
-        _fail(where, f"'dof' of loop '{name}' is no list of different names but {names!r}")
+        refuse(where, f"'dof' of loop '{name}' is no list of different names but {names!r}")
     for dof in names:
         if dof not in DOF_NAMES:
-            _fail(where, f'unknown degree of freedom {dof!r}', describe_choices(dof, DOF_NAMES))
+            refuse(where, f'unknown degree of freedom {dof!r}', describe_choices(dof, DOF_NAMES))
     return tuple(sorted(DOF[dof] for dof in names)), False
 
 

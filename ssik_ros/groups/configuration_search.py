@@ -91,6 +91,10 @@ class SearchOptions:
             raise InvalidOption(f'max_dist must be >= 0, not {self.max_dist}.')
         if len(self.p_metric) != 4:
             raise DimensionMismatch(f'p_metric needs 4 numbers, not {len(self.p_metric)}.')
+        for name in ('p_metric', 'c_metric'):
+            weights = getattr(self, name)
+            if weights is not None and not all(0.0 <= number < math.inf for number in weights):
+                raise InvalidOption(f'{name} needs finite numbers >= 0, not {list(weights)}.')
         if self.workers < 1:
             raise InvalidOption(f'workers must be >= 1, not {self.workers}.')
 

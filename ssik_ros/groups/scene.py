@@ -120,7 +120,7 @@ class RobotScene:
         values = model.default_positions()
         for index, name in enumerate(model.tree.joint_names):
             at = int(model.tree.idx_q[index])
-            for part, (offset, size) in _parts(name, JointKind(int(model.tree.kinds[index]))):
+            for part, (offset, size) in joint_parts(name, JointKind(int(model.tree.kinds[index]))):
                 numbers = values[at + offset : at + offset + size]
                 self._positions[part] = float(numbers[0]) if size == 1 else numbers.copy()
 
@@ -231,7 +231,7 @@ class RobotScene:
                 self._positions[item.name] = item.multiplier * value + item.offset
 
 
-def _parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
+def joint_parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
     """Return the joints that one joint of the tree becomes, each with the first and the number of its values."""
     if kind == JointKind.PLANAR:
         return [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'theta'))]

@@ -70,6 +70,9 @@ from ssik_ros.solvers.turns import TURNS
 try:
     from ssik_msgs.srv import Describe
     from ssik_msgs.srv import ExplainIk
+    from ssik_msgs.srv import FindConfigs
+    from ssik_msgs.srv import GeneratePath
+    from ssik_msgs.srv import HandleGroups
     from ssik_msgs.srv import SolveAll
     from ssik_msgs.srv import SolveBatch
 
@@ -77,9 +80,10 @@ try:
     from ssik_ros.ros.describe_service import Described
     from ssik_ros.ros.describe_service import DescribeService
     from ssik_ros.ros.explain_service import ExplainService
+    from ssik_ros.ros.group_services import GroupServices
     from ssik_ros.ros.solve_all_service import SolveAllService
 except ImportError:
-    Describe = ExplainIk = SolveAll = SolveBatch = None
+    Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None
 
 NAME = 'ssik_ros'
 _MESSAGES = logging.getLogger('ssik_ros.messages')
@@ -123,6 +127,7 @@ class IkServer(Node):
         self._records: dict[str, CallRecords] = {}
         self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)
         self._answers = KinematicsServices(self, self._live)
+        self._groups = self._read_groups()
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
         self._loader = _Loader(self._load)
         self._source = RobotSource(self, self._settings, self._loader.put)
@@ -217,6 +222,8 @@ class IkServer(Node):
             padding=settings.collision_padding,
         )
         server.warm_up()
+        if self._groups is not None:
+            self._groups.prepare(robot)
         with self._exchange:
             is_first = self._answers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -236,6 +243,10 @@ class IkServer(Node):
         is_late.daemon = True
         if is_first:
             is_late.start()
+        if self._groups is not None and self._groups.has_groups:
+            self._groups.warm_up()
+            if is_first:
+                self._advertise_groups(self._groups)
         server.warm_up_branches()
         is_late.cancel()
         if is_first:
@@ -299,6 +310,21 @@ class IkServer(Node):
             self._offer(SolveAll, '~/solve_all', service.solve_all)
             explanations = ExplainService(served, self._live)
             self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
+
+    def _read_groups(self) -> 'GroupServices | None':
+        """Return the services of the group file; None where their messages are not installed."""
+        file = self._settings.ik_groups_file
+        if HandleGroups is None:
+            if file:
+                raise ConfigError('ik_groups_file needs the package ssik_msgs.')
+            return None
+        return GroupServices(self._answers.require_served, self._live, file)
+
+    def _advertise_groups(self, groups: 'GroupServices') -> None:
+        """Offer what answers about the groups of the group file."""
+        self._offer(HandleGroups, '~/handle_groups', groups.handle_groups)
+        self._offer(FindConfigs, '~/find_configs', groups.find_configs)
+        self._offer(GeneratePath, '~/generate_path', groups.generate_path)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)

@@ -25,6 +25,7 @@ _OF_REFUSAL = {
     Refusal.NOT_SEARCHABLE: MoveItErrorCodes.NO_IK_SOLUTION,
     Refusal.BAD_TOLERANCE: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
     Refusal.BAD_STEP: MoveItErrorCodes.FAILURE,
+    Refusal.BAD_OPTION: MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS,
     Refusal.FAULT: MoveItErrorCodes.FAILURE,
 }
 

@@ -33,6 +33,8 @@ class Refusal(IntEnum):
     """A tolerance that is no finite number, or negative."""
     BAD_STEP = 13
     """A step of a path that is not above zero, or divides it into too many samples."""
+    BAD_OPTION = 14
+    """Something else that a question says has no meaning, or contradicts itself."""
 
 
 class QuestionRefused(RequestError):

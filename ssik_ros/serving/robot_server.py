@@ -47,6 +47,7 @@ from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.explanations import explain_pose
 from ssik_ros.serving.explanations import Explanation
 from ssik_ros.serving.frames import FrameReader
+from ssik_ros.serving.group_questions import CheckedQuestion
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.notes import describe_empty_frame
 from ssik_ros.serving.notes import NOT_REACHED
@@ -102,6 +103,7 @@ CAUSE_OF_REFUSAL = {
     Refusal.NOT_SEARCHABLE: Cause.BUDGET,
     Refusal.BAD_TOLERANCE: Cause.CONSTRAINTS,
     Refusal.BAD_STEP: Cause.CONSTRAINTS,
+    Refusal.BAD_OPTION: Cause.CONSTRAINTS,
 }
 
 _PERHAPS_CONSTRAINTS = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
@@ -497,7 +499,7 @@ class RobotServer:
 
     def make_checks(
         self,
-        question: IkQuestion | PathQuestion | BatchQuestion,
+        question: IkQuestion | PathQuestion | BatchQuestion | CheckedQuestion,
         state: FullState,
         current: FullState,
     ) -> CandidateChecks | None:

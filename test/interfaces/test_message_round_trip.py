@@ -12,6 +12,9 @@ SERVICES = (
     'moveit_msgs/GetStateValidity',
     'ssik_msgs/Describe',
     'ssik_msgs/ExplainIk',
+    'ssik_msgs/FindConfigs',
+    'ssik_msgs/GeneratePath',
+    'ssik_msgs/HandleGroups',
     'ssik_msgs/SolveAll',
     'ssik_msgs/SolveBatch',
 )

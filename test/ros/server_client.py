@@ -30,6 +30,9 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.srv import Describe
 from ssik_msgs.srv import ExplainIk
+from ssik_msgs.srv import FindConfigs
+from ssik_msgs.srv import GeneratePath
+from ssik_msgs.srv import HandleGroups
 from ssik_msgs.srv import SolveAll
 from ssik_msgs.srv import SolveBatch
 from std_msgs.msg import String
@@ -46,6 +49,9 @@ KINDS = {
     'ssik_ros/solve_all': SolveAll,
     'ssik_ros/solve_batch': SolveBatch,
     'ssik_ros/explain_ik': ExplainIk,
+    'ssik_ros/handle_groups': HandleGroups,
+    'ssik_ros/find_configs': FindConfigs,
+    'ssik_ros/generate_path': GeneratePath,
     'ssik_ros/describe_parameters': DescribeParameters,
     'ssik_ros/get_parameters': GetParameters,
     'ssik_ros/list_parameters': ListParameters,

@@ -1,0 +1,416 @@
+"""~/handle_groups, ~/find_configs and ~/generate_path over the real node, judged by kinematics of their own."""
+
+from server_process import claimed_domain  # noqa: F401  (skips without ROS)
+
+# isort: split
+
+import math
+
+from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import TransformStamped
+from moveit_msgs.msg import CollisionObject
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from server_client import ready_server
+from server_process import ended_server
+from server_questions import assert_refused
+from server_questions import matrix_of
+from server_questions import message_of
+from server_questions import PANDA
+from server_questions import positions_of
+from server_questions import set_state
+from server_questions import SUCCESS
+from shape_msgs.msg import SolidPrimitive
+from ssik_msgs.msg import TargetPose
+from ssik_msgs.srv import FindConfigs
+from ssik_msgs.srv import GeneratePath
+from ssik_msgs.srv import HandleGroups
+
+pytestmark = pytest.mark.ros
+
+HANDLE, CONFIGS, PATH = (
+    f'ssik_ros/{name}' for name in ('handle_groups', 'find_configs', 'generate_path')
+)
+GROUPS = """
+frames:
+  goal: {at: panda_link8}
+  elbow_goal: {at: panda_link4}
+  cup: {follow: cup_seen}
+  rack: {parent: panda_link0, xyz: [0.4, 0.1, 0.5]}
+groups:
+  arm:
+    max_iterations: 50
+    elements:
+      - {tip: panda_link8, base: panda_link0, target: goal, precision: [1.0e-4, 1.0e-4]}
+  elbow:
+    elements:
+      - {tip: panda_link4, target: elbow_goal, constraints: position, precision: [1.0e-4, 1.0]}
+  watch:
+    max_iterations: 50
+    elements:
+      - {tip: panda_hand, target: cup, constraints: position, precision: [1.0e-4, 1.0]}
+  store:
+    max_iterations: 50
+    elements:
+      - {tip: panda_link7, target: rack, constraints: position, precision: [1.0e-4, 1.0]}
+"""
+START = dict(zip(PANDA.joints, (0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6, 0.01, 0.01), strict=True))
+FAR = matrix_of((3.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0))
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """Give (server, client)."""
+    folder = tmp_path_factory.mktemp('groups')
+    (folder / 'arms.yaml').write_text(GROUPS)
+    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': str(folder / 'arms.yaml')}
+    with ready_server(folder, parameters) as pair:
+        yield pair
+
+
+@pytest.fixture
+def client(server):
+    return server[1]
+
+
+def near(distance=0.05, link=''):
+    """Return a pose (4, 4) of a link not far from where it starts."""
+    pose = PANDA.pose(START, link)
+    pose[:3, 3] += (-distance, distance / 2, distance)
+    return pose
+
+
+def stamped(pose, frame=PANDA.base):
+    message = PoseStamped(pose=message_of(pose))
+    message.header.frame_id = frame
+    return message
+
+
+def target(name, pose, frame=PANDA.base):
+    return TargetPose(target=name, pose_stamped=stamped(pose, frame))
+
+
+def handle_request(*targets, groups=('arm',), start=None, **fields):
+    request = HandleGroups.Request(groups=list(groups), targets=list(targets), **fields)
+    set_state(request.robot_state, START if start is None else start)
+    return request
+
+
+def configs_request(*targets, group='arm', **fields):
+    request = FindConfigs.Request(group=group, targets=list(targets), **fields)
+    set_state(request.robot_state, START)
+    return request
+
+
+def path_request(*targets, group='arm', **fields):
+    request = GeneratePath.Request(group=group, targets=list(targets), **fields)
+    set_state(request.robot_state, START)
+    return request
+
+
+def rows_of(answer):
+    """Return the configurations (k, n) of an answer, each as positions by name."""
+    rows = np.array(answer.positions).reshape(-1, len(answer.joint_names)).tolist()
+    return [dict(zip(answer.joint_names, row, strict=True)) for row in rows]
+
+
+def error_at(positions, pose, link=''):
+    """Return the largest error in any number of the pose of a link."""
+    return float(np.abs(PANDA.pose(positions, link) - pose).max())
+
+
+def test_a_target_is_met(client):
+    pose = near()
+    answer = client.call(HANDLE, handle_request(target('goal', pose)))
+    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    found = positions_of(answer)
+    assert error_at(found, pose) < 2e-4
+    assert found['panda_finger_joint1'] == START['panda_finger_joint1'], 'nobody asked for it'
+    (element,) = answer.elements
+    assert (element.group, element.tip, element.target) == ('arm', 'panda_link8', 'goal')
+    assert element.within and element.linear == answer.linear <= 1e-4 and answer.iterations > 0
+    assert not answer.reason & HandleGroups.Response.NOT_WITHIN_TOLERANCE
+
+
+def test_a_frame_of_the_request_is_where_the_robot_is(client):
+    """The same pose in the model frame, in the base and in the flange's own frame."""
+    pose = near(0.03)
+    answers = [
+        client.call(HANDLE, handle_request(target('goal', pose, frame), start=START))
+        for frame in ('', 'panda_link0')
+    ]
+    here = PANDA.pose({})
+    relative = np.linalg.inv(here) @ pose
+    answers.append(client.call(HANDLE, handle_request(target('goal', relative, 'panda_link8'))))
+    for answer in answers:
+        assert answer.error_code.val == SUCCESS, answer.error_code.message
+        assert error_at(positions_of(answer), pose) < 2e-4
+
+
+def test_targets_that_are_not_named_stay_where_the_tips_are(client):
+    answer = client.call(HANDLE, handle_request(groups=('arm', 'elbow')))
+    assert answer.error_code.val == SUCCESS and answer.iterations == 0
+    assert positions_of(answer) == pytest.approx(START, abs=1e-15)
+
+
+def test_the_first_group_counts_more(client):
+    """Both orders of two groups that contradict each other: the first one is met, the second one is not."""
+    aside = PANDA.pose({**START, 'panda_joint1': 0.9, 'panda_joint2': 0.1}, 'panda_link4')
+    goal, high = target('goal', near()), target('elbow_goal', aside)
+    for order in (('arm', 'elbow'), ('elbow', 'arm')):
+        request = handle_request(goal, high, groups=order, max_iterations=200)
+        answer = client.call(HANDLE, request)
+        left = {element.group: element for element in answer.elements}
+        assert left[order[0]].within and not left[order[1]].within
+        assert answer.error_code.val == -31
+        assert answer.reason & HandleGroups.Response.NOT_WITHIN_TOLERANCE
+        assert answer.solution.joint_state.name, 'where the joints came is told all the same'
+    arm = client.call(HANDLE, handle_request(goal, high, groups=('arm', 'elbow')))
+    assert error_at(positions_of(arm), near()) < 2e-4
+
+
+def test_out_of_reach_is_told_with_numbers(client):
+    answer = client.call(HANDLE, handle_request(target('goal', FAR)))
+    assert answer.error_code.val == -31 and 'precision' in answer.error_code.message
+    reached = PANDA.pose(positions_of(answer))
+    distance = np.linalg.norm(reached[:3, 3] - FAR[:3, 3])
+    assert answer.linear == pytest.approx(distance, abs=1e-9) and distance > 1.0
+
+
+def test_questions_do_not_hang_together(client):
+    """Many at once have the answers of one by one: nothing is left behind in an environment."""
+    requests = [handle_request(target('goal', near(0.002 * k))) for k in range(40)]
+    together = client.call_all(HANDLE, requests)
+    for request, answer in list(zip(requests, together, strict=True))[::8]:
+        assert client.call(HANDLE, request) == answer
+
+
+def test_a_fixed_target_is_where_the_file_has_it(client):
+    """Also after a request that placed it elsewhere."""
+    places = []
+    for targets in ((), (target('rack', near(0.05, 'panda_link7')),), ()):
+        answer = client.call(HANDLE, handle_request(*targets, groups=('store',)))
+        assert answer.error_code.val == SUCCESS, answer.error_code.message
+        places.append(PANDA.pose(positions_of(answer), 'panda_link7')[:3, 3])
+    assert np.abs(places[0] - (0.4, 0.1, 0.5)).max() < 2e-4
+    assert np.array_equal(places[2], places[0]) and np.abs(places[1] - places[0]).max() > 0.01
+
+
+def test_a_target_that_follows_a_frame_of_tf(client):
+    """Unknown at first, which names the frame; then where /tf has it; a request may say otherwise."""
+    answer = client.call(HANDLE, handle_request(groups=('watch',)))
+    assert_refused(answer, -21, 'cup_seen')
+    elsewhere = near(0.04, 'panda_hand')
+    answer = client.call(HANDLE, handle_request(target('cup', elsewhere), groups=('watch',)))
+    assert answer.error_code.val == SUCCESS, 'the frame is not needed then'
+    place = near(0.02, 'panda_hand')
+    tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built')
+    transform = TransformStamped(child_frame_id='cup_seen')
+    transform.header.frame_id = PANDA.base
+    moved = transform.transform.translation
+    moved.x, moved.y, moved.z = place[:3, 3].tolist()
+    publisher = client.publisher(tf2.TFMessage, '/tf', QoSProfile(depth=10))
+    answers = []
+
+    def is_known():
+        publisher.publish(tf2.TFMessage(transforms=[transform]))
+        answers.append(client.call(HANDLE, handle_request(groups=('watch',))))
+        return answers[-1].error_code.val == SUCCESS
+
+    client.spin_until(is_known, 'cup_seen is known')
+    reached = PANDA.pose(positions_of(answers[-1]), 'panda_hand')
+    assert np.abs(reached[:3, 3] - place[:3, 3]).max() < 2e-4
+
+
+def nan_pose():
+    pose = np.eye(4)
+    pose[0, 3] = math.nan
+    return pose
+
+
+def zero_quaternion():
+    message = target('goal', np.eye(4))
+    message.pose_stamped.pose.orientation.w = 0.0
+    return message
+
+
+def with_nan(message):
+    message.pose_stamped.pose.position.y = math.nan
+    return message
+
+
+COMMON_FAULTS = {
+    'unknown target': ([target('gaol', np.eye(4))], {}, -18, "'gaol'"),
+    'two poses': ([target('goal', np.eye(4))] * 2, {}, -18, 'two poses'),
+    'unknown frame': ([target('goal', np.eye(4), 'nowhere')], {}, -21, 'nowhere'),
+    'not finite': ([with_nan(target('goal', np.eye(4)))], {}, -31, 'not finite'),
+    'zero quaternion': ([zero_quaternion()], {}, -31, 'quaternion'),
+    'too far': ([target('goal', matrix_of((1e10, 0, 0, 0, 0, 0, 1)))], {}, -31, 'beyond'),
+}
+
+
+@pytest.mark.parametrize('fault', COMMON_FAULTS)
+def test_wrong_targets_are_refused_by_all(client, fault):
+    targets, _, code, words = COMMON_FAULTS[fault]
+    answer = client.call(HANDLE, handle_request(*targets))
+    assert_refused(answer, code, words)
+    for service, request in (
+        (CONFIGS, configs_request(*targets)),
+        (PATH, path_request(*targets, points=5)),
+    ):
+        other = client.call(service, request)
+        assert other.error_code == answer.error_code
+        assert not other.positions and not other.joint_names
+
+
+def test_wrong_questions_for_groups(client):
+    unknown = client.call(HANDLE, handle_request(groups=('am',)))
+    assert_refused(unknown, -15, "'am'", 'arm')
+    twice = client.call(HANDLE, handle_request(groups=('arm', 'arm')))
+    assert_refused(twice, -16, 'twice')
+    loose = client.call(HANDLE, handle_request(priority='loose'))
+    assert_refused(loose, -16, 'loose')
+    ghost = client.call(HANDLE, handle_request(start={'ghost': 1.0}))
+    assert_refused(ghost, -17, 'ghost')
+
+
+def test_configurations_are_verified_and_sorted(client):
+    pose = near(0.1)
+    request = configs_request(
+        target('goal', pose), find_multiple=True, max_samples=60, seed=3, max_configs=20
+    )
+    answer = client.call(CONFIGS, request)
+    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    rows = rows_of(answer)
+    assert len(rows) > 3 and tuple(answer.joint_names) == PANDA.joints[:7]
+    for row, distance in zip(rows, answer.distances, strict=True):
+        assert error_at(row, pose) < 2e-4
+        ways = [row[name] - START[name] for name in answer.joint_names]
+        assert distance == pytest.approx(np.linalg.norm(ways), abs=1e-12)
+    assert list(answer.distances) == sorted(answer.distances) and answer.distances[0] > 0.0
+    assert client.call(CONFIGS, request) == answer
+    one = client.call(CONFIGS, configs_request(target('goal', pose), joints=['panda_joint4']))
+    assert list(one.joint_names) == ['panda_joint4'] and len(one.positions) == 1
+
+
+def test_configurations_within_a_distance_and_none_at_all(client):
+    none = client.call(CONFIGS, configs_request(target('goal', FAR), max_samples=10))
+    assert none.error_code.val == -31 and not none.positions and not none.clock_ended
+    request = configs_request(target('goal', FAR))
+    request.timeout.nanosec = 20_000_000
+    late = client.call(CONFIGS, request)
+    assert late.error_code.val == -31 and late.clock_ended and 'time' in late.error_code.message
+
+
+def test_configurations_avoid_objects(client):
+    """A wall that the nearest configurations cross: those that are left cross it nowhere, as the server itself says."""
+    pose = near(0.2)
+    free = configs_request(
+        target('goal', pose), find_multiple=True, max_samples=100, max_configs=40
+    )
+    every = client.call(CONFIGS, free)
+    free.avoid_collisions = True
+    allowed = client.call(CONFIGS, free)
+    assert allowed.error_code.val == SUCCESS, allowed.error_code.message
+    assert 0 < len(allowed.positions) < len(every.positions), 'some collide with the robot itself'
+    wall = CollisionObject(id='wall', operation=CollisionObject.ADD)
+    wall.header.frame_id = PANDA.base
+    shape = SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[0.06])
+    wall.primitives, wall.primitive_poses = [shape], [message_of(pose)]
+    publisher = client.publisher(
+        CollisionObject, 'ssik_ros/collision_object', QoSProfile(depth=10)
+    )
+    publisher.publish(wall)
+    answers = []
+
+    def is_blocked():
+        answers.append(client.call(CONFIGS, free))
+        return answers[-1].error_code.val == -31
+
+    client.spin_until(is_blocked, 'the sphere is known')
+    assert 'in collision' in answers[-1].error_code.message and not answers[-1].positions
+    blocked = client.call(
+        PATH, path_request(target('goal', pose), points=20, avoid_collisions=True, partial=True)
+    )
+    assert blocked.error_code.val == -31 and "'wall'" in blocked.error_code.message
+    assert 0.0 < blocked.fraction < 1.0 and blocked.failed_index == len(rows_of(blocked))
+    wall.operation = CollisionObject.REMOVE
+    publisher.publish(wall)
+    client.spin_until(
+        lambda: client.call(CONFIGS, free).error_code.val == SUCCESS, 'the sphere is gone'
+    )
+
+
+def test_wrong_questions_for_configurations(client):
+    for fields, code, words in (
+        ({'group': 'am'}, -15, "'am'"),
+        ({'group': ''}, -15, 'several'),
+        ({'joints': ['ghost']}, -16, "'ghost'"),
+        ({'joints': ['panda_joint1'] * 2}, -16, 'twice'),
+        ({'joints': ['panda_joint1'], 'avoid_collisions': True}, -16, 'panda_joint2'),
+        ({'p_metric': [1.0]}, -16, 'p_metric'),
+        ({'c_metric': [1.0]}, -16, 'c_metric'),
+        ({'c_metric': [-1.0] * 7}, -16, 'c_metric'),
+        ({'max_dist': math.nan}, -16, 'max_dist'),
+    ):
+        answer = client.call(CONFIGS, configs_request(**{'group': 'arm', **fields}))
+        assert answer.error_code.val == code, answer.error_code
+        assert words in answer.error_code.message and not answer.positions
+
+
+def test_a_path_is_straight(client):
+    pose = near(0.1)
+    answer = client.call(PATH, path_request(target('goal', pose), points=21))
+    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    rows = rows_of(answer)
+    assert len(rows) == 21 and (answer.fraction, answer.failed_index) == (1.0, -1)
+    assert rows[0] == {name: START[name] for name in answer.joint_names}
+    start = PANDA.pose(START)
+    for k, row in enumerate(rows):
+        expected = start.copy()
+        expected[:3, 3] += k / 20 * (pose[:3, 3] - start[:3, 3])
+        assert error_at(row, expected) < 1e-6
+
+
+def test_a_path_through_poses_and_one_that_fails(client):
+    way = [near(0.01 * k) for k in range(1, 6)]
+    request = path_request(waypoints=[stamped(pose) for pose in way])
+    for row, pose in zip(rows_of(client.call(PATH, request)), way, strict=True):
+        assert error_at(row, pose) < 1e-6
+    failed = client.call(PATH, path_request(target('goal', FAR), points=50, partial=True))
+    assert failed.error_code.val == -31 and 0.0 < failed.fraction < 1.0
+    assert failed.failed_index == len(rows_of(failed)) == round(failed.fraction * 50)
+    assert str(failed.failed_index) in failed.error_code.message
+    nothing = client.call(PATH, path_request(target('goal', FAR), points=50))
+    assert not nothing.positions and nothing.failed_index == failed.failed_index
+
+
+def test_wrong_questions_for_paths(client):
+    for fields, code, words in (
+        ({'points': 1}, -16, 'two points'),
+        ({}, -16, 'two points'),
+        ({'points': 5, 'waypoints': [PoseStamped()]}, -16, 'either'),
+        ({'points': 200_000}, -16, '100000'),
+        ({'points': 5, 'max_joint_step': math.nan}, -16, 'max_joint_step'),
+        ({'points': 5, 'tolerance': -2.0}, -16, 'tolerance'),
+        ({'points': 5, 'tip': 'thumb'}, -18, "'thumb'"),
+        ({'points': 5, 'group': 'am'}, -15, "'am'"),
+    ):
+        answer = client.call(PATH, path_request(**{'group': 'arm', **fields}))
+        assert answer.error_code.val == code, answer.error_code
+        assert words in answer.error_code.message and not answer.positions
+
+
+def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
+    wrong = tmp_path / 'wrong.yaml'
+    wrong.write_text(GROUPS.replace('tip: panda_hand', 'tip: panda_hnad'))
+    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': str(wrong)}
+    server, code = ended_server(tmp_path, parameters)
+    assert code == 1 and "wrong.yaml:18: the tip 'panda_hnad'" in server.log
+
+
+def test_without_a_file_there_are_no_such_services(tmp_path):
+    with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
+        server.wait_for_log('All services are offered')
+        assert not {f'/{HANDLE}', f'/{CONFIGS}', f'/{PATH}'} & client.service_names()
