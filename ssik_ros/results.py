@@ -77,6 +77,10 @@ CAUSE_TEXT: dict[Cause, str] = {
 }
 
 
+_SOLVED = IkStatus.SOLVED
+"""By a plain name: looking up a member of an enumeration costs time at every solve."""
+
+
 class IkResult(NamedTuple):
     """
     The answer of any solver: solutions first, then everything needed to judge them.
@@ -104,12 +108,13 @@ class IkResult(NamedTuple):
     @property
     def solved(self) -> bool:
         """Return whether there is at least one verified solution."""
-        return self.status == IkStatus.SOLVED
+        return self[0] == _SOLVED
 
     @property
     def q(self) -> FloatArray:
         """Return (n,): the first solution, or on failure the nearest state seen."""
-        return self.solutions[0] if self.nearest is None else self.nearest
+        nearest = self[4]
+        return self[2][0] if nearest is None else nearest
 
     @property
     def position_errors(self) -> FloatArray:

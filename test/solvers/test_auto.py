@@ -109,7 +109,7 @@ def test_a_far_seed_gets_the_nearest_branch_of_all(arms, name):
 
 
 @pytest.mark.parametrize('name', FAST)
-def test_a_near_seed_gets_the_branch_it_lies_on_to_rounding(arms, name):
+def test_a_near_seed_gets_the_branch_it_lies_on(arms, name):
     arm = arms(name)
     solver = arm.solver()
     for _ in range(40):

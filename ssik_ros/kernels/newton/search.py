@@ -112,6 +112,8 @@ GIVES_UP = 15
 """Whether starts that make little progress are given up."""
 SERIAL = 16
 """Whether :func:`ssik_ros.kernels.newton.serial.evaluate` holds."""
+NEAR_SQUARED = 17
+"""Squared error that a start may have, further away it is given up at once; zero for any."""
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
@@ -432,6 +434,8 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         if inside:
             return RUNNING
         ends = iteration >= options[MAX_ITERATIONS] or not math.isfinite(square)
+        if iteration == 0 and square > options[NEAR_SQUARED] > 0.0:
+            return EXHAUSTED
         if iteration % PROGRESS_STEPS == 0 or ends:
             stalled = not square <= PROGRESS * window
             counters[STALLED] += 1 if stalled and (ends or not patient) else 0

@@ -20,6 +20,7 @@ import numba
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
+from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.addresses import direct_call
 from ssik_ros.kernels.addresses import floats_at
@@ -37,6 +38,40 @@ HEAD = 3
 """Sizes at the head of the block: of ints, reals and options."""
 
 
+@inline_kernel
+def views(address):
+    """
+    Return the arrays of a block: integers of the problem, counters, cancel flag, real numbers, options, work.
+
+    :param address: of the block.
+    """
+    sizes = integers_at(address, 0, HEAD)
+    ints = integers_at(address, HEAD, sizes[0])
+    at = HEAD + sizes[0]
+    counters = integers_at(address, at, STATE_SIZE)
+    cancel = integers_at(address, at + STATE_SIZE, 1)
+    at += STATE_SIZE + 1
+    reals = floats_at(address, at, sizes[1])
+    options = floats_at(address, at + sizes[1], sizes[2])
+    work = floats_at(address, at + sizes[1] + sizes[2], ints[layout.WORK_SIZE])
+    return ints, counters, cancel, reals, options, work
+
+
+@inline_kernel
+def load(ints, work, q0, target):
+    """
+    Write start and target into the workspace.
+
+    :param q0, target: as for :func:`ask`.
+    """
+    w = layout.view_workspace(ints, work)
+    for k in range(q0.shape[0]):
+        w.reference[k] = q0[k]
+    for i in range(4):
+        for j in range(4):
+            w.matrices[i, j] = target[i, j]
+
+
 @kernel
 def ask(address, q0, target, q):
     """
@@ -49,21 +84,9 @@ def ask(address, q0, target, q):
     :param q: (n,) result: the solution, or the best state seen.
     :returns: code as of :func:`ssik_ros.kernels.newton.search.search`, updates, searches, E, position and rotation error.
     """
-    sizes = integers_at(address, 0, HEAD)
-    ints = integers_at(address, HEAD, sizes[0])
-    at = HEAD + sizes[0]
-    counters = integers_at(address, at, STATE_SIZE)
-    cancel = integers_at(address, at + STATE_SIZE, 1)
-    at += STATE_SIZE + 1
-    reals = floats_at(address, at, sizes[1])
-    options = floats_at(address, at + sizes[1], sizes[2])
-    work = floats_at(address, at + sizes[1] + sizes[2], ints[layout.WORK_SIZE])
+    ints, counters, cancel, reals, options, work = views(address)
+    load(ints, work, q0, target)
     w = layout.view_workspace(ints, work)
-    for k in range(q0.shape[0]):
-        w.reference[k] = q0[k]
-    for i in range(4):
-        for j in range(4):
-            w.matrices[i, j] = target[i, j]
     code = search.begin(ints, reals, options, 0, counters, work)
     if code == RUNNING:
         code = search.find(ints, reals, options, 1, cancel, counters, work)

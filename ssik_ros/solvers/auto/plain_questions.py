@@ -1,16 +1,17 @@
 """
-Plain questions to arms of six joints whose closed form needs no elimination: one pose, one seed, one answer.
+Plain questions: one pose, one seed, one answer.
 
 Nearly all questions of planners and control loops are of this kind, and their answer costs less than the translation of a
-general request. Everything else returns None here and goes the general way.
+general request. Everything else is for others to answer.
 """
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.kernels.analytic import near_seed
+from ssik_ros.kernels import plain_question
+from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.analytic import search
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
@@ -18,131 +19,162 @@ from ssik_ros.results import IkStatus
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.solvers.iterative_solver import checked_flag
+from ssik_ros.solvers.iterative_solver import nanoseconds
+from ssik_ros.solvers.newton.single import SingleArrays
+from ssik_ros.solvers.newton.solver import NewtonSolver
 
 FloatArray = NDArray[np.float64]
 
 FARTHEST = 0.3
-"""Frobenius norm of FK(seed) - T up to which Newton starts at the seed: four times that of a joint turned by 0.05 rad on
-an arm of a metre."""
+"""Error at the seed up to which a descent starts there: more than that of joints turned by 0.05 rad on an arm of a metre."""
 LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
-
-SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+SOLVED, NO_CAUSE, FOUND = IkStatus.SOLVED, Cause.NONE, pose_search.FOUND
 """Members of enumerations by plain names: looking them up costs time at every solve."""
+NDARRAY, FLOAT64, EMPTY = np.ndarray, np.dtype(np.float64), np.empty
+POSE, TWO_ERRORS = (4, 4), (1, 2)
+NEW = tuple.__new__
+
+
+class ClosedForm(NamedTuple):
+    """A complete closed form that answers in less time than a search."""
+
+    arm: AnalyticArm
+    tolerance: float
+    """Norm over position [m] and rotation [rad] error up to which a pose is reached."""
+    follows_seed: bool
+    """Whether an answer next to the seed will do where another one may be nearer."""
 
 
 class PlainQuestions:
     """The answers of one arm; may be asked from several threads at once."""
 
-    def __init__(
-        self, arm: AnalyticArm, seed: FloatArray, tolerance: float, *, follows_seed: bool
-    ) -> None:
+    def __init__(self, solver: NewtonSolver, closed_form: ClosedForm | None = None) -> None:
         """
-        Prepare the arrays.
+        Load or compile the call.
 
-        :param arm: a complete closed form of six joints.
-        :param seed: (6,) reference of a question without one [rad or m].
-        :param tolerance: norm over position [m] and rotation [rad] error up to which a pose is reached.
-        :param follows_seed: whether an answer next to the seed will do where another one may be nearer.
+        :param solver: the search for one tip, without variables that a state would have to tell; beside a closed
+            form, for poses that are just out of reach.
+        :param closed_form: what answers first.
         """
-        self._arm = arm
-        self._n = n = arm.plan.size
-        self._middle = seed
-        self._tolerance = tolerance
-        self._follows_seed = follows_seed
-        self._prepared = arm.prepare(Question(seed=seed, max_solutions=1))
-        plan = arm.plan
-        self._ints = np.array([n, plan.ints[search.SLIDES], *range(n)], dtype=np.int64)
-        options = np.zeros(near_seed.OPTIONS)
-        options[near_seed.TOLERANCE] = tolerance
-        options[near_seed.FARTHEST] = FARTHEST
-        options[near_seed.LONGEST_WAY] = LONGEST_WAY
-        options[near_seed.RIGID] = DEFAULT_TOLERANCES.rigid
-        chain, home = arm.chain, plan.reals[6 * n : 6 * n + 12]
-        axes, points = chain.axes.ravel(), chain.points.ravel()
-        self._reals = np.concatenate([options, axes, points, home, chain.lower, chain.upper])
-        self._pool: list[_Arrays] = []
+        self._solver = solver
+        self._size = solver.problem.group_size
+        self._shape = (self._size,)
+        self._out, self._middle = (1, self._size), solver.middle[: self._size].copy()
+        self._never = solver.never
+        self._closed_form = closed_form
+        self._search, self._answer = plain_question.direct_calls()
+        self._pool: list[tuple[SingleArrays, _ClosedFormBlock | None]] = []
 
-    def answer(self, request: SolveRequest) -> IkResult | None:
+    def ask(self, request: SolveRequest) -> IkResult | None:
         """
-        Return the answer to a plain question; None where there is none, and for all other questions.
+        Return what came of a plain question; None for all others, and for those that were asked wrongly.
 
         :param request: any request.
         """
-        if not is_plain(request):
+        if (
+            request.max_solutions != 1
+            or request.validate is not None
+            or request.tolerance is not None
+            or request.tool_offsets is not None
+            or request.lower is not None
+            or request.upper is not None
+            or request.consistency_limits is not None
+            or request.max_searches is not None
+            or request.locked
+        ):
             return None
-        try:
-            arrays = self._pool.pop()
-        except IndexError:
-            arrays = _Arrays(self._n)
-        try:
-            return self._answer(request, arrays)
-        finally:
-            self._pool.append(arrays)
-
-    def _answer(self, request: SolveRequest, arrays: '_Arrays') -> IkResult | None:
-        """Return the answer, calculated in these arrays."""
-        targets, seed, n = request.targets, request.seed, self._n
+        target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
             seed = self._middle
-        if not isinstance(targets, np.ndarray):
-            targets = np.asarray(targets)
-        if not isinstance(seed, np.ndarray):
-            seed = np.asarray(seed)
-        if targets.shape not in ((4, 4), (1, 4, 4)) or seed.shape != (n,):
+        if type(target) is not NDARRAY or type(seed) is not NDARRAY:
             return None
-        arrays.target[...] = targets
-        arrays.seed[...] = seed
-        if not math.isfinite(arrays.seed.dot(arrays.seed)):
+        if target.shape != POSE:
+            if target.shape != (1, 4, 4):
+                return None
+            target = target[0]
+        if seed.shape != self._shape:
             return None
-        if self._follows_seed:
-            found = near_seed.follow(self._ints, self._reals, arrays.question)
-            if found != near_seed.NOT_HERE:
-                steps = 0 if found == near_seed.THE_SEED else 1
-                return self._result(arrays.answer.copy().reshape(1, -1), steps)
-        rows = self._arm.rows(arrays.target, self._prepared, arrays.seed, n + 2)
-        return None if rows is None or not len(rows) else self._result(rows, 0)
-
-    def _result(self, rows: FloatArray, steps: int) -> IkResult | None:
-        """Return the first row as the answer; None where its errors are above the tolerance."""
-        n = self._n
-        residual = math.hypot(rows.item(0, n), rows.item(0, n + 1))
-        if not residual <= self._tolerance:
+        if target.dtype is not FLOAT64 or seed.dtype is not FLOAT64:
             return None
-        rows.setflags(write=False)
-        return IkResult(
-            SOLVED, NO_CAUSE, rows[:, :n], rows[:, n:], None, residual, steps, 1, False
-        )
+        try:
+            arrays, block = self._pool.pop()
+        except IndexError:
+            arrays, block = self._make_arrays()
+        timeout = 0 if request.timeout is None else nanoseconds(request.timeout)
+        cancel = self._never if cancel is None else checked_flag(cancel)
+        q, errors = EMPTY(self._out), EMPTY(TWO_ERRORS)
+        if block is None:
+            report = self._search(arrays.address, timeout, seed, target, cancel, q, errors)
+        else:
+            report = self._answer(
+                arrays.address, block.address, timeout, seed, target, cancel, q, errors
+            )
+        code, iterations, searches, residual, _ = report
+        result = None
+        if code == FOUND:
+            # Without the name of the argument (write), and without the constructor of the tuple: half the time.
+            q.setflags(False)  # type: ignore[call-arg]
+            errors.setflags(False)  # type: ignore[call-arg]
+            result = NEW(
+                IkResult,
+                (SOLVED, NO_CAUSE, q, errors, None, residual, iterations, searches, False),
+            )
+        elif code not in (pose_search.BAD_TARGET, pose_search.BAD_STATE, pose_search.UNSAMPLED):
+            result = self._unsolved(code, arrays, q, report)
+        self._pool.append((arrays, block))
+        return result
+
+    def _unsolved(
+        self,
+        code: int,
+        arrays: SingleArrays,
+        q: FloatArray,
+        report: tuple[int, int, int, float, int],
+    ) -> IkResult:
+        """Return what a question without an answer has to say."""
+        _, iterations, searches, residual, branches = report
+        status, cause = self._solver.explain(code, arrays.counters)
+        clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
+        if branches != plain_question.NOT_ASKED and not clock_ended:
+            # No branch at all: a proof, for which no start was needed.
+            cause = Cause.LIMITS if branches else Cause.UNREACHABLE
+            searches = 1 if branches else 0
+        empty = np.empty((0, self._size)), np.empty((0, 2)), q[0]
+        for array in empty:
+            array.setflags(write=False)
+        return IkResult(status, cause, *empty, residual, iterations, searches, clock_ended)
+
+    def _make_arrays(self) -> 'tuple[SingleArrays, _ClosedFormBlock | None]':
+        """Return fresh arrays."""
+        known = self._closed_form
+        block = None if known is None else _ClosedFormBlock(known)
+        return self._solver.single.make_arrays(seeded=True), block
 
 
-class _Arrays:
-    """The arrays of one running question."""
+class _ClosedFormBlock:
+    """The arrays of one running question to a closed form, as :func:`plain_question.answer` wants them."""
 
-    __slots__ = ('answer', 'question', 'seed', 'target')
+    __slots__ = ('address', 'block')
 
-    def __init__(self, n: int) -> None:
-        """Allocate for ``n`` joints."""
-        self.question = np.zeros(near_seed.question_size(n))
-        at = n + near_seed.LEFT
-        self.answer = self.question[: n + 2]
-        self.seed = self.question[at : at + n]
-        self.target = self.question[at + n : at + n + 16].reshape(4, 4)
-
-
-def is_plain(request: SolveRequest) -> bool:
-    """
-    Return whether a request asks for one answer to a pose and a seed, and nothing else.
-
-    :param request: any request.
-    """
-    return (
-        request.max_solutions == 1
-        and request.validate is None
-        and request.tolerance is None
-        and request.tool_offsets is None
-        and request.lower is None
-        and request.upper is None
-        and request.consistency_limits is None
-        and not request.locked
-    )
+    def __init__(self, known: ClosedForm) -> None:
+        """Allocate, and copy the plan there."""
+        arm = known.arm
+        n, capacity = arm.plan.size, search.BRANCHES_OF_SIX
+        asked = arm.prepare(Question(seed=np.zeros(n), max_solutions=1))
+        sizes = len(asked.ints), len(asked.reals), capacity, search.work_size(n, capacity)
+        numbers = np.zeros(plain_question.NUMBERS)
+        numbers[plain_question.TOLERANCE] = known.tolerance
+        numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0
+        numbers[plain_question.LONGEST_WAY] = LONGEST_WAY
+        head = plain_question.HEAD
+        plan = head + sizes[0] + search.COUNTERS + capacity
+        reals = np.concatenate([asked.reals, numbers, asked.options])
+        scratch = plan + len(reals)
+        self.block = np.zeros(scratch + capacity * (n + 3) + sizes[3])
+        integers = self.block[:plan].view(np.int64)
+        integers[:head] = sizes
+        integers[head : head + sizes[0]] = asked.ints
+        self.block[plan:scratch] = reals
+        self.address = int(self.block.ctypes.data)

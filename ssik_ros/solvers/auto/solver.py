@@ -6,9 +6,9 @@ Which of the package's solvers answers depends on the chain and on the question:
 =============================================  ===========================================================================
 chain                                          how a question is answered
 =============================================  ===========================================================================
-six joints, closed form without elimination    a seed that is near is followed by Newton; otherwise the closed form, which
-                                               knows all branches and proves that there are none
-any other closed form                          a few starts of Levenberg-Marquardt; the closed form where they find nothing,
+six joints, closed form without elimination    a seed that is near is followed by Levenberg-Marquardt; otherwise the
+                                               closed form, which knows all branches and proves that there are none
+any other closed form                          starts of Levenberg-Marquardt; the closed form where they find nothing,
                                                where several or the nearest solutions are wanted, and for the cause
 all other chains, several tips, partial poses  Levenberg-Marquardt with restarts, in the end PoseIK with more of them
 =============================================  ===========================================================================
@@ -35,6 +35,7 @@ from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.analytic.arm import TURNING
 from ssik_ros.solvers.analytic.solver import AnalyticSolver
+from ssik_ros.solvers.auto.plain_questions import ClosedForm
 from ssik_ros.solvers.auto.plain_questions import PlainQuestions
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.newton.settings import NewtonSettings
@@ -49,8 +50,11 @@ from ssik_ros.solvers.problem import Rows
 FloatArray = NDArray[np.float64]
 
 NAME = 'ssik_ros/Auto'
-FEW_STARTS = 4
-"""Starts before a closed form that takes longer than a descent is asked: nine poses of ten need one."""
+SOLVED = IkStatus.SOLVED
+"""By a plain name: looking up a member of an enumeration costs time at every solve."""
+FEW_STARTS = 12
+"""Starts before a complete closed form that takes as long as ten descents is asked: fewer than one pose of a hundred needs
+more."""
 STARTS_AT_THE_EDGE = 2
 """Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
 MANY_STARTS = 100
@@ -99,7 +103,7 @@ class AutoSolver:
         ]
         self._closed_form: AnalyticSolver | None = None
         self._no_closed_form = self._find_closed_form()
-        self._few_starts = self._search(FEW_STARTS, 0)
+        self._first_starts = self._search(self._count_first_starts(), 0)
         self._plain = self._make_plain()
 
     def _find_closed_form(self) -> str:
@@ -128,25 +132,31 @@ class AutoSolver:
             rows=position_rows() if self._position_only else Rows(),
         )
 
+    def _count_first_starts(self) -> int:
+        """Return how many starts come before the closed form, or behind it where it is fast."""
+        if self.is_fast:
+            return STARTS_AT_THE_EDGE
+        return FEW_STARTS if self.is_complete else MANY_STARTS
+
     def _make_plain(self) -> PlainQuestions | None:
         """Return the fast way for plain questions; None where it is not for this chain."""
-        if self._closed_form is None or not self.is_fast:
+        search = self._first_starts
+        reads_state = search.problem.nq != search.problem.group_size
+        if self._asks_pose_ik or len(self.tip_frames) != 1 or reads_state:
             return None
-        middle = self._few_starts.middle[: len(self.joint_names)]
-        return PlainQuestions(
-            self._closed_form.arm,
-            middle.copy(),
-            self.options.target_tolerance,
-            follows_seed=not self._wants_nearest,
-        )
+        if self._closed_form is not None and self.is_fast:
+            tolerance, follows_seed = self.options.target_tolerance, not self._wants_nearest
+            known = ClosedForm(self._closed_form.arm, tolerance, follows_seed)
+            return PlainQuestions(search, known)
+        return None if self._wants_nearest else PlainQuestions(search)
 
-    @property
+    @functools.cached_property
     def is_complete(self) -> bool:
         """Return whether a closed form knows every branch of any pose, so that it can prove that there is none."""
         known = self._closed_form
         return known is not None and known.is_complete and len(self.joint_names) == 6
 
-    @property
+    @functools.cached_property
     def is_fast(self) -> bool:
         """Return whether a complete closed form answers in less time than a descent takes."""
         if self._closed_form is None or not self.is_complete:
@@ -165,7 +175,7 @@ class AutoSolver:
         return self._search(STARTS_AT_THE_EDGE, 0)
 
     @functools.cached_property
-    def _many_starts(self) -> NewtonSolver:
+    def _more_starts(self) -> NewtonSolver:
         return self._search(MANY_STARTS, SECOND_SEQUENCE)
 
     @property
@@ -190,7 +200,7 @@ class AutoSolver:
         """Load or compile everything that a request may need."""
         if self._asks_pose_ik or self._closed_form is None:
             self._pose_ik.warm_up()
-        self._few_starts.warm_up()
+        self._first_starts.warm_up()
         if self._closed_form is not None:
             self._closed_form.warm_up()
             home = self._closed_form.chain.home
@@ -208,37 +218,58 @@ class AutoSolver:
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        if self._plain is not None:
-            answer = self._plain.answer(request)
-            if answer is not None:
-                return answer
+        # The clock is read only where it counts.
+        began = 0.0 if request.timeout is None else time.monotonic()
+        tried = None if self._plain is None else self._plain.ask(request)
+        if tried is not None and (tried[0] is SOLVED or self.is_fast or _is_final(tried)):
+            return tried
         if self._asks_pose_ik:
             return self._pose_ik.solve(request)
-        if self._closed_form is None:
-            return self._search_only(request)
+        stop = _Deadline(request, began)
         # A locked joint leaves too few others to reach a pose exactly: what is within tolerance has to be looked for.
-        if request.locked and self.is_complete:
-            return self._search_only(request)
-        return self._search_and_know(self._closed_form, request)
+        if self._closed_form is None or (request.locked and self.is_complete):
+            return self._search_only(request, tried, stop)
+        return self._search_and_know(self._closed_form, request, tried, stop)
 
-    def _search_only(self, request: SolveRequest) -> IkResult:
-        """Return the answer of starts alone: PoseIK's, which share processors with other questions, if it takes many."""
-        stop = _Deadline(request)
-        found = self._many_starts.solve(request)
-        if _is_final(found) or found.cause == Cause.UNREACHABLE or self._closed_form is not None:
-            return found
+    def _search_only(
+        self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
+    ) -> IkResult:
+        """
+        Return the answer of starts alone: PoseIK's, which share processors with other questions, if it takes many.
+
+        :param tried: what came of the first starts; None when there were none yet.
+        """
+        if tried is None:
+            many = self._first_starts if self._closed_form is None else self._more_starts
+            tried = many.solve(request)
+        if _is_final(tried) or tried.cause == Cause.UNREACHABLE or self._closed_form is not None:
+            return tried
         left = stop.remaining(request)
         if left is None:
-            return found._replace(cause=Cause.DEADLINE, clock_ended=True)
+            return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
         return self._pose_ik.solve(left)
 
-    def _search_and_know(self, closed_form: AnalyticSolver, request: SolveRequest) -> IkResult:
-        """Return the answer of a few starts, of the closed form, or of more starts."""
-        stop, tried = _Deadline(request), None
-        if not (self.is_fast or self._wants_nearest or request.max_solutions > 1):
-            tried = self._few_starts.solve(request)
+    def _search_and_know(
+        self,
+        closed_form: AnalyticSolver,
+        request: SolveRequest,
+        tried: IkResult | None,
+        stop: '_Deadline',
+    ) -> IkResult:
+        """
+        Return the answer of the first starts, of the closed form, or of more starts.
+
+        :param tried: what came of the first starts; None when there were none yet.
+        """
+        if tried is None and not (
+            self.is_fast or self._wants_nearest or request.max_solutions > 1
+        ):
+            tried = self._first_starts.solve(request)
             if _is_final(tried):
                 return tried
+        # As many starts that got stuck are as good a sign as samples of a joint, which take longer.
+        if tried is not None and tried.cause == Cause.UNREACHABLE and not self.is_complete:
+            return tried
         known = closed_form.solve(request)
         if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
             return known
@@ -247,7 +278,7 @@ class AutoSolver:
         left = stop.remaining(request)
         if left is None:
             return _unsolved(known, Cause.DEADLINE)
-        more = self._starts_at_the_edge if self.is_complete else self._many_starts
+        more = self._starts_at_the_edge if self.is_complete else self._more_starts
         found = more.solve(left)
         if found.solved or found.clock_ended or known.solved:
             return found
@@ -263,11 +294,11 @@ class AutoSolver:
 class _Deadline:
     """When a request has to be answered, over several solvers."""
 
-    def __init__(self, request: SolveRequest) -> None:
-        """Start the clock."""
+    def __init__(self, request: SolveRequest, began: float) -> None:
+        """Take the clock's reading at the beginning [s]."""
         timeout = request.timeout
         self._is_set = timeout is not None and timeout > 0.0
-        self._stop = time.monotonic() + (timeout or 0.0) if self._is_set else 0.0
+        self._stop = began + (timeout or 0.0)
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:
         """Return the request with the time that is left; None where none is, or where the caller has cancelled."""

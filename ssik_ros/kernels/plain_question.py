@@ -1,0 +1,208 @@
+"""
+One pose, one seed, one answer, asked from Python at the least cost: a search, or a closed form that takes less time.
+
+Problem
+    Find a state within limits that reaches a pose within tolerance: with restarts alone (:func:`search_one`), or by a
+    closed form of all joints that needs no elimination (:func:`answer`).
+
+Method
+    All arrays that stay from call to call lie in blocks of memory: that of
+    :func:`ssik_ros.kernels.newton.single.ask`, and one of the closed form. With a closed form
+
+    1. the seed's own pose is compared with the target. Where it is near, the seed is the start of one descent, whose
+       result counts when no joint has gone further than a bound: near a singular posture a descent may jump to another
+       branch;
+    2. otherwise the closed form writes the branch that is nearest to the seed;
+    3. where there is none, the few starts of the search look for a state within tolerance of a pose beyond the edge.
+
+Solutions
+    Each is measured at exactly the numbers that are returned. The seed is returned bit by bit where it solves.
+
+Cost
+    That of the search or of the closed form; the call itself takes about 0.2 us.
+"""
+
+import math
+from typing import Any
+
+import numba
+
+from ssik_ros.kernels import layout
+from ssik_ros.kernels import steps
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels.addresses import direct_call
+from ssik_ros.kernels.addresses import floats_at
+from ssik_ros.kernels.addresses import integers_at
+from ssik_ros.kernels.analytic import search as closed_form
+from ssik_ros.kernels.newton import search
+from ssik_ros.kernels.newton import single
+from ssik_ros.kernels.pose_search import BAD_STATE
+from ssik_ros.kernels.pose_search import BAD_TARGET
+from ssik_ros.kernels.pose_search import EXHAUSTED
+from ssik_ros.kernels.pose_search import FOUND
+from ssik_ros.kernels.pose_search import ITERATIONS
+from ssik_ros.kernels.pose_search import RUNNING
+from ssik_ros.kernels.pose_search import SEARCHES
+from ssik_ros.kernels.pose_search import STOP
+
+PLAN_INTS, PLAN_REALS, CAPACITY, WORK = 0, 1, 2, 3
+"""Sizes at the head of a closed form's block: integers and real numbers of the plan, branches kept, scratch."""
+HEAD = 4
+TOLERANCE, FARTHEST, LONGEST_WAY, NO_SAMPLE = 0, 1, 2, 3
+"""Numbers behind the plan: norm over both errors that an answer may have; error at the seed, and way of a joint, from
+which on the closed form answers; the value of a held joint, which nobody reads."""
+NUMBERS = 4
+NOT_ASKED = -1
+"""What stands in place of the number of branches where no closed form was asked."""
+
+
+@kernel
+def search_one(address, timeout_ns, q0, target, cancel, q, errors):
+    """
+    Run a search for one pose whose arrays lie in one block.
+
+    :param address: of the block, see :func:`ssik_ros.kernels.newton.single.ask`.
+    :param timeout_ns: wall-clock budget; <= 0 for none.
+    :param q0: (n,) start, the first n variables of the problem; the others keep what stands in ``reference``.
+    :param target: (4, 4).
+    :param cancel: (1,) int64, not zero ends the search.
+    :param q: (1, n) result: the solution, or the best state seen.
+    :param errors: (1, 2) position and rotation error of it.
+    :returns: code as of :func:`ssik_ros.kernels.newton.search.search`, updates, searches, norm of the error, branches.
+    """
+    ints, counters, _own_cancel, reals, options, work = single.views(address)
+    single.load(ints, work, q0, target)
+    code = search.begin(ints, reals, options, timeout_ns, counters, work)
+    if code == RUNNING:
+        code = search.find(ints, reals, options, 1, cancel, counters, work)
+    norm = _write_state(ints, reals, options, work, code, q, errors)
+    code = FOUND if code == RUNNING else code
+    return code, counters[ITERATIONS], counters[SEARCHES], norm, NOT_ASKED
+
+
+@kernel
+def answer(address, closed, timeout_ns, q0, target, cancel, q, errors):
+    """
+    Follow the seed, ask the closed form, or search at the edge.
+
+    :param closed: address of the closed form's block: sizes of integers, real numbers, branches, scratch (int64), then
+        the plan's integers, counters (int64), the plan's real numbers, the NUMBERS, options, branches and scratch.
+    :param address, timeout_ns, q0, target, cancel, q, errors: as for :func:`search_one`; starts at the edge are those
+        that the options of the search allow.
+    :returns: as :func:`search_one`; at last how many branches there are without regard to limits.
+    """
+    ints, counters, _own_cancel, reals, options, work = single.views(address)
+    single.load(ints, work, q0, target)
+    code = search.begin(ints, reals, options, timeout_ns, counters, work)
+    if code == BAD_TARGET or code == BAD_STATE:
+        return code, counters[ITERATIONS], counters[SEARCHES], math.inf, NOT_ASKED
+    branches = NOT_ASKED
+    if code == RUNNING:
+        stop, numbers = counters[STOP], _numbers(closed)
+        code = _follow(ints, reals, options, numbers, cancel, counters, work)
+        if code != RUNNING:
+            w = layout.view_workspace(ints, work)
+            written, branches = _ask_closed_form(closed, w.matrices, w.reference, q, errors)
+            norm = math.hypot(errors[0, 0], errors[0, 1])
+            if written > 0 and norm <= numbers[TOLERANCE]:
+                return FOUND, counters[ITERATIONS], 1, norm, branches
+            # What the closed form certifies is not enough: nothing is proved.
+            branches = NOT_ASKED if written > 0 else branches
+            # The descent has moved the state; the first start is the seed again.
+            search.begin(ints, reals, options, timeout_ns, counters, work)
+            counters[STOP] = stop
+            code = search.find(ints, reals, options, 1, cancel, counters, work)
+    norm = _write_state(ints, reals, options, work, code, q, errors)
+    code = FOUND if code == RUNNING else code
+    return code, counters[ITERATIONS], counters[SEARCHES], norm, branches
+
+
+@kernel
+def _follow(ints, reals, options, numbers, cancel, counters, work):
+    """Descend from the state if it is near; return RUNNING when that led to a solution that is near, too."""
+    if not numbers[FARTHEST] > 0.0:
+        return EXHAUSTED
+    counters[SEARCHES] = 1
+    limited = options[search.LIMITED] != 0.0
+    options[search.NEAR_SQUARED] = numbers[FARTHEST] * numbers[FARTHEST]
+    code = search.descend(ints, reals, options, limited, cancel, counters, work)
+    options[search.NEAR_SQUARED] = 0.0
+    if code != RUNNING or not search.settle(ints, reals, options, counters, work):
+        return EXHAUSTED
+    w = layout.view_workspace(ints, work)
+    for k in range(w.state.shape[0]):
+        if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:
+            return EXHAUSTED
+    return RUNNING
+
+
+@inline_kernel
+def _numbers(closed):
+    """Return the NUMBERS of a closed form's block."""
+    sizes = integers_at(closed, 0, HEAD)
+    at = HEAD + sizes[PLAN_INTS] + closed_form.COUNTERS + sizes[CAPACITY] + sizes[PLAN_REALS]
+    return floats_at(closed, at, NUMBERS)
+
+
+@kernel
+def _ask_closed_form(closed, target, seed, q, errors):
+    """
+    Write the branch that is nearest to the seed.
+
+    :returns: how many branches were written, and how many there are, those outside the limits included.
+    """
+    sizes = integers_at(closed, 0, HEAD)
+    capacity, n = sizes[CAPACITY], q.shape[1]
+    at = HEAD
+    plan_ints = integers_at(closed, at, sizes[PLAN_INTS])
+    at += sizes[PLAN_INTS]
+    counters = integers_at(closed, at, closed_form.COUNTERS + capacity)
+    at += closed_form.COUNTERS + capacity
+    plan_reals = floats_at(closed, at, sizes[PLAN_REALS])
+    at += sizes[PLAN_REALS]
+    no_sample = floats_at(closed, at + NO_SAMPLE, 1)
+    options = floats_at(closed, at + NUMBERS, closed_form.OPTIONS)
+    at += NUMBERS + closed_form.OPTIONS
+    rows = matrix(floats_at(closed, at, capacity * (n + 3)), 0, capacity, n + 3)
+    at += capacity * (n + 3)
+    work = floats_at(closed, at, sizes[WORK])
+    written = closed_form.search(
+        rows, counters, plan_ints, plan_reals, no_sample, target, seed, options, work
+    )
+    if written > 0:
+        for k in range(n):
+            q[0, k] = rows[0, k]
+        errors[0, 0], errors[0, 1] = rows[0, n], rows[0, n + 1]
+    return written, counters[closed_form.CERTIFIED]
+
+
+@kernel
+def _write_state(ints, reals, options, work, code, q, errors):
+    """
+    Write the solution, or the best state seen, and its errors; return the norm of the error.
+
+    :param code: RUNNING where the state is a solution.
+    """
+    w = layout.view_workspace(ints, work)
+    if code == RUNNING:
+        square = steps.squared_norm(w.residual)
+    elif code != BAD_TARGET and code != BAD_STATE:
+        square = search.settle_for_best(ints, reals, options, work)
+    else:
+        return math.inf
+    for k in range(q.shape[1]):
+        q[0, k] = w.state[k]
+    errors[0, 0], errors[0, 1] = w.errors[0, 0], w.errors[0, 1]
+    return math.sqrt(square)
+
+
+def direct_calls() -> tuple[Any, Any]:
+    """Return both for callers who look at the types themselves; all arrays but ``q0`` and ``target`` contiguous."""
+    number, integer = numba.float64, numba.int64
+    arrays = number[:], number[:, :], integer[::1], number[:, ::1], number[:, ::1]
+    return (
+        direct_call(search_one, integer, integer, *arrays),
+        direct_call(answer, integer, integer, integer, *arrays),
+    )

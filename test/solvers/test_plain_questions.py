@@ -1,0 +1,142 @@
+"""Plain questions to Auto: the short way gives what the contract promises, and what the long way gives."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from arms import tip_errors
+from arms import tip_poses
+from arms import within
+import numpy as np
+import pytest
+
+from ssik_ros import Manipulator
+from ssik_ros.errors import InvalidOption
+from ssik_ros.results import Cause
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+NAMES = ('ur5e', 'jaco2', 'panda')
+"""A fast closed form, one by elimination, and seven joints."""
+
+
+@pytest.fixture(scope='module')
+def arms():
+    """Return robot, group and solver by name, each made once."""
+    made = {}
+    for name in NAMES:
+        arm = Manipulator.from_prebuilt(name)
+        solver = create_solver('ssik_ros/Auto', arm.robot, arm.group)
+        made[name] = arm.robot, arm.group, solver
+    return made
+
+
+def questions(robot, group, count, way=None):
+    """Return targets (k, 4, 4) and seeds (k, n), at random or next to a solution."""
+    rng = np.random.default_rng(11)
+    states = [robot.sample(group, rng) for _ in range(count)]
+    targets = np.array([tip_poses(robot, group, q)[0] for q in states])
+    if way is None:
+        return targets, np.array([robot.sample(group, rng) for _ in range(count)])
+    moved = np.array(states) + rng.uniform(-way, way, (count, len(states[0])))
+    return targets, np.clip(moved, group.lower, group.upper)
+
+
+def bytes_of(result):
+    """Return everything that a result says, as bytes."""
+    numbers = (int(result.status), int(result.cause), result.iterations, result.searches)
+    return result.q.tobytes(), result.errors.tobytes(), result.residual, numbers
+
+
+@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('way', [None, 0.05])
+def test_what_is_said_of_an_answer_is_true_of_it(arms, name, way):
+    robot, group, solver = arms[name]
+    for target, seed in zip(*questions(robot, group, 30, way), strict=True):
+        result = solver.solve(SolveRequest(target, seed))
+        assert result.status == IkStatus.SOLVED
+        assert within(group, result.q)
+        left = tip_errors(robot, group, result.q, target[None])
+        assert result.residual == pytest.approx(np.linalg.norm(left), abs=1e-9)
+        assert np.hypot(*result.errors[0]) == pytest.approx(result.residual, abs=1e-12)
+        assert not result.solutions.flags.writeable
+        assert not result.errors.flags.writeable
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_a_seed_that_solves_comes_back_bit_by_bit(arms, name):
+    robot, group, solver = arms[name]
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        seed = robot.sample(group, rng)
+        result = solver.solve(SolveRequest(tip_poses(robot, group, seed), seed))
+        assert result.q.tobytes() == seed.tobytes()
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_threads_get_the_bytes_that_one_caller_gets(arms, name):
+    robot, group, solver = arms[name]
+    asked = [SolveRequest(t, q) for t, q in zip(*questions(robot, group, 60), strict=True)]
+    alone = [bytes_of(solver.solve(request)) for request in asked]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(solver.solve, asked * 3))
+    assert [bytes_of(result) for result in together] == alone * 3
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_form_of_the_arrays_does_not_matter(arms, name):
+    robot, group, solver = arms[name]
+    targets, seeds = questions(robot, group, 1)
+    expected = bytes_of(solver.solve(SolveRequest(targets[0], seeds[0])))
+    spread = np.zeros((8, 8))
+    spread[::2, ::2] = targets[0]
+    fixed = targets[0].copy()
+    fixed.setflags(write=False)
+    state = robot.default_positions()
+    for target in (targets[0][None], spread[::2, ::2], np.asfortranarray(targets[0]), fixed):
+        assert bytes_of(solver.solve(SolveRequest(target, seeds[0]))) == expected
+    for more in ({'timeout': 10.0}, {'cancel': np.zeros(1, dtype=np.int64)}, {'state': state}):
+        assert bytes_of(solver.solve(SolveRequest(targets[0], seeds[0], **more))) == expected
+    solved = solver.solve(SolveRequest(targets[0].tolist(), seeds[0].astype(np.float32)))
+    assert solved.status == IkStatus.SOLVED
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_what_is_no_question_is_refused(arms, name):
+    robot, group, solver = arms[name]
+    (target,), (seed,) = questions(robot, group, 1)
+    bent = target.copy()
+    bent[0, 0] += 0.1
+    lost = seed.copy()
+    lost[2] = np.nan
+    for request, cause in (
+        (SolveRequest(bent, seed), Cause.BAD_TARGET),
+        (SolveRequest(target * np.nan, seed), Cause.BAD_TARGET),
+        (SolveRequest(target, lost), Cause.BAD_STATE),
+    ):
+        result = solver.solve(request)
+        assert (result.status, result.cause) == (IkStatus.REFUSED, cause)
+    with pytest.raises(InvalidOption):
+        solver.solve(SolveRequest(target, seed, cancel=np.zeros(2, dtype=np.int64)))
+    with pytest.raises(InvalidOption):
+        solver.solve(SolveRequest(target, seed, timeout=float('nan')))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_a_pose_beyond_the_links_is_refused_without_a_start(arms, name):
+    robot, group, solver = arms[name]
+    (target,), (seed,) = questions(robot, group, 1)
+    target[:3, 3] *= 10.0 / np.linalg.norm(target[:3, 3])
+    result = solver.solve(SolveRequest(target, seed))
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
+    assert (result.searches, result.clock_ended) == (0, False)
+    assert np.isfinite(result.residual)
+
+
+def test_the_clock_ends_a_search_without_an_answer(arms):
+    robot, group, solver = arms['panda']
+    target = tip_poses(robot, group, np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]))
+    # Upside down on the floor, next to the foot.
+    target[0] = [[-1, 0, 0, 0.05], [0, 1, 0, 0], [0, 0, -1, -0.3], [0, 0, 0, 1]]
+    result = solver.solve(SolveRequest(target, timeout=1e-6))
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
+    assert result.clock_ended
