@@ -15,6 +15,7 @@ from ssik_ros.results import Cause
 
 KEPT = 1000
 """Calls whose times count for quantiles."""
+SUCCESS = int(MoveItErrorCodes.SUCCESS)
 REASONS = 5
 """Last reasons of failures that are kept."""
 LONGEST_REASON = 300
@@ -103,7 +104,7 @@ class CallRecords:
             self._times.append(seconds)
             self._counts['calls'] += 1
             self._counts['late'] += is_late
-            if code is None or code.val == MoveItErrorCodes.SUCCESS:
+            if code is None or code.val == SUCCESS:
                 self._counts['successes'] += 1
                 return
             name = '' if cause == Cause.NONE else f' {cause.name}'

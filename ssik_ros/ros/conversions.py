@@ -51,13 +51,11 @@ def read_state(message: RobotState) -> StateGiven:
     :param message: the state.
     """
     joints, multi = message.joint_state, message.multi_dof_joint_state
-    return StateGiven(
-        joints.name,
-        joints.position,
-        multi.joint_names,
-        [read_transform(transform) for transform in multi.transforms],
-        multi.header.frame_id,
-    )
+    names, transforms = multi.joint_names, multi.transforms
+    if not names and not transforms:
+        return StateGiven(joints.name, joints.position)
+    poses = [read_transform(transform) for transform in transforms]
+    return StateGiven(joints.name, joints.position, names, poses, multi.header.frame_id)
 
 
 def read_ik_question(message: PositionIKRequest) -> IkQuestion:
@@ -75,14 +73,15 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
         stamped, links = (message.pose_stamped,), (message.ik_link_name,)
     elif len(stamped) == 1:
         links = (links[0],) if links else ('',)
+    state, timeout = message.robot_state, message.timeout
     return IkQuestion(
         group=message.group_name,
         links=links,
         poses=[FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped],
-        state=read_state(message.robot_state),
-        timeout=message.timeout.sec + 1e-9 * message.timeout.nanosec,
+        state=read_state(state),
+        timeout=timeout.sec + 1e-9 * timeout.nanosec,
         avoid_collisions=message.avoid_collisions,
-        carried=read_carried(message.robot_state),
+        carried=read_carried(state),
         constraints=read_constraints(message.constraints),
     )
 
@@ -180,6 +179,8 @@ class StateWriter:
             if joint.type != 'fixed' and joint.name not in tree.joint_index
         ]
         self._multi_names = [*self._virtual, *(tree.joint_names[j] for j, _ in self._multi)]
+        # Shared by all messages that say so: nobody changes a message once it is filled.
+        self._home = [Transform() for _ in self._virtual]
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
@@ -196,11 +197,14 @@ class StateWriter:
         multi = message.multi_dof_joint_state
         multi.header.frame_id = self._frame
         multi.joint_names = self._multi_names.copy()
-        is_home = state.root_pose is AT_MODEL_FRAME
-        multi.transforms = [
-            *(Transform() if is_home else write_transform(state.root_pose) for _ in self._virtual),
-            *(self._transform(joint, kind, state) for joint, kind in self._multi),
-        ]
+        transforms = self._home
+        if state.root_pose is not AT_MODEL_FRAME:
+            transforms = [write_transform(state.root_pose) for _ in self._virtual]
+        if self._multi:
+            transforms = transforms + [
+                self._transform(joint, kind, state) for joint, kind in self._multi
+            ]
+        multi.transforms = transforms
 
     def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
         """Return the transform of a joint with several variables."""

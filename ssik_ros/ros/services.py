@@ -165,9 +165,9 @@ class KinematicsServices:
 
 def _text(answer: IkAnswer, served: Served, note: bool) -> str:
     """Return the message of an answer."""
-    parts = [answer.text]
+    text = answer.text
     if note:
-        parts.append(UNCHECKED)
+        text = f'{text} {UNCHECKED}'
     if served.report_times:
-        parts.append(f'[solver {answer.solve_ns / 1000:.1f} us]')
-    return ' '.join(parts)
+        text = f'{text} [solver {answer.solve_ns / 1000:.1f} us]'
+    return text

@@ -11,6 +11,7 @@ from ssik_ros.serving.refusals import Refusal
 SOURCE = 'ssik_ros'
 """What ``error_code.source`` says."""
 
+_SUCCESS = int(MoveItErrorCodes.SUCCESS)
 _OF_REFUSAL = {
     Refusal.NONE: MoveItErrorCodes.SUCCESS,
     Refusal.UNKNOWN_GROUP: MoveItErrorCodes.INVALID_GROUP_NAME,
@@ -47,7 +48,7 @@ def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     :param report_timeout: whether a search that the clock ended is told apart.
     """
     if cause == Cause.NONE:
-        return int(MoveItErrorCodes.SUCCESS)
+        return _SUCCESS
     if cause == Cause.BAD_STATE:
         # The solver may find so too, of numbers that no name tells.
         return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
@@ -66,7 +67,7 @@ def code_of_ik(answer: IkAnswer | BranchesAnswer, report_timeout: bool = False) 
     :param report_timeout: whether a search that the clock ended is told apart.
     """
     if answer.solved:
-        return int(MoveItErrorCodes.SUCCESS)
+        return _SUCCESS
     if answer.refusal is Refusal.NONE and answer.cause != Cause.NONE:
         return code_of_cause(answer.cause, report_timeout)
     if answer.cause == Cause.BAD_STATE:

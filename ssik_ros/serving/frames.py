@@ -41,6 +41,7 @@ class FrameReader:
             if tree.link_joints[index] < 0
         }
         self._model_in_fixed = {name: invert_pose(pose) for name, pose in self._fixed.items()}
+        self._model_frame = robot.model_frame
 
     def link_in_root(self, link: str, state: FullState) -> FloatArray:
         """
@@ -76,8 +77,10 @@ class FrameReader:
         :param state: the posture of the robot that is there.
         :raises QuestionRefused: for an unknown frame, with the nearest name.
         """
-        if not frame or frame == self.robot.model_frame:
+        if not frame or frame == self._model_frame:
             return None
+        if frame in self._fixed and state.root_pose is AT_MODEL_FRAME:
+            return self._fixed[frame]
         if frame not in self.robot.tree.link_index:
             placed = '' if self._elsewhere is None else self._elsewhere(frame)
             if isinstance(placed, PlacedFrame):
@@ -85,12 +88,11 @@ class FrameReader:
                 return placed.pose if base is None else base @ placed.pose
             if frame.startswith('/') and len(frame) > 1:
                 return self.in_model_frame(frame[1:], state)
-            model_frame = self.robot.model_frame
-            known = {model_frame, *self.robot.tree.link_names}
+            known = {self._model_frame, *self.robot.tree.link_names}
             raise QuestionRefused(
                 Refusal.UNKNOWN_FRAME,
                 f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model frame "
-                f"'{model_frame}'. {describe_choices(frame, known)} {placed}".rstrip(),
+                f"'{self._model_frame}'. {describe_choices(frame, known)} {placed}".rstrip(),
             )
         pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
         return pose

@@ -209,6 +209,8 @@ class GroupServer:
         self, solver: Solver, goals: Sequence[LinkGoal], state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
+        if len(goals) == 1 and len(solver.tip_frames) == 1:
+            return self._only_target(solver, goals[0], state)
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)
         base_model = self.frames.model_in_link(solver.base_frame, state)
@@ -225,6 +227,14 @@ class GroupServer:
             if tools is not None and offset is not None:
                 tools[link.tip] = offset
         return targets, tools
+
+    def _only_target(
+        self, solver: Solver, goal: LinkGoal, state: FullState
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return target (1, 4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
+        offset = _offset_of(goal, self._tip_link(solver, goal.link))
+        target = self.frames.model_in_link(solver.base_frame, state) @ goal.pose
+        return target[None], None if offset is None else np.array([offset])
 
     def _require_distinct(
         self, solver: Solver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]

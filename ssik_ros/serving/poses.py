@@ -1,6 +1,5 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +26,6 @@ def is_within_reason(values: ArrayLike) -> bool:
         # Below a few dozen numbers, loops in C over Python's own numbers are faster than numpy's calls.
         return all(map(FARTHEST.__ge__, map(abs, values.tolist())))
     return bool((np.abs(values) <= FARTHEST).all())
-
-
-def is_finite(pose: FloatArray) -> bool:
-    """
-    Return whether all numbers of a pose are finite.
-
-    :param pose: (4, 4).
-    """
-    return all(map(math.isfinite, pose.ravel().tolist()))
 
 
 def warm_up() -> None:

@@ -43,6 +43,7 @@ from ssik_ros.serving.batches import solve_batch
 from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.constraint_check import ConstraintCheck
 from ssik_ros.serving.constraint_check import Verdict
+from ssik_ros.serving.constraints import NO_WISHES
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.explanations import explain_pose
 from ssik_ros.serving.explanations import Explanation
@@ -56,7 +57,6 @@ from ssik_ros.serving.notes import notes_on_question
 from ssik_ros.serving.path_follower import PathFollower
 from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.path_questions import PathQuestion
-from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import BranchesAnswer
 from ssik_ros.serving.questions import BranchReport
@@ -363,7 +363,7 @@ class RobotServer:
         poses = self._poses(question, current)
         checks = self.make_checks(question, state, current)
         goals = [
-            self._led(link, question.carried, state, current)._replace(pose=pose)
+            self._led(link, question.carried, state, current, pose)
             for link, pose in zip(question.links, poses, strict=True)
         ]
         contradicted = self.states.contradicted(question.state, state)
@@ -488,14 +488,19 @@ class RobotServer:
         ]
 
     def _led(
-        self, name: str, carried: CarriedGiven, state: FullState, current: FullState
+        self,
+        name: str,
+        carried: CarriedGiven,
+        state: FullState,
+        current: FullState,
+        pose: FloatArray = NOWHERE,
     ) -> LinkGoal:
-        """Return a goal, nowhere yet, for a link, or for a carried object or a subframe of one."""
+        """Return a goal at a pose for a link, or for a carried object or a subframe of one."""
         if name and name not in self.robot.tree.link_index:
             placed = self.surroundings(carried, state, current).find_frame(name)
             if placed is not None and placed.base:
-                return LinkGoal(placed.base, NOWHERE, placed.pose)
-        return LinkGoal(name, NOWHERE)
+                return LinkGoal(placed.base, pose, placed.pose)
+        return LinkGoal(name, pose)
 
     def make_checks(
         self,
@@ -525,7 +530,7 @@ class RobotServer:
         :param current: where the robot is.
         :raises QuestionRefused: for what is not understood.
         """
-        if wishes.are_none:
+        if wishes is NO_WISHES or wishes.are_none:
             return None
         return ConstraintCheck(
             self.frames, wishes, lambda frame: self.frames.in_model_frame(frame, current)
@@ -681,13 +686,14 @@ class RobotServer:
 
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
     """Return a pose (4, 4) given in a frame (4, 4) in the model frame; None is the model frame itself."""
-    if not poses.is_finite(pose):
+    numbers = pose.ravel().tolist()
+    if not all(map(math.isfinite, numbers)):
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' is no finite rigid transform: a number is not finite, "
             'or the quaternion is zero.',
         )
-    if not is_within_reason(pose[:3, 3]):
+    if max(abs(numbers[3]), abs(numbers[7]), abs(numbers[11])) > poses.FARTHEST:
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' has a coordinate {TOO_FAR}.",

@@ -87,7 +87,7 @@ class StateReader:
         """
         state = current
         if len(given.names) or len(given.positions):
-            state = state._replace(positions=self._merge_joints(state.positions, given))
+            state = FullState(self._merge_joints(state.positions, given), state.root_pose)
         if len(given.multi_dof_names) or len(given.multi_dof_poses):
             state = self._merge_multi_dof(state, given)
         return state
@@ -101,9 +101,10 @@ class StateReader:
         """
         if not self._followers or not len(given.names):
             return []
+        following = self._find(tuple(given.names)).following
         return [
             given.names[index]
-            for index, place in self._find(tuple(given.names)).following
+            for index, place in following
             if abs(given.positions[index] - state.positions[place]) > FOLLOWING
         ]
 
