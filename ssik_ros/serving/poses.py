@@ -1,6 +1,5 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
-
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
