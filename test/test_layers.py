@@ -74,6 +74,7 @@ TABLE = (
     (8, 'closed_chain', ALL),
     (9, 'artifact', ALL),
     (9, 'benchmark', ALL),
+    (9, 'loop_serving', ALL),
     (9, 'viz', ALL),
     (10, 'ros', ALL),
     (11, 'cli', ALL),

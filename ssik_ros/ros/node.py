@@ -10,6 +10,7 @@ with.
 from collections.abc import Callable
 from collections.abc import Sequence
 import contextlib
+import functools
 import logging
 import os
 import queue
@@ -36,9 +37,12 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
+from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import SsikError
+from ssik_ros.loop_serving.loop_files import read_loops_of
+from ssik_ros.loop_serving.loop_server import LoopServer
 from ssik_ros.ros.call_records import CallRecords
 from ssik_ros.ros.diagnostics import Diagnostics
 from ssik_ros.ros.executors import InlineExecutor
@@ -81,6 +85,8 @@ try:
     from ssik_ros.ros.describe_service import DescribeService
     from ssik_ros.ros.explain_service import ExplainService
     from ssik_ros.ros.group_services import GroupServices
+    from ssik_ros.ros.loop_services import LoopServices
+    from ssik_ros.ros.loop_services import offers
     from ssik_ros.ros.solve_all_service import SolveAllService
 except ImportError:
     Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None
@@ -92,6 +98,7 @@ MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
 LAST_RESORT = 5.0
 """Time after the end of ROS at which the process ends, whatever still runs [s]."""
+LATER_SERVICES = ('~/solve_all', '~/explain_ik', '~/solve_goals', '~/complete_state')
 LATE = 2.0
 """After this long the log says what is still being compiled [s]."""
 SHUTDOWN_WAIT = 0.5
@@ -128,6 +135,7 @@ class IkServer(Node):
         self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)
         self._answers = KinematicsServices(self, self._live)
         self._groups = self._read_groups()
+        self._loops = None if SolveAll is None else LoopServices(self._live)
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
         self._loader = _Loader(self._load)
         self._source = RobotSource(self, self._settings, self._loader.put)
@@ -198,10 +206,11 @@ class IkServer(Node):
 
     def _serve(self, description: RobotDescription) -> None:
         """Load a robot, warm its solvers up and serve it from now on."""
+        settings = self._settings
         robot = description.load()
+        loops = read_loops_of(settings.loop_closures_file, robot)
         for warning in robot.warnings:
             self.get_logger().warning(warning)
-        settings = self._settings
         groups = choose_groups(
             robot,
             settings.groups.replace(',', ' ').split(),
@@ -220,7 +229,9 @@ class IkServer(Node):
             world=self._world,
             transforms=self._transforms.find,
             padding=settings.collision_padding,
+            initial=loops.initial_positions,
         )
+        loop_server = self._close_loops(server, loops)
         server.warm_up()
         if self._groups is not None:
             self._groups.prepare(robot)
@@ -237,7 +248,25 @@ class IkServer(Node):
         if is_first:
             self._advertise()
         self._announce(server, description)
-        # What only these services need does not keep the others waiting.
+        self._serve_later(server, loop_server, is_first)
+
+    def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
+        """Return what answers for the robot with its loops closed."""
+        make = functools.partial(LoopServer, server.frames, server.states, loops, cancel=self._cancel)
+        try:
+            loop_server = make(use_constraints=self._settings.use_constraints)
+        except SsikError as error:
+            if self._settings.loop_closures_file:
+                raise
+            # All other services answer for the tree that the URDF is without its constraints.
+            self.get_logger().error(f'The <constraint> elements of the URDF do not count: {error}')
+            loop_server = make(use_constraints=False)
+        for warning in loop_server.warnings:
+            self.get_logger().warning(warning)
+        return loop_server
+
+    def _serve_later(self, server: RobotServer, loop_server: LoopServer, is_first: bool) -> None:
+        """Warm up what only some services need, which does not keep the others waiting, and offer these."""
         start = time.perf_counter()
         is_late = threading.Timer(LATE, self._announce_later)
         is_late.daemon = True
@@ -248,7 +277,10 @@ class IkServer(Node):
             if is_first:
                 self._advertise_groups(self._groups)
         server.warm_up_branches()
+        loop_server.warm_up()
         is_late.cancel()
+        if self._loops is not None:
+            self._loops.serve(loop_server)
         if is_first:
             self._advertise_branches()
             seconds = time.perf_counter() - start
@@ -267,7 +299,7 @@ class IkServer(Node):
     @staticmethod
     def _later_services() -> str:
         """Return the names of the services that need closed forms."""
-        own = () if SolveAll is None else ('~/solve_all', '~/explain_ik')
+        own = () if SolveAll is None else LATER_SERVICES
         return ', '.join(('compute_cartesian_path', *own))
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
@@ -310,6 +342,8 @@ class IkServer(Node):
             self._offer(SolveAll, '~/solve_all', service.solve_all)
             explanations = ExplainService(served, self._live)
             self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
+        for kind, name, handler in () if self._loops is None else offers(self._loops):
+            self._offer(kind, name, handler)
 
     def _read_groups(self) -> 'GroupServices | None':
         """Return the services of the group file; None where their messages are not installed."""

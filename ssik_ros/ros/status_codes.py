@@ -2,6 +2,7 @@
 
 from moveit_msgs.msg import MoveItErrorCodes
 
+from ssik_ros.loop_serving.questions import LoopAnswer
 from ssik_ros.results import Cause
 from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.questions import BranchesAnswer
@@ -95,6 +96,17 @@ def code_of_path(answer: PathAnswer) -> int:
     :param answer: the answer.
     """
     return code_of_link_refusal(answer.refusal)
+
+
+def code_of_loops(answer: LoopAnswer) -> int:
+    """
+    Return the code of an answer about a robot with loops.
+
+    :param answer: the answer.
+    """
+    if answer.refusal is Refusal.NONE and not answer.solved:
+        return int(MoveItErrorCodes.NO_IK_SOLUTION)
+    return code_of_refusal(answer.refusal)
 
 
 def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:

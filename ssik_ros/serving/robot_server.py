@@ -154,6 +154,7 @@ class RobotServer:
         world: World | None = None,
         transforms: Transforms | None = None,
         padding: float = 0.0,
+        initial: Mapping[str, float] | None = None,
     ) -> None:
         """
         Make a solver for every group.
@@ -165,13 +166,14 @@ class RobotServer:
         :param world: the objects around; None for none.
         :param transforms: knows frames that are neither links nor objects, given the names of those that are known.
         :param padding: bodies nearer than this to each other collide [m].
+        :param initial: where variables that nobody reports are, instead of at their default values.
         """
         self.robot = robot
         self._told_empty_frame = False
         self.world = World() if world is None else world
         self._transforms = transforms
         self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
-        self.states = StateReader(robot)
+        self.states = StateReader(robot, initial)
         self.frames = FrameReader(robot, self._find_frame)
         self.cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
         self._collisions = RobotCollisions(robot, padding)

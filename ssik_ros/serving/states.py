@@ -1,5 +1,6 @@
 """Full states from what messages name: requests strictly, live joint states leniently."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 import math
 from typing import NamedTuple
@@ -51,11 +52,13 @@ class _Places(NamedTuple):
 class StateReader:
     """Reads states of one robot; may be asked from several threads at once."""
 
-    def __init__(self, robot: RobotModel) -> None:
+    def __init__(self, robot: RobotModel, initial: Mapping[str, float] | None = None) -> None:
         """
         Index the robot's variables by name.
 
         :param robot: the robot.
+        :param initial: where variables that nobody reports are, instead of at their default values.
+        :raises QuestionRefused: when the robot has no such variable.
         """
         self.robot = robot
         tree = robot.tree
@@ -70,10 +73,13 @@ class StateReader:
             if kind in QUATERNION_START
         ]
         self._places: dict[tuple[str, ...], _Places] = {}
+        start = initial or {}
+        at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
+        self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:
-        """Return the default posture with the root link at the model frame."""
-        return FullState(self.robot.default_positions(), AT_MODEL_FRAME)
+        """Return the posture to begin with, with the root link at the model frame."""
+        return self._start._replace(positions=self._start.positions.copy())
 
     def merge(self, current: FullState, given: StateGiven) -> FullState:
         """

@@ -10,6 +10,7 @@ SERVICES = (
     'moveit_msgs/GetPositionFK',
     'moveit_msgs/GetCartesianPath',
     'moveit_msgs/GetStateValidity',
+    'ssik_msgs/CompleteState',
     'ssik_msgs/Describe',
     'ssik_msgs/ExplainIk',
     'ssik_msgs/FindConfigs',
@@ -17,6 +18,7 @@ SERVICES = (
     'ssik_msgs/HandleGroups',
     'ssik_msgs/SolveAll',
     'ssik_msgs/SolveBatch',
+    'ssik_msgs/SolveGoals',
 )
 
 pytestmark = pytest.mark.ros

@@ -1,11 +1,13 @@
-"""What the tests of the node share: the judge of the promises, and figures that are printed in the end."""
+"""What the tests of the node share: the judges of other tests, and figures that are printed in the end."""
 
 from pathlib import Path
 import sys
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'promises'))
+sys.path += [
+    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'closed_chain')
+]
 
 FIGURE = 'figure of the node'
 

@@ -28,6 +28,7 @@ from rclpy.parameter import Parameter as RclpyParameter
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+from ssik_msgs.srv import CompleteState
 from ssik_msgs.srv import Describe
 from ssik_msgs.srv import ExplainIk
 from ssik_msgs.srv import FindConfigs
@@ -35,6 +36,7 @@ from ssik_msgs.srv import GeneratePath
 from ssik_msgs.srv import HandleGroups
 from ssik_msgs.srv import SolveAll
 from ssik_msgs.srv import SolveBatch
+from ssik_msgs.srv import SolveGoals
 from std_msgs.msg import String
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -52,6 +54,8 @@ KINDS = {
     'ssik_ros/handle_groups': HandleGroups,
     'ssik_ros/find_configs': FindConfigs,
     'ssik_ros/generate_path': GeneratePath,
+    'ssik_ros/solve_goals': SolveGoals,
+    'ssik_ros/complete_state': CompleteState,
     'ssik_ros/describe_parameters': DescribeParameters,
     'ssik_ros/get_parameters': GetParameters,
     'ssik_ros/list_parameters': ListParameters,

@@ -23,8 +23,10 @@ from server_questions import PANDA
 from server_questions import set_state
 from server_questions import SLOW
 from server_questions import SUCCESS
+from ssik_msgs.msg import LinkGoal
 from ssik_msgs.srv import ExplainIk
 from ssik_msgs.srv import SolveBatch
+from ssik_msgs.srv import SolveGoals
 
 pytestmark = pytest.mark.ros
 
@@ -102,6 +104,31 @@ def test_a_wrong_batch_has_its_code(client):
         answer = client.call('ssik_ros/solve_batch', request)
         assert answer.error_code.val == code, answer.error_code
         assert len(answer.codes) == len(answer.positions) == 0
+
+
+def test_goals_of_a_robot_without_loops(client):
+    """Two goals at once on one arm: the position of the hand, and the direction of the forearm."""
+    home, posture = PANDA.postures(2, seed=8)
+    hand, wrist = PANDA.pose(posture), PANDA.pose(posture, 'panda_link5')
+    request = SolveGoals.Request(max_iterations=300)
+    set_state(request.robot_state, {n: home[n] + 0.8 * (posture[n] - home[n]) for n in home})
+    for link, pose, free in (
+        ('panda_link8', hand, 'EX EY EZ'),
+        ('panda_link5', wrist, 'X Y Z EZ'),
+    ):
+        goal = LinkGoal(link=link, free_dof=free.split())
+        goal.pose_stamped.pose = message_of(pose)
+        goal.pose_stamped.header.frame_id = PANDA.base
+        request.goals.append(goal)
+    answer = client.call('ssik_ros/solve_goals', request)
+    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    joints = answer.state.joint_state
+    found = dict(zip(joints.name, joints.position, strict=True))
+    reached = {name: found[name] for name in posture}
+    assert np.abs(PANDA.pose(reached)[:3, 3] - hand[:3, 3]).max() < 2e-6
+    assert np.abs(PANDA.pose(reached, 'panda_link5')[:3, 2] - wrist[:3, 2]).max() < 2e-6
+    nothing = client.call('ssik_ros/solve_goals', SolveGoals.Request())
+    assert nothing.error_code.val == -18, nothing.error_code
 
 
 def test_a_batch_costs_less_than_single_calls(client, record_figure):

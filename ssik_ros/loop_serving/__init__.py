@@ -1,0 +1,1 @@
+"""Goals and loops of a whole robot as questions by name, without ROS."""
