@@ -252,7 +252,9 @@ class IkServer(Node):
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
         """Return what answers for the robot with its loops closed."""
-        make = functools.partial(LoopServer, server.frames, server.states, loops, cancel=self._cancel)
+        make = functools.partial(
+            LoopServer, server.frames, server.states, loops, cancel=self._cancel
+        )
         try:
             loop_server = make(use_constraints=self._settings.use_constraints)
         except SsikError as error:

@@ -226,9 +226,9 @@ def test_the_search_starts_where_the_robot_is(client):
     start, pose = platform_goal((0.004, 0.0, 0.1))
     there = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[start]))
     values = values_of(there.state)
-    client.publish_joints(values, QoSProfile(depth=1))
 
     def is_heard():
+        client.publish_joints(values, QoSProfile(depth=1))
         # Without goals the loops are closed from where the robot is, which they are already.
         answer = client.call('ssik_ros/solve_goals', SolveGoals.Request())
         assert answer.error_code.val == SUCCESS
@@ -267,3 +267,16 @@ def test_a_file_of_loops_that_does_not_fit_ends_the_node_with_the_reason(tmp_pat
     server, code = ended_server(tmp_path, parameters)
     assert code == 1
     assert "'leg1_slid'" in server.log and "'leg1_slide'" in server.log
+
+
+def test_constraints_that_say_too_little_cost_only_their_loops(tmp_path):
+    text = (MECHANISMS / 'delta' / 'delta.urdf').read_text()
+    constraint = '<constraint name="odd" type="magnetic"><parent link="rod1a"/><child link="platform"/></constraint>'
+    parameters = {
+        'robot_description': text.replace('</robot>', f'{constraint}</robot>'),
+        'tip_link': 'platform',
+    }
+    with ready_server(tmp_path, parameters) as (server, client):
+        answer = client.call('ssik_ros/solve_goals', SolveGoals.Request())
+        assert answer.error_code.val == -18, answer.error_code
+        assert "'odd'" in server.log and "'magnetic'" in server.log
