@@ -235,18 +235,53 @@ def test_a_deadline_has_a_code_of_its_own_on_demand(tmp_path):
 # Diagnostics
 
 
-def test_diagnostics_say_what_the_services_did(client):
+def heard_diagnostics(client):
+    """Return what finds the newest status of a service by its name; empty until there is one."""
     diagnostic = pytest.importorskip(
         'diagnostic_msgs.msg', reason='diagnostic_msgs is not installed'
     )
     heard = []
     client.node.create_subscription(diagnostic.DiagnosticArray, '/diagnostics', heard.append, 10)
+
+    def values(service):
+        found = [s for m in heard[-1:] for s in m.status if s.name.endswith(f': {service}')]
+        return {entry.key: entry.value for s in found for entry in s.values}
+
+    return heard, values
+
+
+def test_diagnostics_count_the_deadlines_that_were_missed(tmp_path):
+    parameters = {
+        'moveit_config_package': 'panda',
+        'groups': 'panda_arm',
+        'diagnostics_period': 0.2,
+        'robot_description_kinematics': {'panda_arm': SLOW},
+    }
+    with ready_server(tmp_path, parameters) as (_, client):
+        heard, values = heard_diagnostics(client)
+        late = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.05)
+        for _ in range(2):
+            assert_refused(client.call('compute_ik', late), -31, 'deadline')
+        assert_refused(client.call('compute_ik', ik_request(PANDA, FAR)), -31, 'reach')
+
+        def has_counted():
+            return int(values('compute_ik').get('calls', 0)) >= 3
+
+        client.spin_until(has_counted, 'diagnostics')
+        assert values('compute_ik')['deadline misses'] == '2'
+        assert values('compute_ik')['reason 2'].startswith('-31 DEADLINE: ')
+        assert values('compute_fk')['deadline misses'] == '0'
+        texts = {s.message for m in heard for s in m.status if s.name.endswith(': compute_ik')}
+        assert any('missed since the last message' in text for text in texts)
+
+
+def test_diagnostics_say_what_the_services_did(client):
+    heard, values_of = heard_diagnostics(client)
     for _ in range(3):
         client.call('compute_fk', fk_request(['thumb']))
 
     def values():
-        found = [s for m in heard[-1:] for s in m.status if s.name.endswith(': compute_fk')]
-        return {entry.key: entry.value for s in found for entry in s.values}
+        return values_of('compute_fk')
 
     client.spin_until(lambda: int(values().get('calls', 0)) >= 3, 'diagnostics')
     status = next(s for s in heard[-1].status if s.name.endswith(': compute_fk'))
