@@ -32,7 +32,6 @@ from ssik_ros.loop_serving.questions import outcome_of
 from ssik_ros.loop_serving.questions import PoseGoal
 from ssik_ros.loop_serving.questions import TOLERANCE
 from ssik_ros.serving.frames import FrameReader
-from ssik_ros.serving.poses import is_finite
 from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
@@ -197,7 +196,7 @@ class LoopServer:
         if not fixed:
             text = f"The goal of '{goal.link}' leaves everything free."
             raise QuestionRefused(Refusal.CONSTRAINTS, text)
-        if not is_finite(goal.offset) or not is_within_reason(goal.offset[:3, 3]):
+        if not np.isfinite(goal.offset).all() or not is_within_reason(goal.offset[:3, 3]):
             text = f"The offset on '{goal.link}' is no finite rigid transform."
             raise QuestionRefused(Refusal.BAD_TARGET, text)
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
@@ -205,7 +204,7 @@ class LoopServer:
     def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
         """Return the pose (4, 4) of a goal in the model frame."""
         pose = goal.pose.pose
-        if not is_finite(pose) or not is_within_reason(pose[:3, 3]):
+        if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
             raise QuestionRefused(
                 Refusal.BAD_TARGET,
                 f"The pose for link '{goal.link}' is no finite rigid transform within reason.",
