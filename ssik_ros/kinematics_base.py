@@ -40,6 +40,7 @@ from ssik_ros.solvers.registry import DEFAULT_SOLVER
 _LOGGER = logging.getLogger('ssik_ros.kinematics_base')
 
 FloatArray = NDArray[np.float64]
+Vector = Sequence[float] | FloatArray
 
 SUCCESS = 1
 NO_IK_SOLUTION = -31
@@ -144,16 +145,22 @@ class KinematicsBase:
     """A group's kinematics with MoveIt's methods; may be asked by several threads at once."""
 
     def __init__(
-        self, solver: str = DEFAULT_SOLVER, parameters: Mapping[str, Any] | None = None
+        self,
+        solver: str = DEFAULT_SOLVER,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        position_only: bool = False,
     ) -> None:
         """
         Choose a solver; :meth:`initialize` makes it.
 
         :param solver: a name of the registry.
         :param parameters: of the solver.
+        :param position_only: leave the orientation of poses free (``position_only_ik``).
         """
         self._solver_name = solver
         self._parameters = dict(parameters or {})
+        self._position_only = position_only
         self._setup: _Setup | None = None
         self._timeout = DEFAULT_TIMEOUT
         self.reason = 'initialize() has not been called'
@@ -180,7 +187,7 @@ class KinematicsBase:
         """
         try:
             group = robot.group(group_name)
-            solver = create_solver(self._solver_name, robot, group, self._parameters)
+            solver = self._make_solver(robot, group)
             setup = self._place_tips(robot, group, solver, base_frame, tip_frames)
         except SsikError as error:
             self.reason = str(error)
@@ -190,6 +197,12 @@ class KinematicsBase:
         self.set_search_discretization(search_discretization)
         solver.warm_up()
         return True
+
+    def _make_solver(self, robot: RobotModel, group: JointGroup) -> Solver:
+        """Return the solver that was chosen, for a group."""
+        return create_solver(
+            self._solver_name, robot, group, self._parameters, position_only=self._position_only
+        )
 
     def _place_tips(
         self,
@@ -227,7 +240,7 @@ class KinematicsBase:
         if self._setup is None:
             return False, self.reason
         try:
-            create_solver(self._solver_name, self._setup.robot, group, self._parameters)
+            self._make_solver(self._setup.robot, group)
         except SsikError as error:
             return False, str(error)
         return True, ''
@@ -258,6 +271,20 @@ class KinematicsBase:
     def get_link_names(self) -> tuple[str, ...]:
         """Return the links of the group."""
         return () if self._setup is None else self._setup.group.link_names
+
+    def get_solver(self) -> Solver:
+        """
+        Return the solver, whose targets are poses of its own tip frames.
+
+        :raises ModelError: before initialization.
+        """
+        if self._setup is None:
+            raise ModelError(f'Not initialized: {self.reason}.')
+        return self._setup.solver
+
+    def has_own_tips(self) -> bool:
+        """Return whether poses are for the tip frames of the solver, not for links rigid with them."""
+        return self._setup is not None and self._setup.tools is None
 
     # Redundant joints, timeouts
 
@@ -320,7 +347,7 @@ class KinematicsBase:
     # Forward kinematics
 
     def get_position_fk(
-        self, link_names: Sequence[str], joint_angles: Sequence[float]
+        self, link_names: Sequence[str], joint_angles: Vector
     ) -> list[FloatArray] | None:
         """
         Return the poses (4, 4) of links in the base frame; None for unknown links or a wrong number of values.
@@ -346,7 +373,7 @@ class KinematicsBase:
     def get_position_ik(
         self,
         pose: FloatArray,
-        seed: Sequence[float],
+        seed: Vector,
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
     ) -> IkReply:
         """
@@ -366,10 +393,10 @@ class KinematicsBase:
     def search_position_ik(
         self,
         poses: FloatArray | Sequence[FloatArray],
-        seed: Sequence[float],
+        seed: Vector,
         timeout: float,
         *,
-        consistency_limits: Sequence[float] | None = None,
+        consistency_limits: Vector | None = None,
         solution_callback: SolutionCallback | None = None,
         cost_function: CostFunction | None = None,
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
@@ -399,8 +426,8 @@ class KinematicsBase:
 
     def get_position_ik_solutions(
         self,
-        poses: Sequence[FloatArray],
-        seed: Sequence[float],
+        poses: FloatArray | Sequence[FloatArray],
+        seed: Vector,
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
     ) -> IkReplies:
         """
@@ -483,7 +510,7 @@ class KinematicsBase:
     def _ask(
         self,
         poses: FloatArray | Sequence[FloatArray],
-        seed: Sequence[float],
+        seed: Vector,
         options: KinematicsQueryOptions,
         cost: CostFunction | None = None,
         **more: Any,
@@ -507,15 +534,13 @@ class KinematicsBase:
             assert result.nearest is not None
             nearest = result.nearest.copy()
             return IkReply(True, nearest, SUCCESS, result.cause, text, is_approximate=True)
-        is_late = result.cause == Cause.DEADLINE or result.clock_ended
-        code = TIMED_OUT if is_late else NO_IK_SOLUTION
-        return _no_reply(result.cause, result.summary(), code)
+        return _no_reply(result.cause, result.summary(), error_code_of(result))
 
     def _solve(
         self,
         setup: _Setup,
         poses: FloatArray | Sequence[FloatArray],
-        seed: Sequence[float],
+        seed: Vector,
         **more: Any,
     ) -> IkResult | str:
         """Return the solver's answer, or why it was not asked."""
@@ -532,6 +557,18 @@ class KinematicsBase:
             )
         except SsikError as error:
             return str(error)
+
+
+def error_code_of(result: IkResult) -> int:
+    """
+    Return MoveIt's code for a solver's answer.
+
+    :param result: the answer.
+    """
+    if result.solved:
+        return SUCCESS
+    is_late = result.cause == Cause.DEADLINE or result.clock_ended
+    return TIMED_OUT if is_late else NO_IK_SOLUTION
 
 
 def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:

@@ -59,6 +59,7 @@ TABLE = (
             'api',
             'batch_solutions',
             'diagnostic',
+            'in_process',
             'iterative_answers',
             'kin_body',
             'kinematics_base',

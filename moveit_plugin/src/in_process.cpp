@@ -1,0 +1,322 @@
+#include "ssik_moveit/in_process.hpp"
+
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "callbacks.hpp"
+#include "channel.hpp"
+#include "python.hpp"
+
+namespace ssik_moveit
+{
+namespace
+{
+
+constexpr const char * MODULE = "ssik_ros.in_process";
+constexpr long PROTOCOL = 1;
+
+std::vector<std::string> to_texts(PyObject * sequence)
+{
+  const python::Object fast = python::require(PySequence_Fast(sequence, "names are wanted"));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    texts.push_back(python::to_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
+  }
+  return texts;
+}
+
+python::Object from_texts(const std::vector<std::string> & texts)
+{
+  python::Object list = python::require(PyList_New(0));
+  for (const std::string & text : texts) {
+    if (PyList_Append(list.get(), python::from_text(text).get()) != 0) {
+      throw LoadError(python::take_error());
+    }
+  }
+  return list;
+}
+
+/// Return the module of the package. @throws LoadError that says where it was looked for.
+python::Object import_module()
+{
+  PyObject * module = PyImport_ImportModule(MODULE);
+  if (module == nullptr) {
+    const std::string error = python::take_error();
+    PyObject * path = PySys_GetObject("path");
+    const python::Object shown(path == nullptr ? nullptr : PyObject_Repr(path));
+    throw LoadError(
+      "The Python package ssik_ros cannot be imported by Python " + std::string(PY_VERSION) +
+      ", which looks in " + (shown ? python::to_text(shown.get()) : "no place") +
+      ". Install it, or source the workspace that holds it (SSIK_ROS_PYTHON or VIRTUAL_ENV name another "
+      "interpreter's packages).\n" + error);
+  }
+  python::Object owned(module);
+  const python::Object number = python::attribute(module, "PROTOCOL");
+  if (PyLong_AsLong(number.get()) != PROTOCOL) {
+    throw LoadError(
+      "The Python package ssik_ros that was found is of another version than this library; build both from the "
+      "same sources.");
+  }
+  return owned;
+}
+
+/// Hand the package's log to the host, where somebody takes it.
+void connect_log(PyObject * module)
+{
+  const int level = lowest_log_level();
+  if (level > 0) {
+    const python::Object emit = make_log_function();
+    python::require(PyObject_CallMethod(module, "send_log", "Oi", emit.get(), level));
+  }
+}
+
+python::Object open(PyObject * module, const GroupDescription & description)
+{
+  const python::Object parameters = python::require(PyDict_New());
+  for (const auto & [key, value] : description.parameters) {
+    const python::Object own_key = python::from_text(key), own_value = python::from_text(value);
+    if (PyDict_SetItem(parameters.get(), own_key.get(), own_value.get()) != 0) {
+      throw LoadError(python::take_error());
+    }
+  }
+  const python::Object open_group = python::attribute(module, "open_group");
+  const python::Object tips = from_texts(description.tip_frames);
+  return python::require(
+    PyObject_CallFunction(
+      open_group.get(), "ssssOdOs", description.urdf.c_str(), description.srdf.c_str(),
+      description.group.c_str(), description.base_frame.c_str(), tips.get(),
+      description.search_discretization, parameters.get(), description.where.c_str()));
+}
+
+GroupNames read_names(PyObject * group)
+{
+  const auto text = [group](const char * name) {
+      return python::to_text(python::attribute(group, name).get());
+    };
+  const auto texts = [group](const char * name) {
+      return to_texts(python::attribute(group, name).get());
+    };
+  GroupNames names;
+  names.solver = text("solver_name");
+  names.base_frame = text("base_frame");
+  names.tip_frames = texts("tip_frames");
+  names.joints = texts("joint_names");
+  names.variables = texts("variable_names");
+  names.links = texts("link_names");
+  names.state = texts("state_names");
+  names.needs_state = PyObject_IsTrue(python::attribute(group, "needs_state").get()) == 1;
+  return names;
+}
+
+/// Return the pose of a matrix of 4 by 4, by the largest of the four ways to its quaternion.
+Pose to_pose(const double * m)
+{
+  Pose pose;
+  pose.position = {m[3], m[7], m[11]};
+  const double trace = m[0] + m[5] + m[10];
+  auto & q = pose.orientation;
+  if (trace > 0.0) {
+    const double s = 2.0 * std::sqrt(1.0 + trace);
+    q = {(m[9] - m[6]) / s, (m[2] - m[8]) / s, (m[4] - m[1]) / s, 0.25 * s};
+    return pose;
+  }
+  const std::size_t i = m[0] >= m[5] && m[0] >= m[10] ? 0 : (m[5] >= m[10] ? 1 : 2);
+  const std::size_t j = (i + 1) % 3, k = (i + 2) % 3;
+  const double s = 2.0 * std::sqrt(1.0 + m[5 * i] - m[5 * j] - m[5 * k]);
+  q[i] = 0.25 * s;
+  q[j] = (m[4 * j + i] + m[4 * i + j]) / s;
+  q[k] = (m[4 * k + i] + m[4 * i + k]) / s;
+  q[3] = (m[4 * k + j] - m[4 * j + k]) / s;
+  return pose;
+}
+
+class InProcess : public Kinematics
+{
+public:
+  explicit InProcess(const GroupDescription & description)
+  {
+    const python::Object module = import_module();
+    connect_log(module.get());
+    group_ = open(module.get(), description);
+    names_ = read_names(group_.get());
+    timeout_ = PyFloat_AsDouble(python::attribute(group_.get(), "timeout").get());
+    free_.push_back(std::make_unique<Channel>(group_.get()));
+  }
+
+  ~InProcess() override
+  {
+    if (python::is_running()) {
+      python::Hold hold;
+      free_.clear();
+      group_ = python::Object();
+      return;
+    }
+    // A host in Python has ended it: what it held is gone, and must not be touched.
+    group_.release();
+    for (auto & channel : free_) {
+      channel.release();
+    }
+  }
+
+  const GroupNames & names() const override { return names_; }
+
+  Answer nearest(const Question & question, std::vector<double> & solution) const override
+  {
+    return ask(question, solution, [&](const Channel & channel) {return channel.nearest(question);});
+  }
+
+  Answer search(const Question & question, std::vector<double> & solution) const override
+  {
+    const double timeout = question.timeout > 0.0 ? question.timeout : timeout_;
+    const bool is_plain = question.consistency_limits.empty() && question.state.empty() &&
+      (question.accepts == nullptr || !*question.accepts) &&
+      (question.cost == nullptr || !*question.cost) && !question.lock_redundant &&
+      !question.approximate;
+    return ask(
+      question, solution, [&](const Channel & channel) {
+        return is_plain ? channel.search(timeout) : channel.search_by(question, timeout);
+      });
+  }
+
+  Answers several(const Question & question) const override
+  {
+    Answers refused;
+    refused.text = find_fault(names_, question);
+    if (!refused.text.empty()) {
+      const bool is_count = question.poses.size() != names_.tip_frames.size();
+      refused.error = question.poses.empty() ? KinematicError::EMPTY_TIP_POSES :
+        is_count ? KinematicError::MULTIPLE_TIPS_NOT_SUPPORTED : KinematicError::NO_SOLUTION;
+      return refused;
+    }
+    const Lease channel(*this);
+    channel->write(question);
+    try {
+      python::Hold hold;
+      return channel->several(question);
+    } catch (const LoadError & error) {
+      refused.text = error.what();
+      return refused;
+    }
+  }
+
+  std::string forward(
+    const std::vector<std::string> & links, View<double> values,
+    std::vector<Pose> & poses) const override
+  {
+    if (values.size() != names_.variables.size()) {
+      return "There have to be " + std::to_string(names_.variables.size()) + " values, not " +
+             std::to_string(values.size()) + ".";
+    }
+    const Lease channel(*this);
+    channel->seed().write(values);
+    python::Hold hold;
+    try {
+      const python::Object own_links = from_texts(links);
+      const python::Object found = python::require(
+        PyObject_CallMethod(
+          group_.get(), "forward", "OO", own_links.get(), channel->seed().array()));
+      read_poses(found.get(), poses);
+    } catch (const LoadError & error) {
+      return error.what();
+    }
+    return "";
+  }
+
+private:
+  /// A channel that nobody else has for as long as this lives; needs no lock of Python unless one has to be opened.
+  class Lease
+  {
+  public:
+    explicit Lease(const InProcess & owner) : owner_(owner)
+    {
+      {
+        std::lock_guard<std::mutex> lock(owner.mutex_);
+        if (!owner.free_.empty()) {
+          channel_ = std::move(owner.free_.back());
+          owner.free_.pop_back();
+          return;
+        }
+      }
+      python::Hold hold;
+      channel_ = std::make_unique<Channel>(owner.group_.get());
+    }
+    ~Lease()
+    {
+      std::lock_guard<std::mutex> lock(owner_.mutex_);
+      owner_.free_.push_back(std::move(channel_));
+    }
+    Lease(const Lease &) = delete;
+    Lease & operator=(const Lease &) = delete;
+    const Channel * operator->() const { return channel_.get(); }
+    const Channel & operator*() const { return *channel_; }
+
+  private:
+    const InProcess & owner_;
+    std::unique_ptr<Channel> channel_;
+  };
+
+  template <typename Call>
+  Answer ask(const Question & question, std::vector<double> & solution, Call && call) const
+  {
+    Answer answer;
+    answer.text = find_fault(names_, question);
+    if (!answer.text.empty()) {
+      return answer;
+    }
+    const Lease channel(*this);
+    channel->write(question);
+    {
+      python::Hold hold;
+      try {
+        answer.code = call(*channel);
+        if (!answer.solved() || question.approximate) {
+          answer.text = channel->reason();
+          answer.is_approximate = answer.solved() && channel->is_approximate();
+        }
+      } catch (const LoadError & error) {
+        answer.code = code::FAILURE;
+        answer.text = error.what();
+      }
+    }
+    if (answer.solved()) {
+      const View<double> found = channel->solution();
+      solution.assign(found.begin(), found.end());
+    }
+    return answer;
+  }
+
+  static void read_poses(PyObject * matrices, std::vector<Pose> & poses)
+  {
+    Py_buffer view;
+    if (PyObject_GetBuffer(matrices, &view, PyBUF_C_CONTIGUOUS) != 0) {
+      throw LoadError(python::take_error());
+    }
+    const double * matrix = static_cast<const double *>(view.buf);
+    poses.clear();
+    for (Py_ssize_t i = 0; i < view.shape[0]; ++i) {
+      poses.push_back(to_pose(matrix + 16 * i));
+    }
+    PyBuffer_Release(&view);
+  }
+
+  python::Object group_;
+  GroupNames names_;
+  double timeout_ = 0.05;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Channel>> free_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kinematics> open_in_process(const GroupDescription & description)
+{
+  python::start();
+  python::Hold hold;
+  return std::make_unique<InProcess>(description);
+}
+
+}  // namespace ssik_moveit

@@ -1,0 +1,65 @@
+#include "ssik_moveit/kinematics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ssik_moveit
+{
+namespace
+{
+
+constexpr double SHORTEST_QUATERNION = 1e-12;
+
+bool all_finite(View<double> values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) {return std::isfinite(value);});
+}
+
+bool is_pose(const Pose & pose)
+{
+  const auto & q = pose.orientation;
+  const double length = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  return all_finite({pose.position.data(), 3}) && std::isfinite(length) && length > SHORTEST_QUATERNION;
+}
+
+std::string count_of(const char * what, std::size_t given, std::size_t wanted)
+{
+  return std::string("There have to be ") + std::to_string(wanted) + " " + what + ", not " +
+         std::to_string(given) + ".";
+}
+
+}  // namespace
+
+std::string find_fault(const GroupNames & names, const Question & question)
+{
+  const std::size_t size = names.variables.size();
+  if (question.poses.size() != names.tip_frames.size()) {
+    return count_of("poses, one for each tip", question.poses.size(), names.tip_frames.size());
+  }
+  if (question.seed.size() != size) {
+    return count_of("values of the seed", question.seed.size(), size);
+  }
+  const auto & limits = question.consistency_limits;
+  if (!limits.empty() && limits.size() != size) {
+    return count_of("consistency limits", limits.size(), size);
+  }
+  if (!question.state.empty() && question.state.size() != names.state.size()) {
+    return count_of("values of the robot's state", question.state.size(), names.state.size());
+  }
+  if (question.redundant.size() != question.steps.size()) {
+    return count_of("steps of redundant joints", question.steps.size(), question.redundant.size());
+  }
+  if (!std::all_of(question.poses.begin(), question.poses.end(), is_pose)) {
+    return "A pose is not finite, or has a quaternion of length zero.";
+  }
+  const auto is_nan = [](double value) {return std::isnan(value);};
+  if (!all_finite(question.seed) || !all_finite(question.state) || std::isnan(question.timeout)) {
+    return "The seed, the state or the timeout is not finite.";
+  }
+  if (std::any_of(limits.begin(), limits.end(), is_nan)) {
+    return "A consistency limit is not a number.";
+  }
+  return "";
+}
+
+}  // namespace ssik_moveit

@@ -1,0 +1,89 @@
+// Python inside a C++ process: one interpreter that is never finalised, its lock, and its objects.
+#pragma once
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+
+#include <string>
+#include <utility>
+
+namespace ssik_moveit::python
+{
+
+/// Start the interpreter when none runs in this process. @throws LoadError when it does not start.
+void start();
+
+/// Return whether the interpreter runs; not once a host in Python ends it.
+bool is_running();
+
+/**
+ * Holds the interpreter's lock.
+ *
+ * A thread keeps its Python state from its first hold until it ends: making one for each call would cost as much as an
+ * answer. A thread that holds the lock already, such as a Python program that calls MoveIt, keeps it.
+ */
+class Hold
+{
+public:
+  Hold();
+  ~Hold();
+  Hold(const Hold &) = delete;
+  Hold & operator=(const Hold &) = delete;
+
+private:
+  bool is_taken_;
+};
+
+/// Gives the lock away for as long as it lives.
+class Release
+{
+public:
+  Release() : state_(PyEval_SaveThread()) {}
+  ~Release() { PyEval_RestoreThread(state_); }
+  Release(const Release &) = delete;
+  Release & operator=(const Release &) = delete;
+
+private:
+  PyThreadState * state_;
+};
+
+/// Owns a reference; needs the lock wherever it is made, moved to or destroyed with an object in it.
+class Object
+{
+public:
+  Object() = default;
+  explicit Object(PyObject * owned) : pointer_(owned) {}
+  Object(Object && other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+  Object & operator=(Object && other) noexcept
+  {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(pointer_); }
+
+  PyObject * get() const { return pointer_; }
+  PyObject * release() { return std::exchange(pointer_, nullptr); }
+  explicit operator bool() const { return pointer_ != nullptr; }
+
+private:
+  PyObject * pointer_ = nullptr;
+};
+
+/// Return the pending exception as text, and clear it: a sentence for errors of the package, a traceback for others.
+std::string take_error();
+
+/// Return an attribute. @throws LoadError when there is none.
+Object attribute(PyObject * object, const char * name);
+
+/// Return a str or a sequence of str as text. @throws LoadError for anything else.
+std::string to_text(PyObject * object);
+
+/// Return a str. @throws LoadError when the text is not UTF-8.
+Object from_text(const std::string & text);
+
+/// Throw the pending exception as LoadError where an object is missing, else return it.
+Object require(PyObject * owned);
+
+}  // namespace ssik_moveit::python

@@ -1,0 +1,418 @@
+// What a host may do with the transport, one scenario for each run; the tests read what is printed.
+//
+// Arguments: SCENARIO URDF SRDF GROUP QUESTIONS COUNT [KEY=VALUE ...]. QUESTIONS is a file with one question in a line:
+// a pose (position, quaternion xyzw) and a seed. Answers are printed as "code value value ...".
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ssik_moveit/in_process.hpp"
+
+namespace
+{
+
+using ssik_moveit::Answer;
+using ssik_moveit::GroupDescription;
+using ssik_moveit::Kinematics;
+using ssik_moveit::Pose;
+using ssik_moveit::Question;
+
+constexpr int THREADS = 8;
+constexpr double TIMEOUT = 0.5;
+constexpr int REFUSED = -1;
+
+struct Asked
+{
+  std::vector<Pose> poses;
+  std::vector<double> seed;
+};
+
+struct Setting
+{
+  GroupDescription description;
+  std::vector<Asked> questions;
+  int count = 1;
+};
+
+std::string read_file(const std::string & path)
+{
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<Asked> read_questions(const std::string & path)
+{
+  std::vector<Asked> questions;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line); ) {
+    std::istringstream numbers(line);
+    Asked asked;
+    asked.poses.resize(1);
+    for (double & value : asked.poses[0].position) {
+      numbers >> value;
+    }
+    for (double & value : asked.poses[0].orientation) {
+      numbers >> value;
+    }
+    for (double value; numbers >> value; ) {
+      asked.seed.push_back(value);
+    }
+    questions.push_back(asked);
+  }
+  return questions;
+}
+
+Question to_question(const Asked & asked)
+{
+  Question question;
+  question.poses = asked.poses;
+  question.seed = asked.seed;
+  question.timeout = TIMEOUT;
+  return question;
+}
+
+void print_values(int code, const std::vector<double> & values)
+{
+  std::printf("%d", code);
+  for (const double value : values) {
+    std::printf(" %.17g", value);
+  }
+  std::printf("\n");
+}
+
+std::unique_ptr<Kinematics> open(const Setting & setting)
+{
+  return ssik_moveit::open_in_process(setting.description);
+}
+
+/// Answer every question, once alone and then by all threads; the answers of all have to be the same.
+int run_threads(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  const std::size_t size = setting.questions.size();
+  std::vector<std::vector<double>> alone(size);
+  std::vector<int> codes(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    codes[i] = kinematics->search(to_question(setting.questions[i]), alone[i]).code;
+    print_values(codes[i], alone[i]);
+  }
+  std::atomic<int> different{0};
+  const auto ask = [&](std::size_t first) {
+      std::vector<double> solution;
+      for (int round = 0; round < setting.count; ++round) {
+        for (std::size_t i = 0; i < size; ++i) {
+          const std::size_t own = (i + first) % size;
+          solution.clear();
+          const Answer answer = kinematics->search(to_question(setting.questions[own]), solution);
+          different += answer.code != codes[own] || solution != alone[own];
+        }
+      }
+    };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < THREADS; ++t) {
+    threads.emplace_back(ask, static_cast<std::size_t>(t) * size / THREADS);
+  }
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  std::printf("different %d\n", different.load());
+  return 0;
+}
+
+/// Tell what a question that is wrong is answered.
+int run_faults(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Asked good = setting.questions[0];
+  const auto tell = [&](const char * name, const Asked & asked, std::vector<double> limits = {}) {
+      Question question = to_question(asked);
+      question.consistency_limits = limits;
+      std::vector<double> solution{7.0};
+      const Answer one = kinematics->search(question, solution);
+      const Answer near = kinematics->nearest(question, solution);
+      const auto several = kinematics->several(question);
+      std::printf(
+        "%s %d %d %d %zu|%s\n", name, one.code, near.code, static_cast<int>(several.error),
+        solution.size(), one.text.c_str());
+    };
+  tell("good", good);
+  Asked asked = good;
+  asked.seed.pop_back();
+  tell("short_seed", asked);
+  asked = good;
+  asked.seed[1] = nan;
+  tell("nan_seed", asked);
+  asked = good;
+  asked.seed.assign(asked.seed.size(), 50.0);
+  tell("far_seed", asked);
+  asked = good;
+  asked.poses[0].position[0] = nan;
+  tell("nan_pose", asked);
+  asked = good;
+  asked.poses[0].orientation = {0.0, 0.0, 0.0, 0.0};
+  tell("no_quaternion", asked);
+  asked = good;
+  for (double & part : asked.poses[0].orientation) {
+    part *= 2.0;
+  }
+  tell("long_quaternion", asked);
+  asked = good;
+  asked.poses.clear();
+  tell("no_pose", asked);
+  asked = good;
+  asked.poses.push_back(asked.poses[0]);
+  tell("two_poses", asked);
+  asked = good;
+  asked.poses[0].position[0] = 50.0;
+  tell("too_far", asked);
+  tell("short_limits", good, {0.1});
+  tell("nan_limits", good, std::vector<double>(good.seed.size(), nan));
+  std::vector<Pose> poses;
+  std::printf("forward %s\n", kinematics->forward({"nobody"}, good.seed, poses).c_str());
+  const std::vector<double> few{1.0};
+  std::printf("forward %s\n", kinematics->forward({}, few, poses).c_str());
+  return 0;
+}
+
+/// Refuse, ask from inside, throw, and choose by cost.
+int run_callbacks(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  Question question = to_question(setting.questions[0]);
+  std::vector<double> solution;
+  std::vector<std::vector<double>> seen;
+  const ssik_moveit::SolutionCallback third = [&](const std::vector<double> & candidate) {
+      seen.push_back(candidate);
+      std::vector<double> inner;
+      const Answer answer = kinematics->search(to_question(setting.questions[1]), inner);
+      return seen.size() == 3 && answer.solved() ? ssik_moveit::code::SUCCESS : REFUSED;
+    };
+  question.accepts = &third;
+  Answer answer = kinematics->search(question, solution);
+  std::printf("third %d %zu %d\n", answer.code, seen.size(), solution == seen.back());
+  print_values(answer.code, solution);
+
+  const ssik_moveit::SolutionCallback never = [](const std::vector<double> &) {return REFUSED;};
+  question.accepts = &never;
+  question.timeout = 0.05;
+  answer = kinematics->search(question, solution);
+  std::printf("never %d\n", answer.code);
+  question.timeout = TIMEOUT;
+
+  const ssik_moveit::SolutionCallback throws = [](const std::vector<double> &) -> int {
+      throw std::domain_error("of the host");
+    };
+  question.accepts = &throws;
+  try {
+    kinematics->search(question, solution);
+    std::printf("thrown nothing\n");
+  } catch (const std::domain_error & error) {
+    std::printf("thrown %s\n", error.what());
+  }
+  question.accepts = nullptr;
+  std::printf("afterwards %d\n", kinematics->search(question, solution).code);
+
+  double smallest = std::numeric_limits<double>::infinity();
+  int costs = 0;
+  const ssik_moveit::CostFunction cost = [&](const std::vector<double> & candidate) {
+      const double value = candidate[0] * candidate[0];
+      smallest = std::min(smallest, value);
+      ++costs;
+      return value;
+    };
+  question.cost = &cost;
+  answer = kinematics->search(question, solution);
+  std::printf("cost %d %d %d\n", answer.code, costs > 1, solution[0] * solution[0] == smallest);
+  return 0;
+}
+
+/// Eight threads whose callback waits for a lock that others hold while they ask.
+int run_locks(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  std::mutex scene;
+  std::atomic<int> solved{0}, held{0};
+  const ssik_moveit::SolutionCallback slow = [&](const std::vector<double> &) {
+      std::lock_guard<std::mutex> lock(scene);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      return ssik_moveit::code::SUCCESS;
+    };
+  const auto ask = [&](std::size_t first) {
+      std::vector<double> solution;
+      std::vector<Pose> poses;
+      for (int i = 0; i < setting.count; ++i) {
+        const Asked & asked = setting.questions[(first + static_cast<std::size_t>(i)) % setting.questions.size()];
+        Question question = to_question(asked);
+        question.accepts = &slow;
+        solved += kinematics->search(question, solution).solved();
+        std::lock_guard<std::mutex> lock(scene);
+        held += kinematics->forward(kinematics->names().tip_frames, solution, poses).empty();
+      }
+    };
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < THREADS; ++t) {
+    threads.emplace_back(ask, t);
+  }
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  std::printf("solved %d held %d\n", solved.load(), held.load());
+  return 0;
+}
+
+/// Print names, forward kinematics, and all kinds of answers of the first question.
+int run_everything(const Setting & setting)
+{
+  ssik_moveit::send_log_to(
+    [](int level, const std::string & text) {std::printf("log %d %s\n", level, text.c_str());}, 20);
+  const auto kinematics = open(setting);
+  const auto & names = kinematics->names();
+  std::printf("solver %s\nbase %s\n", names.solver.c_str(), names.base_frame.c_str());
+  for (const auto & joint : names.joints) {
+    std::printf("joint %s\n", joint.c_str());
+  }
+  const Asked & asked = setting.questions[0];
+  std::vector<Pose> poses;
+  kinematics->forward(names.links, asked.seed, poses);
+  for (std::size_t i = 0; i < poses.size(); ++i) {
+    std::vector<double> values(poses[i].position.begin(), poses[i].position.end());
+    values.insert(values.end(), poses[i].orientation.begin(), poses[i].orientation.end());
+    std::printf("link %s ", names.links[i].c_str());
+    print_values(0, values);
+  }
+  Question question = to_question(asked);
+  std::vector<double> solution;
+  const int code = kinematics->nearest(question, solution).code;
+  std::printf("nearest ");
+  print_values(code, solution);
+  const std::vector<double> limits(asked.seed.size(), 0.4);
+  question.consistency_limits = limits;
+  const int limited = kinematics->search(question, solution).code;
+  std::printf("limited ");
+  print_values(limited, limited == ssik_moveit::code::SUCCESS ? solution : std::vector<double>{});
+  question.consistency_limits = {};
+  const std::vector<unsigned int> redundant{2};
+  const std::vector<double> steps{0.3};
+  question.redundant = redundant;
+  question.steps = steps;
+  question.discretization = ssik_moveit::Discretization::ALL_DISCRETIZED;
+  const auto several = kinematics->several(question);
+  std::printf("several %d %g\n", static_cast<int>(several.error), several.percentage);
+  for (const auto & values : several.solutions) {
+    print_values(1, values);
+  }
+  question.lock_redundant = true;
+  const int locked = kinematics->search(question, solution).code;
+  std::printf("locked ");
+  print_values(locked, locked == ssik_moveit::code::SUCCESS ? solution : std::vector<double>{});
+  Asked far = asked;
+  far.poses[0].position[2] += 9.0;
+  question = to_question(far);
+  question.approximate = true;
+  question.timeout = 0.05;
+  const Answer near = kinematics->search(question, solution);
+  std::printf("approximate %d %d|%s\n", near.code, near.is_approximate, near.text.c_str());
+  return 0;
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Answer until the process is told to end.
+int run_until_interrupted(const Setting & setting)
+{
+  const bool has_handler = setting.count > 1;
+  // Who started this process may have told it to ignore the signal.
+  std::signal(SIGINT, has_handler ? [](int) {interrupted = 1;} : SIG_DFL);
+  const auto kinematics = open(setting);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back(
+      [&]() {
+        std::vector<double> solution;
+        for (std::size_t i = 0; interrupted == 0; ++i) {
+          kinematics->search(to_question(setting.questions[i % setting.questions.size()]), solution);
+        }
+      });
+  }
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  std::printf("stopped\n");
+  return 0;
+}
+
+/// Print how long a call takes, in nanoseconds, median and mean over the questions.
+int run_times(const Setting & setting)
+{
+  const auto kinematics = open(setting);
+  std::vector<double> solution, spent;
+  for (int round = 0; round < setting.count; ++round) {
+    for (const Asked & asked : setting.questions) {
+      const auto begun = std::chrono::steady_clock::now();
+      kinematics->search(to_question(asked), solution);
+      const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begun;
+      spent.push_back(time.count());
+    }
+  }
+  for (const double time : spent) {
+    std::printf("%.0f\n", time);
+  }
+  return 0;
+}
+
+int run(int argc, char ** argv)
+{
+  const std::map<std::string, int (*)(const Setting &)> scenarios{
+    {"threads", run_threads}, {"faults", run_faults}, {"callbacks", run_callbacks},
+    {"locks", run_locks}, {"everything", run_everything},
+    {"until_interrupted", run_until_interrupted}, {"times", run_times}};
+  const auto found = argc < 6 ? scenarios.end() : scenarios.find(argv[0]);
+  if (found == scenarios.end()) {
+    std::fprintf(stderr, "what scenario?\n");
+    return 2;
+  }
+  Setting setting;
+  setting.description.urdf = read_file(argv[1]);
+  setting.description.srdf = read_file(argv[2]);
+  setting.description.group = argv[3];
+  setting.questions = read_questions(argv[4]);
+  setting.count = std::atoi(argv[5]);
+  for (int i = 6; i < argc; ++i) {
+    const std::string pair = argv[i];
+    const auto place = pair.find('=');
+    setting.description.parameters[pair.substr(0, place)] = pair.substr(place + 1);
+  }
+  try {
+    return found->second(setting);
+  } catch (const ssik_moveit::LoadError & error) {
+    std::printf("refused %s\n", error.what());
+    return 3;
+  }
+}
+
+}  // namespace
+
+extern "C" int run_scenario(int argc, char ** argv)
+{
+  const int status = run(argc, argv);
+  std::fflush(stdout);
+  return status;
+}
