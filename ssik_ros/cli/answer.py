@@ -36,6 +36,8 @@ class Answer:
     vectors: tuple[FloatArray, ...]
     """The solutions in the group's joint order, or without one the nearest state seen."""
     elapsed_ms: float
+    reason: str = ''
+    """Why it was this solver that answered."""
 
     @property
     def group(self) -> JointGroup:
@@ -54,6 +56,7 @@ def as_mapping(answer: Answer) -> dict[str, Any]:
         'robot': answer.oracle.robot.name,
         'group': answer.group.name,
         'solver': solver.name,
+        'reason': answer.reason,
         'base_frame': solver.base_frame,
         'tip_frames': list(solver.tip_frames),
         'variables': list(answer.group.variable_names),

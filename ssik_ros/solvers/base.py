@@ -70,7 +70,8 @@ class Solver(Protocol):
     What every solver offers.
 
     A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a sentence part that
-    says why it is the one for this chain; both are shown to users.
+    says why it is the one for this chain; both are shown to users. One that decides anew for each request may have
+    ``reason_for(request)``, which says who answers that one, and why.
     """
 
     name: str

@@ -157,7 +157,9 @@ def _ask(
     elapsed_ms = 1e3 * (time.perf_counter() - start)
     vectors = list(result.solutions) if result.solved else [result.nearest]
     ordered = tuple(in_group_order(q, order) for q in vectors if q is not None)
-    return Answer(solver, oracle, targets, result, ordered, elapsed_ms)
+    reason_for = getattr(solver, 'reason_for', None)
+    reason = reason_for(request) if reason_for else getattr(solver, 'reason', '')
+    return Answer(solver, oracle, targets, result, ordered, elapsed_ms, reason)
 
 
 def _load_robot(arguments: argparse.Namespace) -> tuple[RobotModel, Path | None]:

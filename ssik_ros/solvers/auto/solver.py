@@ -196,6 +196,32 @@ class AutoSolver:
             return f'PoseIK, as the nearest posture is no sample of {self._closed_form.reason}'
         return f'Levenberg-Marquardt for one answer; for several {self._closed_form.reason}'
 
+    def reason_for(self, request: SolveRequest) -> str:
+        """
+        Return who answers a request, and why.
+
+        :param request: any request.
+        """
+        known = self._closed_form
+        if known is None or self._asks_pose_ik:
+            return self.reason
+        if request.locked and self.is_complete:
+            held = ', '.join(request.locked)
+            return f'Levenberg-Marquardt, as with {held} locked a pose is reached by chance only'
+        if request.max_solutions > 1:
+            return f'{known.reason}; it knows several solutions'
+        if self._wants_nearest:
+            return f'{known.reason}; it knows which of all branches is the nearest'
+        if self.is_fast:
+            return (
+                f'{known.reason}; a seed that is near is followed by Levenberg-Marquardt instead'
+            )
+        starts = self._first_starts.settings.slimit
+        return (
+            f'Levenberg-Marquardt, as one answer takes less time than {known.reason}, which is asked '
+            f'when {starts} starts find nothing'
+        )
+
     def warm_up(self) -> None:
         """Load or compile everything that a request may need."""
         if self._asks_pose_ik or self._closed_form is None:
