@@ -39,6 +39,7 @@ VERIFIED = 'test/promises/test_verified.py'
 DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
+PLAIN_QUESTIONS = 'test/solvers/test_plain_questions.py'
 NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
 NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/newton/test_bounded_step.py'
@@ -118,6 +119,33 @@ MUTANTS = (
         'if inside and distance < nearest and within_limits(',
         'if distance < nearest and within_limits(',
         (f'{VERIFIED}::test_answers_pulled_towards_the_seed_hold_and_are_no_farther',),
+    ),
+    Mutant(
+        1,
+        'Auto takes a branch of the closed form that is not within tolerance',
+        'ssik_ros/kernels/plain_question.py',
+        'if written > 0 and norm <= numbers[TOLERANCE]:',
+        'if written > 0:',
+        (f'{PLAIN_QUESTIONS}::test_a_tolerance_below_rounding_is_not_claimed',),
+    ),
+    Mutant(
+        1,
+        'Auto goes from a near seed to wherever the descent leads',
+        'ssik_ros/kernels/plain_question.py',
+        '        if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
+        '        if False and not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
+        (f'{PLAIN_QUESTIONS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_answer',),
+    ),
+    Mutant(
+        1,
+        'recommends a solver that makes wrong claims',
+        'ssik_ros/benchmark/recommendation.py',
+        'if not one.wrong and one.verified]',
+        'if one.verified]',
+        (
+            'test/cli/test_recommend_verb.py::test_a_solver_with_wrong_claims_is_left_out_however_fast',
+        ),
+        compiled=True,
     ),
     Mutant(
         1,

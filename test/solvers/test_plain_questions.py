@@ -140,3 +140,26 @@ def test_the_clock_ends_a_search_without_an_answer(arms):
     result = solver.solve(SolveRequest(target, timeout=1e-6))
     assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
     assert result.clock_ended
+
+
+def test_a_tolerance_below_rounding_is_not_claimed():
+    arm = Manipulator.from_prebuilt('ur5e')
+    solver = create_solver('ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': 1e-17})
+    for target, seed in zip(*questions(arm.robot, arm.group, 5), strict=True):
+        result = solver.solve(SolveRequest(target, seed))
+        assert not result.solved or result.residual <= 1e-17
+
+
+def test_a_descent_that_leads_away_from_a_near_seed_is_no_answer(arms):
+    robot, group, solver = arms['ur5e']
+    closed_form = create_solver('ssik_ros/Analytic', robot, group)
+    rng = np.random.default_rng(20)
+    for _ in range(200):
+        # Next to a straight wrist a small turn of the tool may need a large one of the joints.
+        q = robot.sample(group, rng)
+        q[4] = rng.uniform(-0.02, 0.02)
+        seed = np.clip(q + rng.uniform(-0.05, 0.05, 6), group.lower, group.upper)
+        request = SolveRequest(tip_poses(robot, group, q), seed)
+        way = np.abs(solver.solve(request).q - seed).max()
+        nearest = np.abs(closed_form.solve(request).q - seed).max()
+        assert way <= max(0.5, nearest + 1e-6)
