@@ -106,6 +106,7 @@ setup(
         'console_scripts': [
             'ik_benchmark = ssik_ros.ros.benchmark_node:main',
             'ik_server = ssik_ros.ros.node:main',
+            'ik_stream = ssik_ros.ros.stream_node:main',
             'ssik = ssik_ros.cli.command:main',
         ],
     },

@@ -35,6 +35,11 @@ TEXTS = (
         'Path of a kinematics.yaml, or the name of a file in the config folder of moveit_config_package.',
     ),
     ('joint_limits_file', '', 'Path of a joint_limits.yaml, which may only tighten limits.'),
+    (
+        'ik_groups_file',
+        '',
+        'Path of a group file, or the name of one that comes along (dual_arm, panda, ur5e). Empty: no IK groups.',
+    ),
     ('groups', '', 'Groups to serve, separated by commas. Empty: all groups of the SRDF.'),
     (
         'group',

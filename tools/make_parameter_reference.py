@@ -42,6 +42,11 @@ NODE_FILES = (
         'ssik_ros.ros:ik_server_parameters.yaml',
     ),
     (
+        'Executable `ik_stream`',
+        'Given at the start, as above; [ros2.md](ros2.md#streaming) says what they do.',
+        'ssik_ros.ros:ik_stream_parameters.yaml',
+    ),
+    (
         'Executable `ik_benchmark`',
         'Given at the start, as above; [benchmark.md](benchmark.md#through-a-service) says what they do.',
         'ssik_ros.ros:ik_benchmark_parameters.yaml',

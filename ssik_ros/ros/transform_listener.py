@@ -53,6 +53,11 @@ class TransformListener:
                     entry.header.frame_id, entry.child_frame_id, read_transform(entry.transform)
                 )
 
+    def names(self) -> set[str]:
+        """Return the names of all frames that were heard of."""
+        with self._lock:
+            return self._tree.names()
+
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
         Return where a frame is relative to one of some others, or why nobody knows.

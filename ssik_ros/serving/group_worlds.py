@@ -56,6 +56,7 @@ class GroupWorlds:
             ],
             dtype=np.int64,
         )
+        self._plain = np.setdiff1d(np.arange(len(self._places)), self._cyclic)
         self._names = tuple(robot.variable_names)
 
     @contextmanager
@@ -68,12 +69,31 @@ class GroupWorlds:
         with self._lock:
             world = self._idle.pop() if self._idle else self.template.copy()
         world.poses[:] = self.template.poses
-        world.q = positions[self._places]
+        self.write(world, positions)
         try:
             yield world
         finally:
             with self._lock:
                 self._idle.append(world)
+
+    def write(self, world: Environment, positions: FloatArray) -> None:
+        """
+        Put the joints of an environment where a full state has them.
+
+        :param world: made from the template.
+        :param positions: (nq) of the robot; values beyond limits are moved to them.
+        """
+        world.q = positions[self._places]
+
+    def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """
+        Return the way from values to others, without whole turns of endless joints.
+
+        :param before, after: like ``Environment.q``.
+        """
+        way = after - before
+        way[self._cyclic] = np.remainder(way[self._cyclic] + math.pi, 2.0 * math.pi) - math.pi
+        return way
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
@@ -82,10 +102,7 @@ class GroupWorlds:
         :param positions: (nq) as they were given.
         :param world: lent for them.
         """
-        change = world.values - positions[self._places]
-        change[self._cyclic] = (
-            np.remainder(change[self._cyclic] + math.pi, 2.0 * math.pi) - math.pi
-        )
+        change = self.way(positions[self._places], world.values)
         names = []
         for joint in world.joints:
             own = joint_values((joint,), change)
@@ -101,15 +118,22 @@ class GroupWorlds:
         :param positions: (nq) where the joints were before.
         :param values: like ``Environment.q``.
         """
+        before = positions[self._places]
         out = positions.copy()
-        values = values.copy()
-        ends = self._cyclic
-        before = positions[self._places[ends]]
-        values[ends] = (
-            before + np.remainder(values[ends] - before + math.pi, 2.0 * math.pi) - math.pi
-        )
-        out[self._places] = values
+        out[self._places] = before + self.way(before, values)
+        # Where nothing is endless, the very numbers.
+        plain = self._plain
+        out[self._places[plain]] = values[plain]
         return out
+
+    def places(self, joints: Sequence[Joint]) -> IntArray:
+        """
+        Return where in a full state the values of some joints stand.
+
+        :param joints: of any of the environments.
+        """
+        rows = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
+        return self._places[np.array(rows, dtype=np.int64)]
 
     def variable_names(self, joints: Sequence[Joint]) -> list[str]:
         """
@@ -117,11 +141,7 @@ class GroupWorlds:
 
         :param joints: of any of the environments.
         """
-        return [
-            self._names[self._places[joint.place_in_values + k]]
-            for joint in joints
-            for k in range(joint.size)
-        ]
+        return [self._names[place] for place in self.places(joints)]
 
 
 def _places_of_values(robot: RobotModel, world: Environment) -> IntArray:

@@ -136,7 +136,7 @@ class IkGroups:
     def _handle(
         self, server: RobotServer, question: GroupsQuestion, current: FullState
     ) -> GroupsAnswer:
-        names = self._find_groups(question.groups)
+        names = self.find_groups(question.groups)
         state = server.states.merge(current, question.state)
         with self.worlds.lent(state.positions) as world:
             notes = self.worlds.moved_inside(state.positions, world)
@@ -171,7 +171,7 @@ class IkGroups:
     def _find_configs(
         self, server: RobotServer, question: ConfigsQuestion, current: FullState
     ) -> ConfigsAnswer:
-        (name,) = self._find_groups([question.group] if question.group else [], only=True)
+        (name,) = self.find_groups([question.group] if question.group else [], only=True)
         state = server.states.merge(current, question.state)
         checks = server.make_checks(question, state, current)
         options = dict(question.options)
@@ -207,7 +207,7 @@ class IkGroups:
     def _lead(
         self, server: RobotServer, question: LedPathQuestion, current: FullState
     ) -> LedPathAnswer:
-        (name,) = self._find_groups([question.group] if question.group else [], only=True)
+        (name,) = self.find_groups([question.group] if question.group else [], only=True)
         _require_path(question)
         state = server.states.merge(current, question.state)
         checks = server.make_checks(question, state, current)
@@ -225,7 +225,7 @@ class IkGroups:
             chosen = [joint.name for joint in joints]
             if question.waypoints:
                 way = [
-                    _in_root(server, 'waypoint', pose, state, current)
+                    in_root(server, 'waypoint', pose, state, current)
                     for pose in question.waypoints
                 ]
                 path = group.follow_path(chosen, tip, way, **options)
@@ -242,8 +242,14 @@ class IkGroups:
             text,
         )
 
-    def _find_groups(self, names: Sequence[str], only: bool = False) -> list[str]:
-        """Return names of groups that exist, each once; all for none, which ``only`` allows where there is one."""
+    def find_groups(self, names: Sequence[str], only: bool = False) -> list[str]:
+        """
+        Return names of groups that exist, each once; all for none.
+
+        :param names: of groups.
+        :param only: whether none may be named only where the file has one group.
+        :raises QuestionRefused: for an unknown name, and one that comes twice.
+        """
         known = list(self.worlds.template.groups)
         for name in names:
             if name not in known:
@@ -283,14 +289,14 @@ class IkGroups:
                 raise QuestionRefused(
                     Refusal.GOAL_COUNT, f"There are two poses for the target '{target.name}'."
                 )
-            given[target.name] = _in_root(
+            given[target.name] = in_root(
                 server, f"target '{target.name}'", target.pose, state, current
             )
         used = frames_in_use(groups)
         place_frames(
             world,
             self.content,
-            lambda name: _in_root(server, name, FramedPose(name, np.eye(4)), state, current),
+            lambda name: in_root(server, name, FramedPose(name, np.eye(4)), state, current),
             left_out={*given, *(self._frames - used)},
         )
         for name, pose in given.items():
@@ -355,10 +361,19 @@ def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
     return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
 
 
-def _in_root(
+def in_root(
     server: RobotServer, what: str, framed: FramedPose, state: FullState, current: FullState
 ) -> FloatArray:
-    """Return a pose (4, 4) in the root link, which is the world of the environments."""
+    """
+    Return a pose (4, 4) in the root link, which is the world of the environments.
+
+    :param server: knows the frames.
+    :param what: the name of the pose in messages.
+    :param framed: the pose.
+    :param state: where the root link stands.
+    :param current: where the robot is.
+    :raises QuestionRefused: for an unknown frame, and a pose that is none.
+    """
     frame = server.frames.in_model_frame(framed.frame, current)
     pose = framed.pose
     if not poses.is_finite(pose):

@@ -37,6 +37,10 @@ class TransformTree:
         self._parents[child] = (parent, pose)
         self._children.setdefault(parent, set()).add(child)
 
+    def names(self) -> set[str]:
+        """Return the names of all frames that were heard of."""
+        return {*self._parents, *self._children}
+
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
         Return where a frame is relative to the nearest frame that is known, or why there is none.
@@ -45,7 +49,7 @@ class TransformTree:
         :param known: names.
         """
         if name not in self._parents and name not in self._children:
-            heard = {*self._parents, *self._children}
+            heard = self.names()
             if not heard:
                 return 'No transforms have been published.'
             return f'No transform names it. {describe_choices(name, heard)}'

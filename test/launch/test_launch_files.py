@@ -27,12 +27,27 @@ BASIC = {
         'kinematics_file',
         'joint_limits_file',
         'moveit_config_package',
+        'ik_groups_file',
         'params_file',
         'group',
         'base_link',
         'tip_link',
         'log_level',
         'respawn',
+    },
+    'ik_stream.launch.py': {
+        'namespace',
+        'ik_groups_file',
+        'groups',
+        'moveit_config_package',
+        'robot_description_file',
+        'output',
+        'rate',
+        'max_age',
+        'max_state_age',
+        'speed_scale',
+        'params_file',
+        'log_level',
     },
     'benchmark.launch.py': {
         'namespace',
@@ -94,7 +109,7 @@ def path(request):
     return request.param
 
 
-def test_there_are_the_two_files_of_the_manual():
+def test_there_are_the_files_of_the_manual():
     assert [path.name for path in FILES] == sorted(BASIC)
 
 

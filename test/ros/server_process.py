@@ -190,11 +190,11 @@ def running_server(folder, parameters=None, arguments=(), domain=None, **options
         yield server
 
 
-def ended_server(folder, parameters=None, arguments=()):
+def ended_server(folder, parameters=None, arguments=(), **options):
     """
     Return a server that ended by itself, and its exit code.
 
-    :param folder, parameters, arguments: as for :func:`running_server`.
+    :param folder, parameters, arguments, options: as for :func:`running_server`.
     """
-    with running_server(folder, parameters, arguments) as server:
+    with running_server(folder, parameters, arguments, **options) as server:
         return server, server.wait_for_end()

@@ -1,0 +1,254 @@
+"""Streams of commands with a clock of the test's: status, causes, speed, what is held and when it begins anew."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.groups.group_file import parse_group_file
+from ssik_ros.groups.group_file import read_group_file
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.loader import load_robot
+from ssik_ros.serving.group_stream import GroupStream
+from ssik_ros.serving.group_stream import StreamCause
+from ssik_ros.serving.group_stream import StreamSettings
+from ssik_ros.serving.ik_groups import IkGroups
+from ssik_ros.serving.questions import AT_MODEL_FRAME
+from ssik_ros.serving.questions import FramedPose
+from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.refusals import QuestionRefused
+from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.serving.stream_report import StreamRecords
+from ssik_ros.serving.world import PlacedFrame
+from ssik_ros.solvers.newton.tracker import TrackStatus
+
+ROOT = Path(__file__).resolve().parents[2]
+PANDA = load_robot(find_moveit_config('panda').urdf_path)
+BENT = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6, 0.01, 0.01])
+PERIOD = 0.01
+OK, LIMITED, HELD = TrackStatus
+
+
+class Setup:
+    """A stream, a clock, and a robot that stands where it is told."""
+
+    def __init__(self, content=None, names=('arm',), robot=PANDA, start=BENT, **settings):
+        self.frames = {}
+        server = RobotServer(robot, (), transforms=self.find)
+        content = content or read_group_file(ROOT / 'config' / 'groups' / 'panda.yaml')
+        given = {'period': PERIOD, 'max_age': 0.105, **settings}
+        groups = IkGroups(robot, content)
+        self.server = server
+        self.stream = GroupStream(server, groups, names, StreamSettings(**given))
+        self.now = 100.0
+        self.state = FullState(np.array(start), AT_MODEL_FRAME)
+
+    def find(self, name, known):
+        return self.frames.get(name, 'No transform names it.')
+
+    def pose(self, positions=None, link='panda_link8'):
+        """Return where a link is, by the robot's own kinematics."""
+        values = self.state.positions if positions is None else positions
+        return self.server.frames.link_in_root(link, FullState(values, AT_MODEL_FRAME))
+
+    def send(self, pose, name='goal', frame='panda_link0', stamp=0):
+        self.stream.take(name, FramedPose(frame, pose), stamp, self.now)
+
+    def step(self, state='own'):
+        self.now += PERIOD
+        return self.stream.step(self.now, self.state if state == 'own' else state)
+
+
+def shifted(pose, *way):
+    moved = pose.copy()
+    moved[:3, 3] += way
+    return moved
+
+
+def test_nothing_is_commanded_before_a_target_comes():
+    setup = Setup()
+    step = setup.step()
+    assert (step.status, step.cause, step.positions) == (HELD, StreamCause.NO_TARGET, None)
+    setup.send(setup.pose())
+    step = setup.step(None)
+    assert (step.status, step.cause, step.positions) == (HELD, StreamCause.NO_STATE, None)
+    step = setup.step()
+    assert (step.status, step.cause, step.text) == (OK, StreamCause.NONE, '')
+    assert np.array_equal(step.positions, BENT), 'the tip is there already'
+
+
+def test_a_moving_target_is_followed():
+    """Along a line in 100 cycles: every command is within precision of the newest target, by other kinematics."""
+    setup = Setup()
+    start = setup.pose()
+    for k in range(1, 101):
+        goal = shifted(start, -0.001 * k, 0.0005 * k, 0.001 * k)
+        setup.send(goal, stamp=k)
+        step = setup.step()
+        assert step.status == OK and step.is_new and step.newest.stamp == k
+        assert np.abs(setup.pose(step.positions) - goal).max() < 1e-3
+        assert np.array_equal(step.positions[7:], BENT[7:])
+
+
+def test_the_newest_target_counts_and_a_late_one_is_left_out():
+    setup = Setup()
+    first, second = shifted(setup.pose(), 0.002, 0, 0), shifted(setup.pose(), 0.004, 0, 0)
+    setup.send(second, stamp=20)
+    setup.send(first, stamp=10)
+    step = setup.step()
+    assert np.abs(setup.pose(step.positions) - second).max() < 1e-3
+    assert setup.stream.disordered == 1 and step.newest.stamp == 20
+    setup.now += 1.0
+    setup.send(first, stamp=5)
+    step = setup.step()
+    assert step.newest.stamp == 5, 'a clock that was set back does not end the stream'
+
+
+def test_joints_keep_their_velocity_limits():
+    setup = Setup(speed_scale=0.5)
+    goal = shifted(setup.pose(), -0.1, 0.1, 0.1)
+    limits = PANDA.tree.velocity * PERIOD * 0.5
+    before, cycles, remaining = BENT, 0, []
+    while True:
+        setup.send(goal)
+        step = setup.step()
+        change = np.abs(step.positions - before)
+        assert (change <= limits * (1.0 + 1e-9)).all()
+        before, cycles = step.positions, cycles + 1
+        if step.status == OK:
+            break
+        assert (step.status, step.cause) == (LIMITED, StreamCause.SPEED)
+        assert change.max() > 0.0 and (change[:7] / limits[:7]).max() == pytest.approx(1.0)
+        left = np.linalg.norm(setup.pose(step.positions)[:3, 3] - goal[:3, 3])
+        assert step.linear == pytest.approx(left, abs=1e-9), 'what is told is what was commanded'
+        remaining.append(left)
+        assert cycles < 500
+    assert cycles > 5 and remaining == sorted(remaining, reverse=True)
+
+
+@pytest.mark.parametrize('way', [(2.0, 0.0, 0.0), (-0.3, 0.5, 1.5)])
+def test_out_of_reach_comes_nearer_until_it_stays(way):
+    """The distance never grows; in the end nothing moves, and no joint can bring the tip nearer."""
+    setup = Setup(speed_scale=1.0)
+    far = shifted(setup.pose(), *way)
+    costs, steps = [], []
+    for _ in range(800):
+        setup.send(far)
+        steps.append(setup.step())
+        costs.append(cost_at(setup, steps[-1].positions, far))
+    assert all(step.status == LIMITED for step in steps)
+    assert max(np.diff(costs)) < 1e-9
+    last = steps[-1]
+    assert last.cause in (StreamCause.UNREACHED, StreamCause.LIMITS)
+    left = np.linalg.norm(setup.pose(last.positions)[:3, 3] - far[:3, 3])
+    assert last.linear == pytest.approx(left, abs=1e-9)
+    assert np.abs(last.positions - steps[-2].positions).max() < 1e-4
+    for joint in range(7):
+        for change in (-0.02, 0.02):
+            other = last.positions.copy()
+            other[joint] += change
+            if PANDA.tree.lower[joint] <= other[joint] <= PANDA.tree.upper[joint]:
+                assert cost_at(setup, other, far) > costs[-1] - 1e-3
+
+
+def cost_at(setup, positions, goal):
+    """Return the squared distance of the tip from a pose, angle and position, by other kinematics."""
+    pose = setup.pose(positions)
+    turn = Rotation.from_matrix(pose[:3, :3].T @ goal[:3, :3]).magnitude()
+    return turn**2 + float(np.sum((pose[:3, 3] - goal[:3, 3]) ** 2))
+
+
+def test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile():
+    setup = Setup()
+    setup.send(shifted(setup.pose(), 0.0, 0.01, 0.0))
+    last = setup.step()
+    held = [setup.step() for _ in range(20)]
+    assert [s.status for s in held] == [OK] * 9 + [HELD] * 11, '0.1 s are ten cycles'
+    assert held[-1].cause == StreamCause.STALE and "'goal'" in held[-1].text
+    assert np.array_equal(held[-1].positions, last.positions)
+    elsewhere = BENT + np.array([0.3, 0, 0, 0, 0, 0, 0, 0, 0])
+    setup.state = setup.state._replace(positions=elsewhere)
+    setup.send(setup.pose(elsewhere))
+    step = setup.step()
+    assert step.status == OK and np.array_equal(step.positions, elsewhere)
+
+
+def test_joints_outside_the_groups_are_where_the_robot_is():
+    setup = Setup()
+    setup.send(setup.pose())
+    setup.step()
+    moved = BENT.copy()
+    moved[7:] = 0.03
+    moved[0] += 0.2
+    step = setup.step(FullState(moved, AT_MODEL_FRAME))
+    assert (step.positions[7:] == 0.03).all()
+    assert step.positions[0] == BENT[0], 'commanded joints go on from their commands'
+
+
+@pytest.mark.parametrize(
+    ('pose', 'frame', 'cause'),
+    [
+        (np.full((4, 4), np.nan), 'panda_link0', StreamCause.BAD_TARGET),
+        (shifted(np.eye(4), 1e12, 0, 0), 'panda_link0', StreamCause.BAD_TARGET),
+        (np.eye(4), 'nowhere', StreamCause.FRAME),
+    ],
+)
+def test_a_target_without_meaning_is_held(pose, frame, cause):
+    setup = Setup()
+    setup.send(setup.pose())
+    last = setup.step()
+    setup.send(pose, frame=frame)
+    step = setup.step()
+    assert (step.status, step.cause) == (HELD, cause) and step.text
+    assert np.array_equal(step.positions, last.positions)
+    setup.send(setup.pose())
+    assert setup.step().status == OK
+
+
+def test_frames_that_are_followed_need_no_topic():
+    text = {
+        'frames': {'cup': {'follow': 'cup_seen'}},
+        'groups': {
+            'arm': {'max_iterations': 50, 'elements': [{'tip': 'panda_link8', 'target': 'cup'}]}
+        },
+    }
+    setup = Setup(parse_group_file(text), ())
+    assert setup.stream.targets == ('cup',)
+    assert setup.step().cause == StreamCause.FRAME
+    goal = shifted(setup.pose(), 0.0, 0.01, 0.0)
+    setup.frames['cup_seen'] = PlacedFrame('panda_link0', goal)
+    step = setup.step()
+    assert step.status == OK and np.abs(setup.pose(step.positions) - goal).max() < 2e-3
+
+
+def test_wrong_settings_and_groups():
+    with pytest.raises(InvalidOption, match='period'):
+        StreamSettings(0.0, 1.0)
+    with pytest.raises(QuestionRefused, match="'amr'"):
+        Setup(names=['amr'])
+
+
+def test_the_report_counts_what_was_missed_and_late():
+    setup = Setup()
+    records = StreamRecords(PERIOD)
+
+    def run(latency):
+        step = setup.step()
+        return records.take(step, setup.now, setup.now + latency)
+
+    assert run(0.001) == 0.0
+    for k in range(10):
+        setup.send(setup.pose())
+        assert run(0.001 * k) == pytest.approx(PERIOD + 0.001 * k)
+    run(0.0)
+    setup.now += 2.0 * PERIOD
+    setup.send(setup.pose())
+    run(0.0)
+    report = records.report()
+    assert (report.cycles, report.missed, report.late) == (13, 1, 1)
+    assert report.statuses == {'OK': 12, 'HELD': 1, 'NO_TARGET': 1}
+    p50, p95, p99, most = report.latencies
+    assert PERIOD < p50 < p95 <= p99 <= most == pytest.approx(PERIOD + 0.009)
+    assert records.report().cycles == 0
