@@ -33,7 +33,6 @@ from ssik_ros.groups.values import joint_values
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
-from ssik_ros.serving import poses
 from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.group_questions import ConfigsAnswer
 from ssik_ros.serving.group_questions import ConfigsQuestion
@@ -376,7 +375,7 @@ def in_root(
     """
     frame = server.frames.in_model_frame(framed.frame, current)
     pose = framed.pose
-    if not poses.is_finite(pose):
+    if not np.isfinite(pose).all():
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f'The pose of the {what} is no finite rigid transform: a number is not finite, or the quaternion is zero.',
