@@ -107,6 +107,7 @@ setup(
             'ik_benchmark = ssik_ros.ros.benchmark_node:main',
             'ik_server = ssik_ros.ros.node:main',
             'ik_stream = ssik_ros.ros.stream_node:main',
+            'joint_state_relay = ssik_ros.ros.joint_state_relay:main',
             'ssik = ssik_ros.cli.command:main',
         ],
     },

@@ -121,8 +121,13 @@ def test_every_subpackage_is_installed(setup_arguments):
 
 @pytest.mark.parametrize(
     'command, needs',
-    [('ssik', 'numpy'), ('ik_server', 'moveit_msgs'), ('ik_benchmark', 'moveit_msgs')],
-    ids=['ssik', 'ik_server', 'ik_benchmark'],
+    [
+        ('ssik', 'numpy'),
+        ('ik_server', 'moveit_msgs'),
+        ('ik_benchmark', 'moveit_msgs'),
+        ('joint_state_relay', 'sensor_msgs'),
+    ],
+    ids=['ssik', 'ik_server', 'ik_benchmark', 'joint_state_relay'],
 )
 def test_entry_point_is_callable(setup_arguments, command, needs):
     if find_spec(needs) is None:

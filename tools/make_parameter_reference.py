@@ -51,6 +51,11 @@ NODE_FILES = (
         'Given at the start, as above; [benchmark.md](benchmark.md#through-a-service) says what they do.',
         'ssik_ros.ros:ik_benchmark_parameters.yaml',
     ),
+    (
+        'Executable `joint_state_relay`',
+        'Given at the start, as above; [closed_chain.md](closed_chain.md#passive-joints-in-rviz) says what it does.',
+        'ssik_ros.ros:joint_state_relay_parameters.yaml',
+    ),
 )
 """Heading, introduction and parameter file of each node."""
 

@@ -13,6 +13,7 @@ OF_REQUESTS = frozenset(
     {
         'ssik_ros.describe',
         'ssik_ros.messages',
+        'ssik_ros.relay',
         'ssik_ros.scene',
         'ssik_ros.services',
     }

@@ -49,6 +49,15 @@ BASIC = {
         'params_file',
         'log_level',
     },
+    'mechanism.launch.py': {
+        'mechanism',
+        'namespace',
+        'use_sim_time',
+        'server',
+        'relay',
+        'state_publisher',
+        'log_level',
+    },
     'benchmark.launch.py': {
         'namespace',
         'config',

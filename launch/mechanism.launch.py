@@ -1,0 +1,131 @@
+"""
+Show a mechanism with closed loops that comes along, and answer for it.
+
+Started are the relay that publishes its passive joints, robot_state_publisher, and the node ssik_ros for goals on its
+links. Joints with motors are heard on active_joint_states: from a driver, or from joint_state_publisher_gui.
+"""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.actions import OpaqueFunction
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
+
+# The link of each mechanism that goals are for.
+TIPS = {'hexapod': 'platform', 'delta': 'platform', 'dual_arm': 'object'}
+# Nodes that can be left out: argument and description.
+NODES = (
+    (
+        'server',
+        'Start ik_server, which offers ssik_ros/solve_goals and ssik_ros/complete_state beside its other services.',
+    ),
+    ('relay', 'Start joint_state_relay, which publishes passive joints and markers.'),
+    ('state_publisher', 'Start robot_state_publisher, which RViz needs.'),
+)
+
+
+def text(value):
+    """
+    Return a text parameter, whatever it looks like.
+
+    :param value: the text, or a substitution.
+    """
+    return ParameterValue(value, value_type=str)
+
+
+def start_nodes(context):
+    """
+    Return the nodes; which files they read depends on the mechanism.
+
+    :param context: the launch context.
+    """
+    name = LaunchConfiguration('mechanism').perform(context)
+    urdf, loops = (str(path) for path in mechanism_files(name))
+    with open(urdf, encoding='utf-8') as file:
+        description = file.read()
+    common = {'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}
+    robot = {
+        **common,
+        'robot_description_file': text(urdf),
+        'loop_closures_file': text(loops),
+    }
+    namespace = LaunchConfiguration('namespace')
+    logged = ['--ros-args', '--log-level', LaunchConfiguration('log_level')]
+    return [
+        Node(
+            package='ssik_ros',
+            executable='ik_server',
+            name='ssik_ros',
+            namespace=namespace,
+            parameters=[{**robot, 'tip_link': text(TIPS[name])}],
+            arguments=logged,
+            output='screen',
+            emulate_tty=True,
+            condition=IfCondition(LaunchConfiguration('server')),
+        ),
+        Node(
+            package='ssik_ros',
+            executable='joint_state_relay',
+            name='joint_state_relay',
+            namespace=namespace,
+            parameters=[robot],
+            arguments=logged,
+            output='screen',
+            emulate_tty=True,
+            condition=IfCondition(LaunchConfiguration('relay')),
+        ),
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            name='robot_state_publisher',
+            namespace=namespace,
+            parameters=[{**common, 'robot_description': text(description)}],
+            arguments=logged,
+            output='screen',
+            emulate_tty=True,
+            condition=IfCondition(LaunchConfiguration('state_publisher')),
+        ),
+    ]
+
+
+def generate_launch_description():
+    """Return the arguments and the nodes."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                'mechanism',
+                default_value='hexapod',
+                choices=list(TIPS),
+                description='Which one: a hexapod, a delta robot, or two arms that hold one object.',
+            ),
+            DeclareLaunchArgument(
+                'namespace', default_value='', description='Namespace of all nodes.'
+            ),
+            DeclareLaunchArgument(
+                'use_sim_time',
+                default_value='false',
+                choices=['true', 'false'],
+                description='Take the time from the topic /clock.',
+            ),
+            *(
+                DeclareLaunchArgument(
+                    name,
+                    default_value='true',
+                    choices=['true', 'false'],
+                    description=description,
+                )
+                for name, description in NODES
+            ),
+            DeclareLaunchArgument(
+                'log_level',
+                default_value='info',
+                choices=['debug', 'info', 'warn', 'error', 'fatal'],
+                description='Lowest level that is logged.',
+            ),
+            OpaqueFunction(function=start_nodes),
+        ]
+    )

@@ -1,0 +1,82 @@
+"""mechanism.launch.py run with stand-ins for launch, which most machines of developers do not have."""
+
+from pathlib import Path
+import runpy
+import sys
+import types
+
+import pytest
+
+from ssik_ros.closed_chain import mechanism_names
+from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
+from ssik_ros.model.loader import load_robot
+from ssik_ros.solvers.parameter_file import load_schema
+
+FILE = Path(__file__).resolve().parents[2] / 'launch' / 'mechanism.launch.py'
+EXECUTABLES = {'ik_server': 'ik_server', 'joint_state_relay': 'joint_state_relay'}
+
+
+class Recorded:
+    """Keeps what it was made with."""
+
+    def __init__(self, *arguments, **keywords):
+        self.arguments, self.keywords = arguments, keywords
+
+
+class Configuration(Recorded):
+    """A substitution whose value the context knows."""
+
+    def perform(self, context):
+        return context[self.arguments[0]]
+
+
+@pytest.fixture
+def launch_file(monkeypatch):
+    """Give the names that the file defines."""
+    contents = {
+        'launch': ('LaunchDescription',),
+        'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction'),
+        'launch.conditions': ('IfCondition',),
+        'launch.substitutions': (),
+        'launch_ros': (),
+        'launch_ros.actions': ('Node',),
+        'launch_ros.parameter_descriptions': ('ParameterValue',),
+    }
+    for name, classes in contents.items():
+        module = types.ModuleType(name)
+        for kind in classes:
+            setattr(module, kind, type(kind, (Recorded,), {}))
+        monkeypatch.setitem(sys.modules, name, module)
+    sys.modules['launch.substitutions'].LaunchConfiguration = Configuration
+    return runpy.run_path(str(FILE))
+
+
+def test_every_mechanism_that_comes_along_can_be_chosen(launch_file):
+    (entries,) = launch_file['generate_launch_description']().arguments
+    declared = {e.arguments[0]: e for e in entries if type(e).__name__ == 'DeclareLaunchArgument'}
+    assert sorted(declared['mechanism'].keywords['choices']) == list(mechanism_names())
+
+
+@pytest.mark.parametrize('name', mechanism_names())
+def test_nodes_get_parameters_that_they_have_and_files_that_exist(launch_file, name):
+    nodes = launch_file['start_nodes']({'mechanism': name})
+    found = {node.keywords['executable']: node.keywords for node in nodes}
+    assert found.keys() == {*EXECUTABLES, 'robot_state_publisher'}
+    robot = load_robot(mechanism_files(name)[0])
+    for executable, schema in EXECUTABLES.items():
+        (given,) = found[executable]['parameters']
+        known = {p.name for p in load_schema(f'ssik_ros.ros:{schema}_parameters.yaml').parameters}
+        assert given.keys() - {'use_sim_time'} <= known
+        for key in ('robot_description_file', 'loop_closures_file'):
+            (path,) = given[key].arguments
+            assert Path(path).is_file() and Path(path).parent.name == name
+    (tip,) = found['ik_server']['parameters'][0]['tip_link'].arguments
+    assert tip in robot.tree.link_index
+    (text,) = found['robot_state_publisher']['parameters'][0]['robot_description'].arguments
+    assert load_robot(text).name == robot.name
+    conditions = {k: v['condition'].arguments[0].arguments[0] for k, v in found.items()}
+    assert conditions == {
+        'ik_server': 'server',
+        'joint_state_relay': 'relay',
+        'robot_state_publisher': 'state_publisher',
+    }
