@@ -14,7 +14,7 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 # Sources are linked into install/: only what setup.py lists and what gets compiled asks for a build.
 # Folders stand in the list because a file that is added or removed touches its folder.
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
-  $(shell find config launch -type d 2>/dev/null) $(shell find interfaces 2>/dev/null)
+  $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
 .PHONY: help setup demo test kernels bench soak mutants lint format clean distclean
 

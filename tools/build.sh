@@ -1,5 +1,6 @@
 #!/bin/bash
-# Build this package and the interface packages it needs into install/, as colcon users do.
+# Build this package, the interface packages it needs and, where MoveIt is, the kinematics plugin into install/, as
+# colcon users do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -41,6 +42,10 @@ else
       paths+=("${folder%/}")
     fi
   done
+  # Without MoveIt nothing would use what it builds; the tests of its transport build that by themselves.
+  if [ -f moveit_plugin/package.xml ] && in_underlay moveit_core; then
+    paths+=(moveit_plugin)
+  fi
 fi
 
 python -m colcon build --base-paths "${paths[@]}" --symlink-install \

@@ -19,7 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include "ssik_moveit/host_parameters.hpp"
 #include "ssik_moveit/in_process.hpp"
+#include "ssik_moveit/robot_text.hpp"
 
 namespace
 {
@@ -378,12 +380,77 @@ int run_times(const Setting & setting)
   return 0;
 }
 
+/// Write a robot with every kind of joint, open it from what was written, and print both.
+int run_robot_text(const Setting & setting)
+{
+  ssik_moveit::RobotText robot;
+  robot.name = "odd <\"&\"> robot";
+  robot.root_link = "base";
+  robot.virtual_joint = "floor";
+  robot.virtual_type = "planar";
+  robot.parent_frame = "hall";
+  robot.group = setting.description.group;
+  robot.group_joints = {"turn", "lift & reach", "roll"};
+  ssik_moveit::JointText joint;
+  joint.name = "turn";
+  joint.type = "revolute";
+  joint.parent = "base";
+  joint.child = "trunk";
+  joint.translation = {0.1, -0.2, 0.3};
+  joint.lower = -1.25;
+  joint.upper = 0.1;
+  joint.velocity = 2.0;
+  robot.joints.push_back(joint);
+  joint.name = "lift & reach";
+  joint.type = "prismatic";
+  joint.parent = "trunk";
+  joint.child = "slide";
+  joint.rotation = {0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0};  // Pitch of a quarter turn.
+  joint.axis = {0.6, 0.0, 0.8};
+  robot.joints.push_back(joint);
+  joint.name = "roll";
+  joint.type = "continuous";
+  joint.parent = "slide";
+  joint.child = "tip";
+  joint.rotation = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
+  robot.joints.push_back(joint);
+  joint.name = "follower";
+  joint.type = "revolute";
+  joint.parent = "base";
+  joint.child = "aside";
+  joint.leader = "turn";
+  joint.factor = 0.5;
+  joint.offset = 0.01;
+  robot.joints.push_back(joint);
+  std::printf("%s\n%s\n", write_urdf(robot).c_str(), write_srdf(robot).c_str());
+  return 0;
+}
+
+/// Read the parameters as a plugin does, and print what is left for the solver.
+int run_host_parameters(const Setting & setting)
+{
+  auto parameters = setting.description.parameters;
+  const auto host = ssik_moveit::take_host_parameters(parameters, "here");
+  std::printf(
+    "%d %s %g\n", static_cast<int>(host.transport), host.service.c_str(), host.service_wait);
+  for (const auto & [key, value] : parameters) {
+    std::printf("%s: %s\n", key.c_str(), value.c_str());
+  }
+  using ssik_moveit::to_yaml;
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::printf(
+    "[%s, %s, %s, %s, %s]\n", to_yaml(std::string("a \"b\" \\ # c: \n")).c_str(),
+    to_yaml(1.0).c_str(), to_yaml(0.1).c_str(), to_yaml(true).c_str(), to_yaml(-infinity).c_str());
+  return 0;
+}
+
 int run(int argc, char ** argv)
 {
   const std::map<std::string, int (*)(const Setting &)> scenarios{
     {"threads", run_threads}, {"faults", run_faults}, {"callbacks", run_callbacks},
     {"locks", run_locks}, {"everything", run_everything},
-    {"until_interrupted", run_until_interrupted}, {"times", run_times}};
+    {"until_interrupted", run_until_interrupted}, {"times", run_times},
+    {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters}};
   const auto found = argc < 6 ? scenarios.end() : scenarios.find(argv[0]);
   if (found == scenarios.end()) {
     std::fprintf(stderr, "what scenario?\n");

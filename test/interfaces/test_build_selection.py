@@ -110,3 +110,10 @@ def test_without_ros_only_the_python_package_is_built(workspace):
 def test_without_headers_only_the_python_package_is_built(workspace):
     (workspace / '.venv/include/Python.h').unlink()
     assert build(workspace) == []
+
+
+def test_the_kinematics_plugin_is_built_where_moveit_is(workspace, tmp_path):
+    write(workspace / 'moveit_plugin/package.xml')
+    assert 'moveit_plugin' not in build(workspace)
+    install(tmp_path / 'underlay', 'moveit_core')
+    assert build(workspace, tmp_path / 'underlay') == [*OURS, 'moveit_plugin']

@@ -1,0 +1,363 @@
+#include "kinematics_plugin.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <pluginlib/class_list_macros.hpp>
+#include <rclcpp/logging.hpp>
+
+#include "group_sources.hpp"
+#include "ssik_moveit/host_parameters.hpp"
+#include "ssik_moveit/in_process.hpp"
+#include "ssik_moveit/robot_text.hpp"
+
+namespace ssik_moveit
+{
+namespace
+{
+
+rclcpp::Logger logger()
+{
+  return rclcpp::get_logger("ssik_moveit");
+}
+
+/// Python's levels are ten times its names' order: 20 information, 30 warnings, 40 errors.
+void log_as_ros(int level, const std::string & text)
+{
+  if (level >= 40) {
+    RCLCPP_ERROR(logger(), "%s", text.c_str());
+  } else if (level >= 30) {
+    RCLCPP_WARN(logger(), "%s", text.c_str());
+  } else {
+    RCLCPP_INFO(logger(), "%s", text.c_str());
+  }
+}
+
+Pose from_message(const geometry_msgs::msg::Pose & pose)
+{
+  Pose own;
+  own.position = {pose.position.x, pose.position.y, pose.position.z};
+  own.orientation = {
+    pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w};
+  return own;
+}
+
+geometry_msgs::msg::Pose to_message(const Pose & own)
+{
+  geometry_msgs::msg::Pose pose;
+  pose.position.x = own.position[0];
+  pose.position.y = own.position[1];
+  pose.position.z = own.position[2];
+  pose.orientation.x = own.orientation[0];
+  pose.orientation.y = own.orientation[1];
+  pose.orientation.z = own.orientation[2];
+  pose.orientation.w = own.orientation[3];
+  return pose;
+}
+
+/// Older releases of moveit_msgs have no text in an error code.
+template <typename Code>
+auto set_text(Code & error, const std::string & text, int) -> decltype(error.message, void())
+{
+  error.message = text;
+  error.source = text.empty() ? "" : "ssik_ros";
+}
+
+template <typename Code>
+void set_text(Code &, const std::string &, long)
+{
+}
+
+}  // namespace
+
+bool KinematicsPlugin::initialize(
+  const rclcpp::Node::SharedPtr & node, const moveit::core::RobotModel & robot_model,
+  const std::string & group_name, const std::string & base_frame,
+  const std::vector<std::string> & tip_frames, double search_discretization)
+{
+  node_ = node;
+  storeValues(robot_model, group_name, base_frame, tip_frames, search_discretization);
+  try {
+    GroupKeys keys = read_keys(*node, group_name);
+    const HostParameters host = take_host_parameters(keys.values, keys.prefix);
+    const RobotText robot = read_robot(robot_model, group_name);
+    GroupDescription description;
+    description.urdf = write_urdf(robot);
+    description.srdf = write_srdf(robot);
+    description.group = group_name;
+    description.base_frame = base_frame_;
+    description.tip_frames = tip_frames_;
+    description.search_discretization = search_discretization;
+    description.parameters = keys.values;
+    description.where = keys.prefix;
+    if (host.transport == Transport::SERVICE) {
+      throw LoadError(keys.prefix + ".kinematics_solver_transport: this build has no service transport.");
+    }
+    send_log_to(&log_as_ros);
+    kinematics_ = open_in_process(description);
+    names_ = kinematics_->names();
+    tip_frames_ = names_.tip_frames;
+    state_indices_.clear();
+    for (const std::string & variable : names_.state) {
+      state_indices_.push_back(static_cast<int>(robot_model.getVariableIndex(variable)));
+    }
+  } catch (const std::exception & error) {
+    kinematics_.reset();
+    names_ = GroupNames();
+    RCLCPP_ERROR(
+      logger(), "No kinematics for group '%s': %s", group_name.c_str(), error.what());
+    return false;
+  }
+  supported_methods_ = {
+    kinematics::DiscretizationMethods::NO_DISCRETIZATION,
+    kinematics::DiscretizationMethods::ALL_DISCRETIZED,
+    kinematics::DiscretizationMethods::SOME_DISCRETIZED,
+    kinematics::DiscretizationMethods::ALL_RANDOM_SAMPLED,
+    kinematics::DiscretizationMethods::SOME_RANDOM_SAMPLED};
+  RCLCPP_INFO(
+    logger(), "Group '%s' is answered by %s.", group_name.c_str(), names_.solver.c_str());
+  return true;
+}
+
+Question KinematicsPlugin::to_question(
+  View<ssik_moveit::Pose> poses, const Values & seed, const Options & options) const
+{
+  Question question;
+  question.poses = poses;
+  question.seed = seed;
+  question.lock_redundant = options.lock_redundant_joints;
+  question.approximate = options.return_approximate_solution;
+  question.discretization = static_cast<Discretization>(options.discretization_method);
+  return question;
+}
+
+KinematicsPlugin::Values KinematicsPlugin::steps_of_redundant() const
+{
+  Values steps;
+  for (const unsigned int joint : redundant_joint_indices_) {
+    steps.push_back(getSearchDiscretization(static_cast<int>(joint)));
+  }
+  return steps;
+}
+
+KinematicsPlugin::Values KinematicsPlugin::read_state(
+  const moveit::core::RobotState * context) const
+{
+  Values values;
+  if (context != nullptr && names_.needs_state) {
+    for (const int index : state_indices_) {
+      values.push_back(context->getVariablePosition(index));
+    }
+  }
+  return values;
+}
+
+SolutionCallback KinematicsPlugin::to_callback(const Asked & asked) const
+{
+  if (asked.callback == nullptr || !*asked.callback) {
+    return {};
+  }
+  return [&asked](const Values & candidate) {
+           ErrorCode verdict;
+           verdict.val = ErrorCode::SUCCESS;
+           (*asked.callback)(asked.poses[0], candidate, verdict);
+           return static_cast<int>(verdict.val);
+         };
+}
+
+CostFunction KinematicsPlugin::to_cost(const Asked & asked) const
+{
+  if (asked.cost == nullptr || !*asked.cost) {
+    return {};
+  }
+  auto state = std::make_shared<moveit::core::RobotState>(
+    asked.context == nullptr ? moveit::core::RobotState(robot_model_) : *asked.context);
+  if (asked.context == nullptr) {
+    state->setToDefaultValues();
+  }
+  const auto * group = robot_model_->getJointModelGroup(group_name_);
+  return [this, &asked, state, group](const Values & candidate) {
+           state->setVariablePositions(names_.variables, candidate);
+           state->update();
+           return (*asked.cost)(asked.poses[0], *state, group, asked.seed);
+         };
+}
+
+bool KinematicsPlugin::search(
+  const Asked & asked, const Options & options, Values & solution, ErrorCode & error) const
+{
+  error.val = ErrorCode::NO_IK_SOLUTION;
+  if (!kinematics_) {
+    set_text(error, "The solver is not initialized.", 0);
+    return false;
+  }
+  std::vector<ssik_moveit::Pose> poses;
+  for (std::size_t i = 0; i < asked.count; ++i) {
+    poses.push_back(from_message(asked.poses[i]));
+  }
+  Question question = to_question(poses, asked.seed, options);
+  const Values steps = steps_of_redundant(), state = read_state(asked.context);
+  const SolutionCallback callback = to_callback(asked);
+  const CostFunction cost = to_cost(asked);
+  if (options.lock_redundant_joints) {
+    question.redundant = redundant_joint_indices_;
+    question.steps = steps;
+  }
+  question.timeout = asked.timeout > 0.0 ? asked.timeout : default_timeout_;
+  question.state = state;
+  question.accepts = &callback;
+  question.cost = &cost;
+  if (asked.limits != nullptr) {
+    question.consistency_limits = *asked.limits;
+  }
+  const Answer answer = kinematics_->search(question, solution);
+  error.val = answer.code;
+  set_text(error, answer.text, 0);
+  return answer.solved();
+}
+
+bool KinematicsPlugin::getPositionIK(
+  const Pose & pose, const Values & seed, Values & solution, ErrorCode & error,
+  const Options & options) const
+{
+  error.val = ErrorCode::NO_IK_SOLUTION;
+  if (!kinematics_) {
+    return false;
+  }
+  const ssik_moveit::Pose own = from_message(pose);
+  Question question = to_question({&own, 1}, seed, options);
+  const Values steps = steps_of_redundant();
+  if (options.lock_redundant_joints) {
+    question.redundant = redundant_joint_indices_;
+    question.steps = steps;
+  }
+  const Answer answer = kinematics_->nearest(question, solution);
+  error.val = answer.code;
+  set_text(error, answer.text, 0);
+  return answer.solved();
+}
+
+bool KinematicsPlugin::getPositionIK(
+  const std::vector<Pose> & poses, const Values & seed, std::vector<Values> & solutions,
+  kinematics::KinematicsResult & result, const Options & options) const
+{
+  result.kinematic_error = kinematics::KinematicErrors::SOLVER_NOT_ACTIVE;
+  result.solution_percentage = 0.0;
+  if (!kinematics_) {
+    return false;
+  }
+  std::vector<ssik_moveit::Pose> own;
+  for (const Pose & pose : poses) {
+    own.push_back(from_message(pose));
+  }
+  Question question = to_question(own, seed, options);
+  const Values steps = steps_of_redundant();
+  question.redundant = redundant_joint_indices_;
+  question.steps = steps;
+  Answers answers = kinematics_->several(question);
+  result.kinematic_error = static_cast<kinematics::KinematicError>(answers.error);
+  result.solution_percentage = answers.percentage;
+  solutions = std::move(answers.solutions);
+  return result.kinematic_error == kinematics::KinematicErrors::OK;
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const Pose & pose, const Values & seed, double timeout, Values & solution, ErrorCode & error,
+  const Options & options) const
+{
+  const Asked asked{&pose, 1, seed, timeout, nullptr, nullptr, nullptr, nullptr};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const Pose & pose, const Values & seed, double timeout, const Values & consistency_limits,
+  Values & solution, ErrorCode & error, const Options & options) const
+{
+  const Asked asked{&pose, 1, seed, timeout, &consistency_limits, nullptr, nullptr, nullptr};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const Pose & pose, const Values & seed, double timeout, Values & solution,
+  const IKCallbackFn & callback, ErrorCode & error, const Options & options) const
+{
+  const Asked asked{&pose, 1, seed, timeout, nullptr, &callback, nullptr, nullptr};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const Pose & pose, const Values & seed, double timeout, const Values & consistency_limits,
+  Values & solution, const IKCallbackFn & callback, ErrorCode & error,
+  const Options & options) const
+{
+  const Asked asked{&pose, 1, seed, timeout, &consistency_limits, &callback, nullptr, nullptr};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const std::vector<Pose> & poses, const Values & seed, double timeout,
+  const Values & consistency_limits, Values & solution, const IKCallbackFn & callback,
+  ErrorCode & error, const Options & options, const moveit::core::RobotState * context) const
+{
+  const Asked asked{
+    poses.data(), poses.size(), seed, timeout, &consistency_limits, &callback, nullptr, context};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::searchPositionIK(
+  const std::vector<Pose> & poses, const Values & seed, double timeout,
+  const Values & consistency_limits, Values & solution, const IKCallbackFn & callback,
+  const IKCostFn & cost, ErrorCode & error, const Options & options,
+  const moveit::core::RobotState * context) const
+{
+  const Asked asked{
+    poses.data(), poses.size(), seed, timeout, &consistency_limits, &callback, &cost, context};
+  return search(asked, options, solution, error);
+}
+
+bool KinematicsPlugin::getPositionFK(
+  const std::vector<std::string> & links, const Values & values, std::vector<Pose> & poses) const
+{
+  if (!kinematics_) {
+    return false;
+  }
+  std::vector<ssik_moveit::Pose> found;
+  const std::string reason = kinematics_->forward(links, values, found);
+  if (!reason.empty()) {
+    RCLCPP_ERROR(logger(), "No forward kinematics: %s", reason.c_str());
+    return false;
+  }
+  poses.clear();
+  for (const auto & pose : found) {
+    poses.push_back(to_message(pose));
+  }
+  return true;
+}
+
+const std::vector<std::string> & KinematicsPlugin::getJointNames() const
+{
+  return names_.joints;
+}
+
+const std::vector<std::string> & KinematicsPlugin::getLinkNames() const
+{
+  return names_.links;
+}
+
+bool KinematicsPlugin::supportsGroup(
+  const moveit::core::JointModelGroup * group, std::string * reason) const
+{
+  // What initialize() was told is what it has tried; a group of another name is not answered for.
+  if (kinematics_ && group->getName() == group_name_) {
+    return true;
+  }
+  if (reason != nullptr) {
+    *reason = kinematics_ ? "The solver serves the group '" + group_name_ + "'." :
+      "The solver is not initialized.";
+  }
+  return false;
+}
+
+}  // namespace ssik_moveit
+
+PLUGINLIB_EXPORT_CLASS(ssik_moveit::KinematicsPlugin, kinematics::KinematicsBase)

@@ -1,0 +1,144 @@
+"""The package around the plugin: names, versions, sources; robots and parameters on their way to the solver."""
+
+from pathlib import Path
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from transport_programs import build
+from transport_programs import missing_tool
+from transport_programs import needs_tools
+from transport_programs import PATIENCE
+from transport_programs import ROOT
+
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.solvers.kinematics_yaml import parse_kinematics
+from ssik_ros.solvers.registry import list_solvers
+from ssik_ros.strict_yaml import parse_yaml
+
+PACKAGE = ROOT / 'moveit_plugin'
+CLOSED_CHAIN = 'ssik_ros/ClosedChain'
+
+
+def own_solvers():
+    return {name for name in list_solvers() if name.startswith('ssik_ros/')}
+
+
+def test_every_solver_has_its_name_among_moveits_plugins():
+    library = ElementTree.parse(PACKAGE / 'ssik_moveit_plugins.xml').getroot()
+    classes = library.findall('class')
+    assert {element.get('name') for element in classes} == own_solvers() | {CLOSED_CHAIN}
+    assert {element.get('type') for element in classes} == {'ssik_moveit::KinematicsPlugin'}
+    assert {e.get('base_class_type') for e in classes} == {'kinematics::KinematicsBase'}
+    targets = re.findall(r'add_library\((\w+) SHARED', (PACKAGE / 'CMakeLists.txt').read_text())
+    assert library.get('path') in targets
+
+
+def test_both_packages_have_one_version():
+    versions = {
+        ElementTree.parse(folder / 'package.xml').findtext('version') for folder in (ROOT, PACKAGE)
+    }
+    assert len(versions) == 1
+
+
+def test_every_source_is_built():
+    listed = set(re.findall(r'src/(\w+\.cpp)', (PACKAGE / 'CMakeLists.txt').read_text()))
+    assert listed == {path.name for path in (PACKAGE / 'src').glob('*.cpp')}
+
+
+def test_the_nodes_reader_knows_the_plugins_keys(caplog):
+    """One kinematics.yaml serves both."""
+    parse_kinematics({'arm': {'kinematics_solver_transport': 'service'}})
+    assert 'not used by' in caplog.text
+
+
+needs_no_moveit = pytest.mark.skipif(
+    bool(list(Path('/opt/ros').glob('*/share/moveit_core'))), reason='MoveIt is installed'
+)
+
+
+@needs_tools
+@needs_no_moveit
+def test_without_moveit_the_build_says_what_it_leaves_out(tmp_path):
+    command = ['cmake', '-S', str(PACKAGE), '-B', str(tmp_path)]
+    command.append(f'-DPython3_EXECUTABLE={sys.executable}')
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert 'no kinematics plugin, only its transport' in done.stdout
+
+
+@pytest.fixture(scope='module')
+def programs(tmp_path_factory):
+    if missing_tool():
+        pytest.skip(missing_tool())
+    return build(tmp_path_factory.mktemp('parts') / 'plain')
+
+
+def placed(rotation, translation):
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, translation
+    return pose
+
+
+def test_a_robot_is_written_as_it_is(programs, tmp_path):
+    lines = '\n'.join(programs.run('robot_text', tmp_path / 'none', group='arm'))
+    urdf, end, srdf = lines.partition('</robot>\n')
+    robot = load_robot(urdf + end, srdf.strip())
+    assert robot.name == 'odd <"&"> robot'
+    assert robot.model_frame == 'hall'
+    group = robot.group('arm')
+    assert group.joint_names == ('turn', 'lift & reach', 'roll')
+    assert group.lower[:2].tolist() == [-1.25, -1.25]
+    assert group.upper[:2].tolist() == [0.1, 0.1]
+    positions, q = robot.default_positions(), np.array([-0.7, 0.05, 2.0])
+    positions[group.idx_q] = q
+    place = [0.1, -0.2, 0.3]
+    pitch = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    other = [[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]]
+    axis = np.array([0.6, 0.0, 0.8])
+    expected = (
+        placed(np.eye(3), place)
+        @ placed(Rotation.from_rotvec([0.0, 0.0, q[0]]).as_matrix(), np.zeros(3))
+        @ placed(pitch, place)
+        @ placed(np.eye(3), q[1] * axis)
+        @ placed(other, place)
+        @ placed(Rotation.from_rotvec(q[2] * axis).as_matrix(), np.zeros(3))
+    )
+    judge = ReferenceKinematics(robot)
+    assert np.allclose(judge.link_pose(positions, 'tip'), expected, atol=1e-12)
+
+
+def test_the_plugins_keys_are_taken_out(programs, tmp_path):
+    first, *left, values = programs.run(
+        'host_parameters',
+        tmp_path / 'none',
+        kinematics_solver_transport='"service"',
+        kinematics_solver_service_name='/other/solve_ik',
+        kinematics_solver_service_wait='0.25',
+        kinematics_solver='ssik_ros/Auto',
+        epsilon='1e-4',
+    )
+    assert first == '1 /other/solve_ik 0.25'
+    assert left == ['epsilon: 1e-4', 'kinematics_solver: ssik_ros/Auto']
+    assert parse_yaml(values) == ['a "b" \\ # c: \n', 1.0, 0.1, True, -np.inf]
+    assert isinstance(parse_yaml(values)[1], float)
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'part'),
+    [
+        ('kinematics_solver_transprot', 'service', "'kinematics_solver_transport'"),
+        ('kinematics_solver_timeot', '1.0', "'kinematics_solver_timeout'"),
+        ('kinematics_solver_transport', 'pigeon', 'Known: in_process, service'),
+        ('kinematics_solver_service_wait', '-1', 'above zero'),
+        ('kinematics_solver_service_wait', 'long', 'above zero'),
+    ],
+)
+def test_wrong_keys_of_the_plugin_are_refused(programs, tmp_path, key, value, part):
+    (line,) = programs.run('host_parameters', tmp_path / 'none', status=3, **{key: value})
+    assert part in line
