@@ -57,6 +57,17 @@ def test_the_nodes_reader_knows_the_plugins_keys(caplog):
     assert 'not used by' in caplog.text
 
 
+def test_the_files_of_the_page_are_read_without_a_warning(caplog):
+    page = (ROOT / 'docs/moveit.md').read_text(encoding='utf-8')
+    blocks = re.findall(r'^```yaml\n(.*?)^```', page, re.M | re.S)
+    read = [parse_kinematics(parse_yaml(block)) for block in blocks]
+    assert not caplog.records
+    assert {k.solver for file in read for k in file.values()} == {
+        'ssik_ros/Auto',
+        'ssik_ros/Analytic',
+    }
+
+
 needs_no_moveit = pytest.mark.skipif(
     bool(list(Path('/opt/ros').glob('*/share/moveit_core'))), reason='MoveIt is installed'
 )
