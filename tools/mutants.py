@@ -40,6 +40,18 @@ DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
 PLAIN_QUESTIONS = 'test/solvers/test_plain_questions.py'
+GROUPS = 'ssik_ros/kernels/groups'
+GROUP_ROWS = f'{GROUPS}/element_rows.py'
+GROUP_STEPS = f'{GROUPS}/task_steps.py'
+GROUP_HANDLING = f'{GROUPS}/handling.py'
+ROW_TESTS = 'test/groups/test_rows.py'
+PRIORITY_TESTS = 'test/groups/test_priorities.py'
+SOLVE_TESTS = 'test/groups/test_solving.py'
+STREAM = 'ssik_ros/serving/group_stream.py'
+STREAM_TESTS = 'test/serving/test_group_stream.py'
+GROUP_FILES = 'ssik_ros/groups/group_file_builder.py'
+GROUP_FILE_TESTS = 'test/groups/test_group_files.py'
+SEARCH_TESTS = 'test/groups/test_searches.py'
 NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
 NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/newton/test_bounded_step.py'
@@ -426,6 +438,219 @@ MUTANTS = (
         (
             'test/newton/test_tracking.py::test_a_far_target_is_approached_at_the_speed_that_is_allowed',
         ),
+    ),
+    Mutant(
+        1,
+        "groups: columns of positions in the world's axes",
+        GROUP_ROWS,
+        'change = base[k] * vx + base[3 + k] * vy + base[6 + k] * vz',
+        'change = vx if k == 0 else vy if k == 1 else vz',
+        (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
+    ),
+    Mutant(
+        1,
+        'groups: forgets that constraint bases move',
+        GROUP_ROWS,
+        'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9]) + c * (target[9] - tip[9])',
+        'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9])',
+        (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
+    ),
+    Mutant(
+        1,
+        'groups: forgets that targets slide',
+        GROUP_ROWS,
+        'along = (b - g) * slide',
+        'along = b * slide',
+        (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
+    ),
+    Mutant(
+        1,
+        'groups: gives gamma to alpha_beta',
+        GROUP_ROWS,
+        'if bits & (8 if k < 2 else 16):',
+        'if bits & (8 if k < 3 else 16):',
+        (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
+    ),
+    Mutant(
+        1,
+        'groups: takes any orientation for precise',
+        GROUP_ROWS,
+        'and w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]\n        ):',
+        'and True\n        ):',
+        (f'{SOLVE_TESTS}::test_a_failed_orientation_restores_only_when_asked_for',),
+    ),
+    Mutant(
+        1,
+        'groups: pushes joints to the limits that they are to avoid',
+        GROUP_ROWS,
+        'jacobian[row, v] = -1.0 if upper else 1.0',
+        'jacobian[row, v] = 1.0 if upper else -1.0',
+        (f'{SOLVE_TESTS}::test_joints_near_their_limits_are_pushed_back',),
+    ),
+    Mutant(
+        1,
+        'groups: lets the last group but one go unprotected',
+        GROUP_STEPS,
+        '        if g + 1 < groups:\n',
+        '        if g + 2 < groups:\n',
+        (f'{PRIORITY_TESTS}::test_strict_priorities_never_change_what_stands_above',),
+    ),
+    Mutant(
+        1,
+        'groups: forgets what groups above have moved already',
+        GROUP_STEPS,
+        '            total -= w.jacobian[first + a, v] * w.move[v]\n',
+        '            pass\n',
+        (f'{PRIORITY_TESTS}::test_conflicting_tasks_reach_the_lexicographic_optimum',),
+    ),
+    Mutant(
+        1,
+        'groups: goes beyond limits by the motion so far',
+        GROUP_STEPS,
+        'way = way / t.variable_f[v, packing.VARIABLE_SCALE] - w.move[v]',
+        'way = way / t.variable_f[v, packing.VARIABLE_SCALE]',
+        (f'{PRIORITY_TESTS}::test_limits_that_lower_groups_reach_leave_the_upper_ones_alone',),
+    ),
+    Mutant(
+        1,
+        'groups: stops at limits at the cost of groups above',
+        GROUP_STEPS,
+        '        left = orthogonal_rows.reject(axis, w.basis, rank)\n        if left <= orthogonal_rows.COVERED:',
+        '        left = 1.0\n        if left <= orthogonal_rows.COVERED:',
+        (f'{PRIORITY_TESTS}::test_limits_that_lower_groups_reach_leave_the_upper_ones_alone',),
+    ),
+    Mutant(
+        1,
+        'groups: nests priorities from the first to the last',
+        GROUP_STEPS,
+        'for g in range(ints[packing.GROUPS] - 1, -1, -1):',
+        'for g in range(ints[packing.GROUPS]):',
+        (f'{PRIORITY_TESTS}::test_nested_priorities_are_the_documented_formula',),
+    ),
+    Mutant(
+        1,
+        'groups: takes unit steps along the gradient',
+        GROUP_STEPS,
+        'length = above / below if below > linalg.TINY else 0.0',
+        'length = 1.0',
+        (f'{SOLVE_TESTS}::test_every_method_reaches_a_near_target',),
+    ),
+    Mutant(
+        1,
+        'groups: takes steps of any length',
+        GROUP_STEPS,
+        '        share = min(share, 1.0 / ratio)\n',
+        '        share = 1.0\n',
+        (f'{SOLVE_TESTS}::test_steps_keep_their_direction_when_they_are_too_long',),
+    ),
+    Mutant(
+        1,
+        'groups: tells numbers of values that were put back',
+        GROUP_HANDLING,
+        '            element_rows.measure(ints, reals, work, q)\n    follow',
+        '            pass\n    follow',
+        (f'{SOLVE_TESTS}::test_numbers_belong_to_the_values_that_are_left',),
+    ),
+    Mutant(
+        1,
+        'groups: searches without its seed',
+        GROUP_HANDLING,
+        'place = w.options[packing.SEQUENCE + nv + v] + index',
+        'place = 0.5 + index',
+        (f'{SEARCH_TESTS}::test_answers_depend_on_the_seed_and_on_nothing_else',),
+    ),
+    Mutant(
+        1,
+        'groups: measures distances of tips in all rows',
+        GROUP_HANDLING,
+        '            if bits & (1 << k):\n                square += (w.options',
+        '            if True:\n                square += (w.options',
+        (f'{SEARCH_TESTS}::test_only_the_selected_rows_count_for_the_distance',),
+    ),
+    Mutant(
+        1,
+        'groups: keeps a step that polished nothing',
+        GROUP_HANDLING,
+        '                q[k] = w.best[k]\n            return FOUND',
+        '                q[k] = q[k]\n            return FOUND',
+        (SEARCH_TESTS,),
+    ),
+    Mutant(
+        1,
+        'stream: moves as fast as it likes',
+        STREAM,
+        '        if excess <= 1.0:\n',
+        '        if True:\n',
+        (f'{STREAM_TESTS}::test_joints_keep_their_velocity_limits',),
+    ),
+    Mutant(
+        2,
+        'stream: tells what is left where it would have gone',
+        STREAM,
+        '            result = self._measure() if is_slowed else result\n',
+        '            pass\n',
+        (f'{STREAM_TESTS}::test_joints_keep_their_velocity_limits',),
+    ),
+    Mutant(
+        1,
+        'stream: wanders about where a target is out of reach',
+        STREAM,
+        '            if _cost(there) < cost:\n',
+        '            if True:\n',
+        (f'{STREAM_TESTS}::test_out_of_reach_comes_nearer_until_it_stays',),
+        compiled=True,
+    ),
+    Mutant(
+        2,
+        'stream: goes on with stale targets',
+        STREAM,
+        '            if age > self.settings.max_age:\n',
+        '            if False:\n',
+        (
+            f'{STREAM_TESTS}::test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile',
+        ),
+    ),
+    Mutant(
+        2,
+        'stream: begins anew at its last command',
+        STREAM,
+        '            self.begins = True\n',
+        '            pass\n',
+        (
+            f'{STREAM_TESTS}::test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile',
+        ),
+    ),
+    Mutant(
+        3,
+        'stream: takes targets out of order',
+        STREAM,
+        '            self.disordered += 1\n            return\n',
+        '            self.disordered += 1\n',
+        (f'{STREAM_TESTS}::test_the_newest_target_counts_and_a_late_one_is_left_out',),
+    ),
+    Mutant(
+        5,
+        'group files: widen limits in silence',
+        GROUP_FILES,
+        '    if not joint.cyclic and not (low <= lower and upper <= high):\n',
+        '    if False:\n',
+        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
+    ),
+    Mutant(
+        5,
+        'group files: take a base that does not carry the tip',
+        GROUP_FILES,
+        '    if base is not None and environment[base] not in list(dummy.ancestors()):\n',
+        '    if False:\n',
+        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
+    ),
+    Mutant(
+        5,
+        'group files: give a tip another target in silence',
+        GROUP_FILES,
+        '        if dummy.target is not None and dummy.target is not goal:\n',
+        '        if False:\n',
+        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
     ),
     Mutant(
         3,

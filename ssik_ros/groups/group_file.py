@@ -51,7 +51,8 @@ CHOICES = {
     'weights_mode': ('least_squares', 'gain'),
     'priority': ('strict', 'nested'),
 }
-MOST_ITERATIONS = 1_000_000
+MOST_ITERATIONS = 100_000
+"""Of one solve: no file and no request is to keep a thread for minutes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,11 @@ GREY: Color = (0.5, 0.5, 0.5, 1.0)
 TARGET_SIZE, TIP_SIZE, BASE_SIZE, OBJECT_SIZE, BALL_SIZE = 0.012, 0.01, 0.01, 0.01, 0.012
 AXIS, DEPENDENT_AXIS, LINE = 0.025, 0.05, 0.002
 """Half lengths of joint axes and width of lines [m]."""
+ARC = 0.04
+"""Radius of the arcs between limits [m]."""
+ARC_STEP = math.radians(10.0)
+LONGEST_ARC = 2.0 * math.pi
+"""Where limits are further apart, the whole circle is drawn."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class Overlay:
         base: IkObject | None = None,
         scale: float = 1.0,
         text: bool = False,
+        limits: bool = False,
     ) -> None:
         """
         Choose what is shown.
@@ -73,11 +80,12 @@ class Overlay:
         :param base: where the chain begins and in whose frame markers are given; None for the world.
         :param scale: factor on all sizes.
         :param text: whether the errors left are written beside the tip.
+        :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they are.
         """
         if not scale > 0.0:
             raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
         self.world, self.tip, self.base = world, tip, base
-        self.scale, self.text = scale, text
+        self.scale, self.text, self.limits = scale, text, limits
         self.erased = False
 
     @property
@@ -106,6 +114,8 @@ class Overlay:
         if self.base in chain:
             chain = chain[chain.index(self.base) + 1 :]
         shapes = [*self._ends(), *self._chain(chain), *self._joints(chain), *self._errors()]
+        if self.limits:
+            shapes += self._ranges(chain)
         return tuple(
             Marker(self.namespace, number, shape, color, self.scale * size, points, text)
             for number, shape, color, size, points, text in shapes
@@ -160,6 +170,34 @@ class Overlay:
                 (6 + 2 * index, 'sphere', color, BALL_SIZE, np.array(balls).reshape(-1, 3), '')
             )
         return shapes
+
+    def _ranges(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return lines from limit to limit of each joint that has limits, and a mark where it is."""
+        ranges, marks = [], []
+        for joint in chain:
+            if not isinstance(joint, Joint) or joint.cyclic or joint.size > 1:
+                continue
+            radius = self.scale * ARC
+            lower, upper = (limit - joint.position for limit in joint.limits)
+            if joint.kind == JointType.PRISMATIC:
+                local = np.array([[radius, 0.0, lower], [radius, 0.0, upper]])
+            else:
+                upper = min(upper, lower + LONGEST_ARC)
+                pieces = max(1, math.ceil((upper - lower) / ARC_STEP))
+                angles = np.linspace(lower, upper, pieces + 1)
+                rise = joint.screw_lead * angles / (2.0 * math.pi)
+                ends = np.stack([radius * np.cos(angles), radius * np.sin(angles), rise], axis=1)
+                local = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 3)
+            pose = self._at(joint)
+            turn = pose[:9].reshape(3, 3)
+            ranges.append(local @ turn.T + pose[9:])
+            marks += [pose[9:], pose[9:] + radius * turn[:, 0]]
+        return [
+            (13, 'line_list', GREY, LINE, np.concatenate([np.empty((0, 3)), *ranges]), ''),
+            (14, 'line_list', WHITE, LINE, np.array(marks).reshape(-1, 3), ''),
+        ]
 
     def _errors(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
         """Return the line from tip to target, and the errors in words when asked for."""

@@ -43,6 +43,8 @@ class StreamOverlay:
                 # A joint's frame has no name that RViz could know.
                 element.tip,
                 None if isinstance(element.base, Joint) else element.base,
+                text=True,
+                limits=True,
             )
             for element in elements
         ]

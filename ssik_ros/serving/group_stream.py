@@ -150,6 +150,7 @@ class GroupStream:
         self._latest: dict[str, Arrived] = {}
         self._count = self._known = 0
         self._positions: FloatArray | None = None
+        self._held_since: float | None = None
         self.begins = True
         """Whether the next motion begins where the robot is, and not at the last command."""
         self.disordered = 0
@@ -189,6 +190,13 @@ class GroupStream:
             step = self._hold(
                 StreamCause.FRAME if is_frame else StreamCause.BAD_TARGET, str(refused)
             )
+        if step.status is not TrackStatus.HELD:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = now
+        elif now - self._held_since > self.settings.max_age:
+            # Others may move the robot meanwhile; before, it is on its way to the last command.
+            self.begins = True
         return step._replace(newest=newest, is_new=is_new)
 
     def _hold(self, cause: StreamCause, text: str) -> StreamStep:
@@ -200,8 +208,6 @@ class GroupStream:
             return self._hold(StreamCause.NO_TARGET, 'No target has come yet.')
         stale = self._why_stale(now)
         if stale:
-            # Until it comes again, others may move the robot.
-            self.begins = True
             return self._hold(StreamCause.STALE, stale)
         if current is None:
             return self._hold(

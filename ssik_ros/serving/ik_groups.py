@@ -23,6 +23,7 @@ from ssik_ros.groups.configuration_search import joint_differences
 from ssik_ros.groups.constants import Reason
 from ssik_ros.groups.group import Group
 from ssik_ros.groups.group_file import GroupFile
+from ssik_ros.groups.group_file import MOST_ITERATIONS
 from ssik_ros.groups.group_file_builder import frames_in_use
 from ssik_ros.groups.group_file_builder import place_frames
 from ssik_ros.groups.handling import SolveResult
@@ -136,6 +137,11 @@ class IkGroups:
         self, server: RobotServer, question: GroupsQuestion, current: FullState
     ) -> GroupsAnswer:
         names = self.find_groups(question.groups)
+        if question.max_iterations > MOST_ITERATIONS:
+            raise QuestionRefused(
+                Refusal.BAD_OPTION,
+                f'max_iterations is {question.max_iterations}, above {MOST_ITERATIONS}.',
+            )
         state = server.states.merge(current, question.state)
         with self.worlds.lent(state.positions) as world:
             notes = self.worlds.moved_inside(state.positions, world)

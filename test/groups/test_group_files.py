@@ -186,7 +186,7 @@ FAULTS = {
     'damping': ('damping: 0.5', 'damping: true', 13, 'finite'),
     'iterations': ('max_iterations: 7', 'max_iterations: 7.5', 14, '7.5'),
     'iterations negative': ('max_iterations: 7', 'max_iterations: -1', 14, '-1'),
-    'iterations many': ('max_iterations: 7', 'max_iterations: 10000000', 14, 'above'),
+    'iterations many': ('max_iterations: 7', 'max_iterations: 100001', 14, 'above'),
     'weights mode': ('weights_mode: gain', 'weights_mode: pain', 15, "'pain'"),
     'group key': ('avoid_limits: true', 'avoid_limit: true', 16, "'avoid_limit'"),
     'switch': ('avoid_limits: true', 'avoid_limits: perhaps', 16, 'perhaps'),

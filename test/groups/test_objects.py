@@ -182,3 +182,30 @@ def test_markers_keep_their_numbers_and_follow_the_environment():
     assert 'arm' in after[12].text
     overlay.erase()
     assert overlay.markers() == ()
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'prismatic', 'screw'])
+def test_overlays_show_where_joints_are_between_their_limits(kind):
+    """The mark meets an end of the arc, or of the line, exactly where the joint is at that limit."""
+    env = Environment()
+    limits = (-0.4, 0.9)
+    lead = 0.3 if kind == 'screw' else 0.0
+    kind = 'revolute' if kind == 'screw' else kind
+    place = random_pose(np.random.default_rng(8))
+    joint = env.add_joint(kind, 'joint', pose=place, limits=limits, screw_lead=lead)
+    env.add_joint('revolute', 'free', 'joint')
+    env.add_dummy('tip', 'free')
+    env['tip'].target = env.add_dummy('goal')
+    overlay = env.debug_overlay('tip', limits=True, scale=2.0)
+    ends = []
+    for value in (*limits, 0.25):
+        joint.position = value
+        shapes = {marker.number: marker.points for marker in overlay.markers()}
+        arc, (origin, mark) = shapes[13], shapes[14]
+        np.testing.assert_allclose(np.linalg.norm(mark - origin), 0.08, atol=1e-12)
+        ends.append(arc[[0, -1]])
+        if value in limits:
+            np.testing.assert_allclose(mark, arc[-limits.index(value)], atol=1e-12)
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)
+    np.testing.assert_allclose(ends[0], ends[2], atol=1e-12)
+    assert 13 not in {marker.number for marker in env.debug_overlay('tip').markers()}

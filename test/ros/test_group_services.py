@@ -271,6 +271,8 @@ def test_wrong_questions_for_groups(client):
     assert_refused(twice, -16, 'twice')
     loose = client.call(HANDLE, handle_request(priority='loose'))
     assert_refused(loose, -16, 'loose')
+    endless = client.call(HANDLE, handle_request(max_iterations=2**32 - 1))
+    assert_refused(endless, -16, 'max_iterations')
     ghost = client.call(HANDLE, handle_request(start={'ghost': 1.0}))
     assert_refused(ghost, -17, 'ghost')
 
@@ -408,9 +410,3 @@ def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
     parameters = {'moveit_config_package': 'panda', 'ik_groups_file': str(wrong)}
     server, code = ended_server(tmp_path, parameters)
     assert code == 1 and "wrong.yaml:18: the tip 'panda_hnad'" in server.log
-
-
-def test_without_a_file_there_are_no_such_services(tmp_path):
-    with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
-        server.wait_for_log('All services are offered')
-        assert not {f'/{HANDLE}', f'/{CONFIGS}', f'/{PATH}'} & client.service_names()

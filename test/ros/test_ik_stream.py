@@ -213,7 +213,7 @@ def test_a_target_that_ceases_is_held_once_and_begins_where_the_robot_is(stream)
     assert status.status == StreamStatus.HELD and "'goal'" in status.message
     del listener.commands[:]
     first = status.cycle
-    listener.wait_for(lambda s: s.cycle > first + 30, '30 more cycles')
+    listener.wait_for(lambda s: s.cycle > first + 70, '70 more cycles')
     assert not listener.commands, 'held joints are told so once'
     elsewhere = {**START, 'panda_joint1': 0.4}
     listener.client.publish_joints(elsewhere, qos_profile_sensor_data)
@@ -312,15 +312,7 @@ def test_a_robot_from_the_topic_and_trajectories(tmp_path):
         assert code == 0
 
 
-def test_what_is_wrong_ends_the_node(tmp_path):
-    for number, (parameters, words) in enumerate(
-        (
-            ({'ik_groups_file': 'ur5e'}, "ur5e.yaml:3: the parent of 'tool', 'tool0'"),
-            ({'ik_groups_file': 'panda', 'groups': 'amr'}, "'amr'"),
-        )
-    ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        given = {'moveit_config_package': 'panda', **parameters}
-        server, code = ended_server(folder, given, program=NODE)
-        assert code == 1 and words in server.log, server.log
+def test_a_file_of_another_robot_ends_the_node(tmp_path):
+    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': 'ur5e'}
+    server, code = ended_server(tmp_path, parameters, program=NODE)
+    assert code == 1 and "ur5e.yaml:3: the parent of 'tool', 'tool0'" in server.log

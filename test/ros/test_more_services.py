@@ -297,3 +297,14 @@ def test_diagnostics_say_what_the_services_did(client):
         'check_state_validity',
         '~/describe',
     }
+
+
+def test_without_a_group_file_nothing_is_offered_about_groups(server):
+    node, client = server
+    node.wait_for_log('All services are offered')
+    offered = client.service_names()
+    assert '/ssik_ros/solve_all' in offered
+    assert (
+        not {f'/ssik_ros/{n}' for n in ('handle_groups', 'find_configs', 'generate_path')}
+        & offered
+    )

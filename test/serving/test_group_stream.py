@@ -134,7 +134,7 @@ def test_out_of_reach_comes_nearer_until_it_stays(way):
     setup = Setup(speed_scale=1.0)
     far = shifted(setup.pose(), *way)
     costs, steps = [], []
-    for _ in range(800):
+    for _ in range(700):
         setup.send(far)
         steps.append(setup.step())
         costs.append(cost_at(setup, steps[-1].positions, far))
@@ -164,8 +164,8 @@ def test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile():
     setup = Setup()
     setup.send(shifted(setup.pose(), 0.0, 0.01, 0.0))
     last = setup.step()
-    held = [setup.step() for _ in range(20)]
-    assert [s.status for s in held] == [OK] * 9 + [HELD] * 11, '0.1 s are ten cycles'
+    held = [setup.step() for _ in range(25)]
+    assert [s.status for s in held] == [OK] * 9 + [HELD] * 16, '0.1 s are ten cycles'
     assert held[-1].cause == StreamCause.STALE and "'goal'" in held[-1].text
     assert np.array_equal(held[-1].positions, last.positions)
     elsewhere = BENT + np.array([0.3, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -173,6 +173,22 @@ def test_a_target_that_ceases_is_held_and_the_robot_may_be_moved_meanwhile():
     setup.send(setup.pose(elsewhere))
     step = setup.step()
     assert step.status == OK and np.array_equal(step.positions, elsewhere)
+
+
+def test_a_short_interruption_does_not_throw_the_joints_back():
+    """The robot lags behind its commands: those go on from the last one."""
+    setup = Setup()
+    start = setup.pose()
+    setup.send(start)
+    setup.step()
+    for k in range(1, 4):
+        setup.send(shifted(start, 0.0, 0.003 * k, 0.0))
+        last = setup.step()
+    setup.send(np.full((4, 4), np.nan))
+    assert setup.step().status == HELD
+    setup.send(shifted(start, 0.0, 0.009, 0.0))
+    step = setup.step()
+    assert step.status == OK and np.array_equal(step.positions, last.positions)
 
 
 def test_joints_outside_the_groups_are_where_the_robot_is():
