@@ -57,6 +57,9 @@ class Cause(IntEnum):
     """A kinematic loop could not be closed."""
 
 
+_SOLVED_TEXT = (
+    '%d solution(s); the first is off by %.3g m and %.3g rad (%d searches, %d iterations).'
+)
 CAUSE_TEXT: dict[Cause, str] = {
     Cause.NONE: 'solved',
     Cause.UNREACHABLE: 'the target is out of reach',
@@ -128,14 +131,25 @@ class IkResult(NamedTuple):
 
     def summary(self) -> str:
         """Return one sentence that says what happened and, if nothing was found, why."""
-        work = f'{self.searches} searches, {self.iterations} iterations'
         if self.solved:
             left = self.errors[0].tolist()
-            return (
-                f'{len(self.solutions)} solution(s); the first is off by '
-                f'{max(left[0::2], default=0.0):.3g} m and '
-                f'{max(left[1::2], default=0.0):.3g} rad ({work}).'
+            distance, angle = (
+                left
+                if len(left) == 2
+                else (
+                    max(left[0::2], default=0.0),
+                    max(left[1::2], default=0.0),
+                )
             )
+            # One format for all, for every answered request has this sentence.
+            return _SOLVED_TEXT % (
+                len(self.solutions),
+                distance,
+                angle,
+                self.searches,
+                self.iterations,
+            )
+        work = f'{self.searches} searches, {self.iterations} iterations'
         nearest = f'; the nearest state seen is off by {self.residual:.3g}'
         known = nearest if math.isfinite(self.residual) else ''
         clock = ' The clock ended the search.' if self.clock_ended else ''

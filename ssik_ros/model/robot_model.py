@@ -31,6 +31,8 @@ from ssik_ros.model.urdf import Urdf
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Where the quaternion begins among the variables of a joint."""
+FEW = 9
+"""Below so many followers, numbers one by one take less time than arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +57,17 @@ class RobotModel:
     _mimic: tuple[IntArray, IntArray, FloatArray, FloatArray] = field(init=False, repr=False)
     """Position variables of followers and of their leaders, multipliers and offsets."""
 
+    _few_followers: list[tuple[int, int, float, float]] = field(init=False, repr=False)
+    """The same one by one."""
+
     def __post_init__(self) -> None:
         """Make the groups."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
-        object.__setattr__(self, '_mimic', find_followers(self.tree))
+        mimic = find_followers(self.tree)
+        object.__setattr__(self, '_mimic', mimic)
+        one_by_one = list(zip(*(array.tolist() for array in mimic), strict=True))
+        object.__setattr__(self, '_few_followers', one_by_one)
         object.__setattr__(self, 'groups', builder.build_all(self.srdf))
 
     @property
@@ -149,10 +157,21 @@ class RobotModel:
                 expected=(tree.nq,),
                 actual=result.shape,
             )
-        followers, leaders, multipliers, offsets = self._mimic
-        if len(followers):
-            result[followers] = multipliers * result[leaders] + offsets
+        self.set_followers(result)
         return result
+
+    def set_followers(self, positions: FloatArray) -> None:
+        """
+        Set all followers from their leaders, in place.
+
+        :param positions: (nq) full state.
+        """
+        if len(self._few_followers) < FEW:
+            for follower, leader, multiplier, offset in self._few_followers:
+                positions[follower] = multiplier * positions[leader] + offset
+            return
+        followers, leaders, multipliers, offsets = self._mimic
+        positions[followers] = multipliers * positions[leaders] + offsets
 
     def named_state(self, group: str | JointGroup, state: str) -> FloatArray:
         """

@@ -42,6 +42,9 @@ class FrameReader:
         }
         self._model_in_fixed = {name: invert_pose(pose) for name, pose in self._fixed.items()}
         self._model_frame = robot.model_frame
+        self._at_root = frozenset(
+            name for name, pose in self._fixed.items() if np.array_equal(pose, AT_MODEL_FRAME)
+        )
 
     def link_in_root(self, link: str, state: FullState) -> FloatArray:
         """
@@ -70,7 +73,7 @@ class FrameReader:
 
     def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
         """
-        Return the pose (4, 4) of a frame in the model frame; None for the model frame itself.
+        Return the pose (4, 4) of a frame in the model frame; None where both are one.
 
         :param frame: empty, the model frame, or a link; with a leading slash, as ROS 1 had it, where no frame of
             that name is known.
@@ -80,7 +83,7 @@ class FrameReader:
         if not frame or frame == self._model_frame:
             return None
         if frame in self._fixed and state.root_pose is AT_MODEL_FRAME:
-            return self._fixed[frame]
+            return None if frame in self._at_root else self._fixed[frame]
         if frame not in self.robot.tree.link_index:
             placed = '' if self._elsewhere is None else self._elsewhere(frame)
             if isinstance(placed, PlacedFrame):
@@ -99,11 +102,11 @@ class FrameReader:
 
     def model_in_link(self, link: str, state: FullState) -> FloatArray:
         """
-        Return the pose (4, 4) of the model frame in a link.
+        Return the pose (4, 4) of the model frame in a link; ``AT_MODEL_FRAME`` itself where both are one.
 
         :param link: the link's name.
         :param state: the posture.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
-            return self._model_in_fixed[link]
+            return AT_MODEL_FRAME if link in self._at_root else self._model_in_fixed[link]
         return invert_pose(state.root_pose @ self.link_in_root(link, state))

@@ -14,6 +14,8 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import IkResult
 from ssik_ros.serving.frames import FrameReader
+from ssik_ros.serving.index_ranges import index_range
+from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import LinkGoal
 from ssik_ros.serving.refusals import QuestionRefused
@@ -67,6 +69,8 @@ class GroupServer:
         self.warm_up_seconds = 0.0
         self.frames = frames
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
+        self.places = index_range(group.idx_q)
+        """Where the group's variables are in a full state."""
         self.bounds = list(zip(group.lower.tolist(), group.upper.tolist()))
         """Lower and upper limit of each variable [rad or m]."""
         tree = self.robot.tree
@@ -168,7 +172,7 @@ class GroupServer:
         targets, tools = self._targets(solver, goals, state)
         request = SolveRequest(
             targets=targets,
-            seed=state.positions[self.group.idx_q],
+            seed=state.positions[self.places].copy(),
             state=state.positions,
             tool_offsets=tools,
             timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
@@ -188,9 +192,9 @@ class GroupServer:
         :param q: (n) the group's variables.
         """
         positions = state.positions.copy()
-        positions[self.group.idx_q] = q
+        positions[self.places] = q
         if self._moves_leaders:
-            positions = self.robot.with_mimic(positions)
+            self.robot.set_followers(positions)
         return FullState(positions, state.root_pose)
 
     def require_solver(self) -> Solver:
@@ -233,7 +237,8 @@ class GroupServer:
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return target (1, 4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
         offset = _offset_of(goal, self._tip_link(solver, goal.link))
-        target = self.frames.model_in_link(solver.base_frame, state) @ goal.pose
+        base_model = self.frames.model_in_link(solver.base_frame, state)
+        target = goal.pose if base_model is AT_MODEL_FRAME else base_model @ goal.pose
         return target[None], None if offset is None else np.array([offset])
 
     def _require_distinct(

@@ -36,7 +36,7 @@ def notes_on_question(
     """
     notes = []
     group = server.group
-    seed = state.positions[group.idx_q].tolist()
+    seed = state.positions[server.places].tolist()
     outside = [
         name
         for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names)

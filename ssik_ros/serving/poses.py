@@ -1,5 +1,7 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ SevenNumbers = tuple[float, float, float, float, float, float, float]
 FARTHEST = 1e9
 """Lengths and joint values beyond are taken for mistakes: their powers would leave the range of numbers [m or rad]."""
 FEW = 64
+_MATRIX_OF = getattr(so3.matrix_of, 'py_func', so3.matrix_of)
+"""The kernel as Python has it, with the same bits: for a few products, calling machine code takes longer than they do."""
 TOO_FAR = f'beyond {FARTHEST:g} m'
 
 
@@ -43,7 +47,10 @@ def pose_of_numbers(
     :param x, y, z: position [m].
     :param qx, qy, qz, qw: quaternion.
     """
-    a, b, c, d, e, f, g, h, i = so3.matrix_of(float(qx), float(qy), float(qz), float(qw))
+    try:
+        a, b, c, d, e, f, g, h, i = _MATRIX_OF(float(qx), float(qy), float(qz), float(qw))
+    except ZeroDivisionError:
+        a = b = c = d = e = f = g = h = i = math.nan
     numbers = (a, b, c, x, d, e, f, y, g, h, i, z, 0.0, 0.0, 0.0, 1.0)
     return np.array(numbers, dtype=np.float64).reshape(4, 4)
 

@@ -13,6 +13,8 @@ from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.index_ranges import index_range
+from ssik_ros.serving.index_ranges import Places
 from ssik_ros.serving.poses import FARTHEST
 from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import numbers_of_pose
@@ -36,10 +38,11 @@ QUATERNION_LENGTHS = (1e-150, 1e150)
 class _Places(NamedTuple):
     """Where the values of one list of names go."""
 
-    given: NDArray[np.int64]
+    given: Places
     """Indices into the list; followers and unknown names left out."""
-    targets: NDArray[np.int64]
+    targets: Places
     """Position variable of each of ``given``."""
+    has_given: bool
     driven: tuple[tuple[int, int, float, float], ...]
     """(index into the list, leader's variable, multiplier, offset) of followers given alone."""
     following: tuple[tuple[int, int], ...]
@@ -132,7 +135,7 @@ class StateReader:
             names = [name for name, good in zip(names, finite.tolist(), strict=True) if good]
             values = values[finite]
         places = self._find(tuple(names))
-        if not len(places.given) and not places.driven:
+        if not places.has_given and not places.driven:
             return current
         written = self._write(current.positions, places, values)
         return current if self._no_rotation(written) else current._replace(positions=written)
@@ -200,7 +203,9 @@ class StateReader:
         written[places.targets] = values[places.given]
         for index, leader, multiplier, offset in places.driven:
             written[leader] = (values[index] - offset) / multiplier
-        return self.robot.with_mimic(written) if places.moves_leaders else written
+        if places.moves_leaders:
+            self.robot.set_followers(written)
+        return written
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """Return where the values of a list of names go; remembered for the next time."""
@@ -233,8 +238,9 @@ class StateReader:
         leaders = {int(self.robot.tree.leaders[joint]) for joint in self._followers.values()}
         led = {int(self.robot.tree.idx_q[joint]) for joint in leaders}
         return _Places(
-            np.array(given, dtype=np.int64),
-            np.array(targets, dtype=np.int64),
+            index_range(np.array(given, dtype=np.int64)),
+            index_range(np.array(targets, dtype=np.int64)),
+            bool(given),
             tuple(driven),
             tuple(following),
             tuple(unknown),

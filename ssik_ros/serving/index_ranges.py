@@ -1,0 +1,20 @@
+"""Places in a vector as ranges, where they follow each other: numpy copies these at once, others one by one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places = slice | NDArray[np.int64]
+"""What a vector is indexed with."""
+
+
+def index_range(indices: NDArray[np.int64]) -> Places:
+    """
+    Return the same places as a slice if each follows the one before, otherwise as they are.
+
+    :param indices: (n) places, none negative.
+    """
+    if not len(indices):
+        return slice(0, 0)
+    first = int(indices[0])
+    end = first + len(indices)
+    return slice(first, end) if np.array_equal(indices, np.arange(first, end)) else indices
