@@ -160,7 +160,8 @@ def _find_body(content: Any, source: str) -> Mapping[str, Any]:
         content = inner
     if not isinstance(content, Mapping):
         raise ConfigError(
-            f'{source}: a benchmark configuration is a mapping with the keys {", ".join(_KEYS)}.'
+            f'{source}: a benchmark configuration is a mapping with the keys {", ".join(_KEYS)}. '
+            'For a URDF alone there is `ssik recommend`.'
         )
     return content
 

@@ -171,6 +171,14 @@ def register(monkeypatch):
     return add
 
 
+def test_solvers_are_known_by_the_names_in_the_table(arm, capsys):
+    words = ['--base', 'base', '--tip', 'tip', '--solver', 'LevenbergMarquardt']
+    code, content = trial(capsys, arm(SIX_JOINTS), *words)
+    assert code == 0 and [s['name'] for s in content['solvers']] == ['ssik_ros/LevenbergMarquardt']
+    assert main(['recommend', arm(SIX_JOINTS), '--tip', 'tip', '--solver', 'Autp']) == 2
+    assert "Did you mean 'ssik_ros/Auto'?" in capsys.readouterr().err
+
+
 def test_an_unknown_arm_gets_a_verified_solver_reasons_and_lines_for_its_file(
     arm, capsys, tmp_path
 ):

@@ -89,7 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='append',
         default=[],
         metavar='NAME',
-        help='try only this solver (default: all of `ssik solvers`); may be repeated',
+        help='try only this solver, such as Auto or ssik_ros/Auto (default: all of `ssik solvers`); '
+        'may be repeated',
     )
     parser.add_argument('--json', action='store_true', help='print JSON')
 
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     :raises SsikError: when robot, group or an option is wrong.
     """
     settings = _read_settings(arguments)
-    names = list(dict.fromkeys(solver_spec(name).name for name in arguments.solver))
+    names = list(dict.fromkeys(solver_spec(_full_name(n)).name for n in arguments.solver))
     chosen = choose_group(arguments)
     oracle = GroupOracle(chosen.robot, chosen.group)
     comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=_tell)
@@ -112,6 +113,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print_report(chosen, comparison, advice)
     return 0 if advice is not None else NO
+
+
+def _full_name(name: str) -> str:
+    """Return the name of a solver as the registry knows it; the table leaves the package out of ours."""
+    return name if '/' in name or name in list_solvers() else OWN + name
 
 
 def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
