@@ -97,6 +97,11 @@ class UrdfRobot:
         return MappingProxyType(dict(zip(*self.to_joint_state(), strict=True)))
 
     @property
+    def joint_variables(self) -> JointVariables:
+        """Where the variables of all joints are among the degrees of freedom of the frames."""
+        return self._variables
+
+    @property
     def variable_names(self) -> tuple[str, ...]:
         """The names of all positions, MoveIt's for joints with several (``base/x``), in the order of the model."""
         return self._variables.names

@@ -29,6 +29,9 @@ from ssik_ros.solvers.analytic.options import AnalyticOptions
 from ssik_ros.solvers.analytic.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
+from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETER_ALIASES
+from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETERS_FILE
 from ssik_ros.solvers.newton.options import GAUSS_FILE
 from ssik_ros.solvers.newton.options import GaussNewtonOptions
 from ssik_ros.solvers.newton.options import INVERSE_ALIASES
@@ -100,6 +103,15 @@ SOLVERS: tuple[SolverSpec, ...] = (
         parameters_file=LEVENBERG_FILE,
         factory='ssik_ros.solvers.newton.solver:make_levenberg_marquardt',
         parameter_aliases=LEVENBERG_ALIASES,
+        position_only=True,
+    ),
+    SolverSpec(
+        name='ssik_ros/ClosedChain',
+        description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',
+        options_type=ClosedChainGroupOptions,
+        parameters_file=GROUP_PARAMETERS_FILE,
+        factory='ssik_ros.closed_chain.group_solver:ClosedChainSolver',
+        parameter_aliases=GROUP_PARAMETER_ALIASES,
         position_only=True,
     ),
 )

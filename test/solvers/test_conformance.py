@@ -19,7 +19,7 @@ from ssik_ros.solvers.registry import create_solver
 
 CLOSED_FORM = 'ssik_ros/Analytic'
 NEWTON = ('ssik_ros/NewtonRaphson', 'ssik_ros/GaussNewton', 'ssik_ros/LevenbergMarquardt')
-SOLVERS = ('ssik_ros/PoseIK', 'ssik_ros/Auto', *NEWTON, CLOSED_FORM)
+SOLVERS = ('ssik_ros/PoseIK', 'ssik_ros/Auto', *NEWTON, CLOSED_FORM, 'ssik_ros/ClosedChain')
 NAN = np.nan
 
 
