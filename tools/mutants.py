@@ -529,14 +529,6 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'groups: takes unit steps along the gradient',
-        GROUP_STEPS,
-        'length = above / below if below > linalg.TINY else 0.0',
-        'length = 1.0',
-        (f'{SOLVE_TESTS}::test_every_method_reaches_a_near_target',),
-    ),
-    Mutant(
-        1,
         'groups: takes steps of any length',
         GROUP_STEPS,
         '        share = min(share, 1.0 / ratio)\n',
