@@ -7,6 +7,7 @@
 #include <rclcpp/logging.hpp>
 
 #include "group_sources.hpp"
+#include "service_group.hpp"
 #include "ssik_moveit/host_parameters.hpp"
 #include "ssik_moveit/in_process.hpp"
 #include "ssik_moveit/robot_text.hpp"
@@ -91,10 +92,11 @@ bool KinematicsPlugin::initialize(
     description.parameters = keys.values;
     description.where = keys.prefix;
     if (host.transport == Transport::SERVICE) {
-      throw LoadError(keys.prefix + ".kinematics_solver_transport: this build has no service transport.");
+      kinematics_ = open_service_group(*node, robot_model_, group_name, base_frame_, tip_frames_, host);
+    } else {
+      send_log_to(&log_as_ros);
+      kinematics_ = open_in_process(description);
     }
-    send_log_to(&log_as_ros);
-    kinematics_ = open_in_process(description);
     names_ = kinematics_->names();
     tip_frames_ = names_.tip_frames;
     state_indices_.clear();

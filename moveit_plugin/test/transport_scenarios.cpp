@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "scenarios.hpp"
 #include "ssik_moveit/host_parameters.hpp"
 #include "ssik_moveit/in_process.hpp"
 #include "ssik_moveit/robot_text.hpp"
@@ -450,7 +451,8 @@ int run(int argc, char ** argv)
     {"threads", run_threads}, {"faults", run_faults}, {"callbacks", run_callbacks},
     {"locks", run_locks}, {"everything", run_everything},
     {"until_interrupted", run_until_interrupted}, {"times", run_times},
-    {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters}};
+    {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters},
+    {"service", [](const Setting &) {return scenarios::run_service();}}};
   const auto found = argc < 6 ? scenarios.end() : scenarios.find(argv[0]);
   if (found == scenarios.end()) {
     std::fprintf(stderr, "what scenario?\n");

@@ -60,6 +60,7 @@ def test_the_nodes_reader_knows_the_plugins_keys(caplog):
 def test_the_files_of_the_page_are_read_without_a_warning(caplog):
     page = (ROOT / 'docs/moveit.md').read_text(encoding='utf-8')
     blocks = re.findall(r'^```yaml\n(.*?)^```', page, re.M | re.S)
+    blocks = [block for block in blocks if 'kinematics_solver_service' not in block]
     read = [parse_kinematics(parse_yaml(block)) for block in blocks]
     assert not caplog.records
     assert {k.solver for file in read for k in file.values()} == {
@@ -153,3 +154,24 @@ def test_the_plugins_keys_are_taken_out(programs, tmp_path):
 def test_wrong_keys_of_the_plugin_are_refused(programs, tmp_path, key, value, part):
     (line,) = programs.run('host_parameters', tmp_path / 'none', status=3, **{key: value})
     assert part in line
+
+
+def test_a_server_is_asked_with_bounded_waits_and_its_answers_are_judged(programs, tmp_path):
+    lines = programs.run('service', tmp_path / 'none')
+    told = dict(line.split(' ', 1) for line in lines)
+    # A server that is not there: one wait, the code of a timeout; afterwards it may come back.
+    assert told['silence'] == '-6 1 1|The server has not answered in time.'
+    assert told['restarted'] == '1 1 2'
+    assert told['refused'] == '-31 1|out of reach'
+    # A callback is offered each branch once, a cost all of them; limits hold whatever the server says.
+    assert told['third'] == '1 0.1 3'
+    assert told['cheapest'] == '1 0.2'
+    assert told['several'] == '1 0.1 0.3'
+    assert told['nearest'] == '1 0.1'
+    assert told['sampled'] == '2'
+    # Without branches other seeds follow, within limits, until the time is over.
+    assert told['fifth'] == '1 5 1'
+    assert told['never'] == '-6'
+    assert told['locked'] == '1 1 0'
+    assert told['unlocked'] == '-6'
+    assert told['wrong'] == '-31 0'
