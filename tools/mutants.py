@@ -561,14 +561,6 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        'groups: keeps a step that polished nothing',
-        GROUP_HANDLING,
-        '                q[k] = w.best[k]\n            return FOUND',
-        '                q[k] = q[k]\n            return FOUND',
-        (SEARCH_TESTS,),
-    ),
-    Mutant(
-        1,
         'stream: moves as fast as it likes',
         STREAM,
         '        if excess <= 1.0:\n',

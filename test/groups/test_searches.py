@@ -64,6 +64,8 @@ def test_answers_depend_on_the_seed_and_on_nothing_else(arm):
     assert one.tobytes() == arm.find_configs('arm', max_samples=60).tobytes()
     seeded = arm.find_configs('arm', seed=4, **options)
     assert seeded.tobytes() == arm.find_configs('arm', seed=4, **options).tobytes()
+    few = {'find_multiple': True, 'max_samples': 5}
+    assert len({arm.find_configs('arm', seed=s, **few).round(6).tobytes() for s in range(6)}) > 1
 
 
 def test_the_current_configuration_is_the_first_start(arm):
@@ -99,6 +101,13 @@ def test_only_the_selected_rows_count_for_the_distance(arm):
     element.constraints = Constraint.POSITION
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
     element.constraints = Constraint.POSE
+    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
+    goal = arm['tip'].matrix()
+    goal[1, 3] += 0.1
+    arm['goal'].set_pose(goal)
+    element.constraints = Constraint.X
+    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
+    element.constraints = Constraint.X | Constraint.Y
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
 
 
