@@ -52,6 +52,10 @@ STREAM_TESTS = 'test/serving/test_group_stream.py'
 GROUP_FILES = 'ssik_ros/groups/group_file_builder.py'
 GROUP_FILE_TESTS = 'test/groups/test_group_files.py'
 SEARCH_TESTS = 'test/groups/test_searches.py'
+CHAIN_DESCENT = 'ssik_ros/kernels/closed_chain/descent.py'
+CHAIN_ROWS = 'ssik_ros/kernels/closed_chain/mechanism.py'
+CHAIN_TESTS = 'test/closed_chain/test_solver.py'
+COLUMN_TESTS = 'test/closed_chain/test_columns.py'
 NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
 NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/newton/test_bounded_step.py'
@@ -437,6 +441,62 @@ MUTANTS = (
         'centre[at] - 2 * bounds[v], centre[at] + 2 * bounds[v]',
         (
             'test/newton/test_tracking.py::test_a_far_target_is_approached_at_the_speed_that_is_allowed',
+        ),
+    ),
+    Mutant(
+        1,
+        'closed chains: one tolerance of two is enough',
+        CHAIN_ROWS,
+        'and errors[c, 1] < options[layout.ROTATION_TOLERANCE]',
+        'or errors[c, 1] < options[layout.ROTATION_TOLERANCE]',
+        (
+            f'{CHAIN_TESTS}::test_a_reachable_goal_converges_and_an_unreachable_one_stalls_stretched',
+        ),
+    ),
+    Mutant(
+        1,
+        'closed chains: steps leave the limits',
+        CHAIN_DESCENT,
+        'out[at] = min(max(state[at] + step[v], lower[v]), upper[v])',
+        'out[at] = state[at] + 1.001 * step[v]',
+        (f'{CHAIN_TESTS}::test_limits_hold_to_the_last_bit_and_are_left_again',),
+    ),
+    Mutant(
+        1,
+        'closed chains: excluded goals count',
+        CHAIN_ROWS,
+        'if flags[constraint[c, layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:\n            continue\n        constraint_error',
+        'constraint_error',
+        (f'{CHAIN_TESTS}::test_locked_joints_stay_and_excluded_goals_do_not_count',),
+    ),
+    Mutant(
+        1,
+        'closed chains: turns move points the wrong way along x',
+        CHAIN_ROWS,
+        'vx, vy, vz = y * dz - z * dy, z * dx - x * dz, x * dy - y * dx\n    for i',
+        'vx, vy, vz = z * dy - y * dz, z * dx - x * dz, x * dy - y * dx\n    for i',
+        (f'{COLUMN_TESTS}::test_columns_of_random_mechanisms_are_exact',),
+    ),
+    Mutant(
+        1,
+        'closed chains: answers of groups have open loops',
+        'ssik_ros/closed_chain/group_solver.py',
+        'closed = loops <= self._own.loop_tolerance',
+        'closed = True',
+        (
+            'test/closed_chain/test_group_solver.py::'
+            'test_an_open_loop_is_no_answer_however_near_the_tip_is',
+        ),
+    ),
+    Mutant(
+        1,
+        'closed chains: the relay shows robots with open loops',
+        'ssik_ros/loop_serving/passive_joints.py',
+        'if open_chains:',
+        'if False:',
+        (
+            'test/loop_serving/test_passive_joints.py::'
+            'test_a_state_with_open_loops_is_none_and_leaves_no_trace',
         ),
     ),
     Mutant(

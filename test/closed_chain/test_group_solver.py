@@ -149,6 +149,15 @@ def test_a_platform_goes_where_its_legs_are_long_enough(hexapod):
     assert seen == {True, False}
 
 
+def test_an_open_loop_is_no_answer_however_near_the_tip_is(hexapod):
+    solver, home = hexapod
+    target = np.eye(4)
+    # Every leg would have to be about a centimetre longer than it can be.
+    target[2, 3] = 0.135
+    result = solver.solve(SolveRequest(targets=target, seed=home, tolerance=0.05, max_searches=3))
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.LOOP)
+
+
 def test_a_wrong_file_of_loops_is_refused(tmp_path):
     path = tmp_path / 'loops.yaml'
     path.write_text('loop: {}\n')
