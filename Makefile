@@ -16,7 +16,7 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test kernels bench soak mutants lint format clean distclean
+.PHONY: help setup demo test kernels bench benchmarks soak mutants lint format clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
@@ -38,9 +38,14 @@ bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/analytic.py $(ANALYTIC_ARGS)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/many_poses.py $(MANY_POSES_ARGS)
+	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/closed_chain.py $(CLOSED_CHAIN_ARGS)
+	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/start_up.py $(START_UP_ARGS)
 	@if [ -f .venv/bin/activate ] && . ./activate && python -c 'import rclpy, moveit_msgs.srv' 2>/dev/null; \
 	then timeout 600 python bench/round_trip.py $(ROUND_TRIP_ARGS); \
 	else echo 'No round trips over ROS: rclpy and moveit_msgs are not here (make setup brings them).'; fi
+
+benchmarks: bench  ## Run make bench and write docs/benchmarks.md from it
+	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/document.py $(DOCUMENT_ARGS)
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
@@ -70,7 +75,7 @@ $(VENV_READY): requirements/core.txt requirements/dev.txt requirements/build.txt
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 
-$(BENCH_READY): requirements/bench.txt requirements/core.txt tools/make_bench_venv.sh
+$(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requirements/core.txt tools/make_bench_venv.sh
 	tools/make_bench_venv.sh "$(PYTHON)"
 	@touch $@
 

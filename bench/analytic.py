@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import replace
-import json
 import os
 from pathlib import Path
-import subprocess
 import sys
 from typing import Any
 
@@ -41,6 +39,8 @@ from bench.peers import NotComparable
 from bench.peers import Peer
 from bench.peers import Prepared
 from bench.peers import ssik_ros_solve_q
+from bench.start_up import ask
+from bench.start_up import OWN_MODULE
 
 CLASS = 'all_branches'
 OWN = ssik_ros_solve_q.PEER.name
@@ -81,6 +81,7 @@ class Row:
     cpu_medians: tuple[float, ...] = ()
     sets: BranchSets | None = None
     cases: str = ''
+    own: bool = False
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -172,7 +173,8 @@ def make_row(
     wall, _ = report.times_of(measurement.wall)
     answers = [prepared.read(answer) for answer in measurement.answers[0]]
     sets = judge(arm, answers, cases)
-    return Row(arm.name, name, prepared.note, cpu, wall, cpu_medians, sets, cases.digest)
+    own = name in (OWN, AS_MANY)
+    return Row(arm.name, name, prepared.note, cpu, wall, cpu_medians, sets, cases.digest, own)
 
 
 def compare(arm: Arm, peers: dict[str, Peer], options: argparse.Namespace) -> list[Row]:
@@ -198,13 +200,8 @@ def set_up_cost(arm: Arm) -> dict[str, Any]:
 
     :param arm: the arm.
     """
-    script = Path(__file__).with_name('set_up.py')
-    command = [sys.executable, str(script), str(arm.urdf_path), arm.base, arm.tip]
-    costs: list[dict[str, Any]] = []
     # The first process may have kernels to compile that no call so far has needed.
-    for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-        costs.append(json.loads(done.stdout.splitlines()[-1]))
+    costs = [ask(arm, OWN_MODULE, OWN, seconds=300.0) for _ in range(2)]
     return costs[-1]
 
 
@@ -353,7 +350,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
     )
     print(f'\n\n{text}')
-    content = {'conditions': around, 'rows': as_json(rows), 'set_up': set_up}
+    goals = {name: goal_of(name).design for name in set_up}
+    content = {'conditions': around, 'rows': as_json(rows), 'set_up': set_up, 'goals': goals}
     report.write_json(options.output / 'analytic.json', content)
     (options.output / 'analytic.md').write_text(text + '\n', encoding='utf-8')
     print(f'\nWritten to {options.output}/: analytic.json, analytic.md, cases/, urdf/')

@@ -1,5 +1,6 @@
 """Goals and seeds: drawn once in a fixed order, stored, and the same for every peer and run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib
 from pathlib import Path
@@ -17,11 +18,19 @@ class Cases:
     """Questions whose answer is known to exist: each target is the pose at ``q``."""
 
     q: FloatArray
-    """(k, n)"""
+    """(k, n), NaN for goals that have no answer."""
     seeds: FloatArray
     """(k, n)"""
     targets: FloatArray
     """(k, 4, 4)"""
+
+    def every(self, step: int) -> 'Cases':
+        """
+        Return one of so many.
+
+        :param step: how many.
+        """
+        return Cases(self.q[::step], self.seeds[::step], self.targets[::step])
 
     @property
     def digest(self) -> str:
@@ -50,21 +59,23 @@ def draw_cases(arm: Arm, count: int, spread: float | None = None) -> Cases:
     return Cases(q, seeds, arm.fk(q))
 
 
-def load_cases(path: Path, arm: Arm, count: int, spread: float | None = None) -> Cases:
+def load_cases(
+    path: Path, arm: Arm, count: int, draw: Callable[[Arm, int], Cases] = draw_cases
+) -> Cases:
     """
     Return the stored cases, or draw and store them.
 
     :param path: an ``.npz`` file; one with another number of goals is replaced.
     :param arm: the arm.
     :param count: number of goals.
-    :param spread: as for :func:`draw_cases`.
+    :param draw: where new ones come from.
     """
     if path.is_file():
         with np.load(path) as stored:
             cases = Cases(stored['q'], stored['seeds'], stored['targets'])
         if len(cases.q) == count:
             return cases
-    cases = draw_cases(arm, count, spread)
+    cases = draw(arm, count)
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, q=cases.q, seeds=cases.seeds, targets=cases.targets)
     return cases

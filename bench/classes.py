@@ -4,7 +4,16 @@ What is compared: a workload, when an answer counts, and the peer whose times th
 A new class is a new row of :data:`CLASSES`; a peer says in its own file which classes it takes part in.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+import functools
+
+from bench.arms import Arm
+from bench.cases import Cases
+from bench.cases import draw_cases
+from bench.hard_cases import draw_near_limits
+from bench.hard_cases import draw_near_singular
+from bench.hard_cases import draw_unreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +24,17 @@ class BenchClass:
     title: str
     reference: str
     """The peer to beat."""
+    draw: Callable[[Arm, int], Cases] = draw_cases
+    """Where goals and seeds come from."""
     tolerance: float = 1e-3
     """Largest position error [m] and largest orientation error [rad] of an answer."""
-    spread: float | None = None
-    """Distance of the seed from the known answer at each joint [rad or m]; None: anywhere."""
+    reachable: bool = True
+    """False: no pose has an answer, and a right answer is none."""
+    most: int | None = None
+    """Most goals of an arm, for searches that cannot succeed take their whole budget; they are asked in one pass."""
 
+
+SEED_NEARBY = functools.partial(draw_cases, spread=0.05)
 
 CLASSES = {
     row.name: row
@@ -33,7 +48,7 @@ CLASSES = {
             'near_seed_1e-3',
             'One answer within limits, seed within 0.05 rad of one (tracking)',
             reference='roboticstoolbox',
-            spread=0.05,
+            draw=SEED_NEARBY,
         ),
         BenchClass(
             'first_found_1e-6',
@@ -46,7 +61,31 @@ CLASSES = {
             'The same at 1e-6, seed within 0.05 rad',
             reference='roboticstoolbox exact',
             tolerance=1e-6,
-            spread=0.05,
+            draw=SEED_NEARBY,
+        ),
+        BenchClass(
+            'near_limit',
+            'A joint at a limit or within 0.01 rad of it, seed anywhere, 1e-3',
+            reference='roboticstoolbox',
+            draw=draw_near_limits,
+        ),
+        BenchClass(
+            'near_singular',
+            'Smallest singular value of the Jacobian below 1e-3, seed anywhere, 1e-3',
+            reference='roboticstoolbox',
+            draw=draw_near_singular,
+        ),
+        BenchClass(
+            'unreachable',
+            'No answer exists: the tip or the wrist would be out of reach',
+            reference='roboticstoolbox',
+            draw=draw_unreachable,
+            reachable=False,
+            most=40,
         ),
     )
 }
+
+AT_MILLI = tuple(row.name for row in CLASSES.values() if row.tolerance == 1e-3)
+"""The classes for solvers that are told to stop at 1e-3."""
+AT_MICRO = tuple(row.name for row in CLASSES.values() if row.tolerance == 1e-6)

@@ -29,7 +29,11 @@ def describe(core: int | None, peers: Iterable[Peer]) -> dict[str, Any]:
         'system': machine.system,
         'versions': {
             **machine.versions,
-            **{peer.name: peer.version() for peer in peers if peer.distribution},
+            **{
+                peer.distribution: peer.version()
+                for peer in peers
+                if peer.distribution and peer.available()
+            },
         },
     }
 

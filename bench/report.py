@@ -15,11 +15,12 @@ from bench.arms import FloatArray
 from bench.cases import Cases
 from bench.classes import BenchClass
 from bench.measure import Measurement
+from bench.peers import Peer
 from bench.verify import verify
 
 HEADER = (
-    *('arm', 'peer', 'median us', 'mean', 'p95', 'p99', 'wall median', 'success %', 'wrong'),
-    *('worst m', 'worst rad', 'x median', 'x mean', 'x p99'),
+    *('arm', 'peer', 'poses', 'median us', 'mean', 'p95', 'p99', 'wall median', 'success %'),
+    *('wrong', 'worst m', 'worst rad', 'x median', 'x mean', 'x p99', 'remark'),
 )
 
 
@@ -31,6 +32,9 @@ class Times:
     mean: float
     p95: float
     p99: float
+    p05: float = np.nan
+    p25: float = np.nan
+    p75: float = np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Row:
     arm: str
     peer: str
     note: str = ''
-    """Why there are no figures."""
+    """Why there are no figures, or what a reader of them has to know."""
     samples: int = 0
     cases: str = ''
     """Digest of goals and seeds."""
@@ -52,8 +56,12 @@ class Row:
     """Of every pass."""
     wall_medians: tuple[float, ...] = ()
     success: float = 0.0
-    """Verified answers over all passes [%]."""
+    """Verified answers over all passes, or verified refusals where there is none [%]."""
     claimed_wrongly: int = 0
+    """Answers that do not hold; where no pose has one, all answers."""
+    own: bool = False
+    """A solver of this package."""
+    call: str = ''
     worst_position: float = np.nan
     worst_orientation: float = np.nan
     worst_norm: float = np.nan
@@ -67,22 +75,28 @@ def times_of(passes: FloatArray) -> tuple[Times, tuple[float, ...]]:
     """
     medians = np.median(passes, axis=1)
     best = passes[int(np.argmin(medians))]
-    p95, p99 = np.percentile(best, [95, 99])
-    times = Times(float(np.median(best)), float(best.mean()), float(p95), float(p99))
+    p05, p25, median, p75, p95, p99 = map(float, np.percentile(best, [5, 25, 50, 75, 95, 99]))
+    times = Times(median, float(best.mean()), p95, p99, p05, p25, p75)
     return times, tuple(float(value) for value in medians)
 
 
 def make_row(
-    bench_class: BenchClass, arm: Arm, peer: str, cases: Cases, measurement: Measurement
+    bench_class: BenchClass,
+    arm: Arm,
+    peer: Peer,
+    cases: Cases,
+    measurement: Measurement,
+    note: str = '',
 ) -> Row:
     """
     Return the figures of one peer.
 
     :param bench_class: what was compared.
     :param arm: the arm.
-    :param peer: the peer's name.
+    :param peer: the peer.
     :param cases: goals and seeds.
     :param measurement: what was seen.
+    :param note: what a reader has to know.
     """
     cpu, cpu_medians = times_of(measurement.cpu)
     wall, wall_medians = times_of(measurement.wall)
@@ -93,18 +107,26 @@ def make_row(
         np.tile(cases.targets, (passes, 1, 1)),
         bench_class.tolerance,
     )
+    success, wrong = verdict.success, verdict.claimed_wrongly
+    if not bench_class.reachable:
+        wrong += verdict.solved
+        success = 100.0 * (verdict.asked - wrong) / verdict.asked
+        note = f'{note}; {verdict.solved} of the poses were reached!' if verdict.solved else note
     return Row(
         bench_class.name,
         arm.name,
-        peer,
+        peer.name,
+        note=note,
+        own=peer.own,
+        call=peer.call,
         samples=len(cases.q),
         cases=cases.digest,
         cpu=cpu,
         wall=wall,
         cpu_medians=cpu_medians,
         wall_medians=wall_medians,
-        success=verdict.success,
-        claimed_wrongly=verdict.claimed_wrongly,
+        success=success,
+        claimed_wrongly=wrong,
         worst_position=verdict.worst_position,
         worst_orientation=verdict.worst_orientation,
         worst_norm=verdict.worst_norm,
@@ -148,14 +170,15 @@ def cells(row: Row, faster: dict[str, float] | None) -> list[str]:
     :param faster: its speed-ups.
     """
     if row.cpu is None or row.wall is None:
-        return [row.arm, row.peer, row.note, *[''] * (len(HEADER) - 3)]
+        return [row.arm, row.peer, *[''] * (len(HEADER) - 3), row.note]
     ratios = [f'{value:.2f}' for value in faster.values()] if faster else ['-'] * 3
     return [
-        *(row.arm, row.peer),
+        *(row.arm, row.peer, str(row.samples)),
         *(f'{value:.1f}' for value in (row.cpu.median, row.cpu.mean, row.cpu.p95, row.cpu.p99)),
         *(f'{row.wall.median:.1f}', f'{row.success:.2f}', str(row.claimed_wrongly)),
         *(f'{row.worst_position:.1e}', f'{row.worst_orientation:.1e}'),
         *ratios,
+        row.note,
     ]
 
 

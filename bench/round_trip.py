@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
+from dataclasses import replace
 import os
 from pathlib import Path
 import sys
@@ -31,6 +32,7 @@ from bench.arms import FloatArray
 from bench.arms import read_arm
 from bench.cases import draw_cases
 from bench.cases import load_cases
+from bench.fresh_process import peak_mib
 from bench.measure import no_garbage_collection
 from bench.ros.caller import Caller
 from bench.ros.executors import EXECUTORS
@@ -75,6 +77,8 @@ class Row:
     p99: float
     ratio: float
     """Of the medians, to the empty server."""
+    peak_mib: float | None = None
+    """Most memory that the server held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +151,11 @@ def core_of_client(server_core: int, allowed: set[int]) -> int:
 
 def start_servers(
     robot: str, options: argparse.Namespace, processes: ServerProcesses, caller: Caller, home: Path
-) -> None:
+) -> int:
     """
-    Start the three servers of a robot; the empty one answers as the product answered once.
+    Start the three servers of a robot; return the number of the product's process.
+
+    The empty one answers as the product answered once.
 
     :param robot: its name.
     :param options: executor, threads and output folder.
@@ -162,7 +168,7 @@ def start_servers(
     if executor != 'product':
         own = watched_server(robot, OWN, threads, None, executor)
     watched = watched_server(robot, WATCHED, threads, home / 'times.npz', executor)
-    processes.start(own, logs / f'{robot}_own.log')
+    process = processes.start(own, logs / f'{robot}_own.log')
     processes.start(watched, logs / f'{robot}_watched.log')
     caller.wait_for(OWN, START_LIMIT)
     (home / 'prepared').write_bytes(serialize_message(prepare_response(robot, caller)))
@@ -170,6 +176,7 @@ def start_servers(
     processes.start(empty, logs / f'{robot}_empty.log')
     caller.wait_for(WATCHED, START_LIMIT)
     caller.wait_for(EMPTY, START_LIMIT)
+    return process.pid
 
 
 def prepare_response(robot: str, caller: Caller) -> GetPositionIK.Response:
@@ -278,11 +285,13 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[
     with tempfile.TemporaryDirectory() as folder, Caller(namespaces) as caller:
         home = Path(folder)
         with ServerProcesses(server_core, LIFETIME) as processes:
-            start_servers(robot, options, processes, caller, home)
+            own = start_servers(robot, options, processes, caller, home)
             times, solved = call_all(caller, requests, namespaces, options.in_a_row)
+            peak = peak_mib(own)
         with np.load(home / 'times.npz') as stored:
             split = make_split(robot, stored, times)
     rows = [make_row(robot, name, times[name], solved[name], times[EMPTY]) for name in namespaces]
+    rows[0] = replace(rows[0], peak_mib=peak)
     return rows, split
 
 

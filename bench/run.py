@@ -5,6 +5,7 @@ Results go to ``bench_output/``: ``peers.json``, ``peers.md`` and the goals. Tim
 """
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 import sys
@@ -24,10 +25,16 @@ from bench.classes import BenchClass
 from bench.classes import CLASSES
 from bench.measure import measure
 from bench.peers import load_peers
+from bench.peers import NotComparable
 from bench.peers import Peer
+from bench.peers import Prepared
 
 ARMS = (*CHAINS, 'jaco2', 'xarm6')
 """The shipped robots, and arms of the catalogue without structure."""
+SLOW_SHARE = 8
+"""Slow peers are asked one pose of so many,"""
+LEAST_POSES = 20
+"""but at least these, where there are so many."""
 
 
 def find_arm(name: str, output: Path) -> Arm:
@@ -51,7 +58,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=list(ARMS))
     parser.add_argument('--peers', nargs='+', help='all by default; a named one must be there')
     parser.add_argument('--samples', type=int, default=2000, help='goals per arm (%(default)s)')
-    parser.add_argument('--repeats', type=int, default=5, help='passes (%(default)s)')
+    parser.add_argument('--repeats', type=int, default=3, help='passes (%(default)s)')
     program.add_common_options(parser)
     return parser.parse_args(arguments)
 
@@ -76,6 +83,24 @@ def choose_peers(names: Sequence[str] | None) -> dict[str, Peer]:
     return {name: everyone[name] for name in names}
 
 
+def prepare_all(peers: Mapping[str, Peer], arm: Arm) -> tuple[dict[str, Prepared], dict[str, str]]:
+    """
+    Return the peers that can be asked about an arm, and why the others cannot.
+
+    :param peers: by name.
+    :param arm: the arm.
+    """
+    prepared, refusals = {}, {}
+    for name, peer in peers.items():
+        try:
+            if not peer.available():
+                raise NotComparable('not installed')
+            prepared[name] = peer.prepare(arm)
+        except NotComparable as reason:
+            refusals[name] = str(reason)
+    return prepared, refusals
+
+
 def compare(
     bench_class: BenchClass, arm_name: str, peers: dict[str, Peer], options: argparse.Namespace
 ) -> list[report.Row]:
@@ -89,16 +114,23 @@ def compare(
     """
     arm = find_arm(arm_name, options.output)
     path = options.output / 'cases' / f'{bench_class.name}_{arm_name}.npz'
-    cases = load_cases(path, arm, options.samples, bench_class.spread)
+    count = min(options.samples, bench_class.most or options.samples)
+    cases = load_cases(path, arm, count, bench_class.draw)
     taking_part = {n: peer for n, peer in peers.items() if bench_class.name in peer.classes}
-    prepared = {n: peer.prepare(arm) for n, peer in taking_part.items() if peer.available()}
-    measured = measure(prepared, cases, options.repeats)
-    return [
-        report.make_row(bench_class, arm, name, cases, measured[name])
-        if name in measured
-        else report.Row(bench_class.name, arm_name, name, note='not installed')
-        for name in taking_part
-    ]
+    prepared, refusals = prepare_all(taking_part, arm)
+    repeats = options.repeats if bench_class.most is None else 1
+    part = cases.every(min(SLOW_SHARE, max(1, count // LEAST_POSES)))
+    rows = {}
+    for slow, asked, passes in ((False, cases, repeats), (True, part, 1)):
+        group = {n: who for n, who in prepared.items() if peers[n].slow == slow}
+        for name, seen in measure(group, asked, passes).items():
+            note = prepared[name].note
+            rows[name] = report.make_row(bench_class, arm, peers[name], asked, seen, note)
+    absent = (
+        report.Row(bench_class.name, arm_name, name, note=reason, own=peers[name].own)
+        for name, reason in refusals.items()
+    )
+    return [*rows.values(), *absent]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

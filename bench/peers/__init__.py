@@ -1,7 +1,8 @@
 """
 Who is compared: one module per peer, found by its place in this folder.
 
-A module has ``PEER``, a :class:`Peer`, and may have ``EXACT``, another one at a tighter tolerance. A peer that is not installed is a row that says so.
+A module has ``PEERS``, a tuple of :class:`Peer`: the same package at different tolerances or in different calls. A peer that
+is not installed is a row that says so.
 """
 
 from collections.abc import Callable
@@ -55,6 +56,13 @@ class Peer:
     prepare: Callable[[Arm], Prepared] = field(repr=False)
     classes: tuple[str, ...] = ()
     """Names of the classes it takes part in."""
+    slow: bool = False
+    """It is asked a part of the poses, in a pass with others of its kind: it takes the caches from the fast ones."""
+
+    @property
+    def own(self) -> bool:
+        """Return whether it is a solver of this package."""
+        return not self.distribution
 
     def available(self) -> bool:
         """Return whether it is installed."""
@@ -75,10 +83,10 @@ def load_peers(names: Iterable[str] | None = None) -> dict[str, Peer]:
     :param names: which; None means all.
     :raises KeyError: for a name that no file has.
     """
-    files = [
+    files = (
         importlib.import_module(f'{__name__}.{module.name}')
         for module in pkgutil.iter_modules(__path__)
-    ]
-    found = [value for file in files for value in (file.PEER, getattr(file, 'EXACT', None))]
-    peers = {peer.name: peer for peer in found if peer is not None}
+    )
+    found = [peer for file in files for peer in getattr(file, 'PEERS', ())]
+    peers = {peer.name: peer for peer in sorted(found, key=lambda peer: not peer.own)}
     return peers if names is None else {name: peers[name] for name in names}

@@ -1,11 +1,13 @@
 """EAIK: every branch of six joints; it knows no limits and no seed."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from bench.arms import Arm
 from bench.arms import FloatArray
+from bench.classes import CLASSES
 from bench.peers import NotComparable
 from bench.peers import Peer
 from bench.peers import Prepared
@@ -78,6 +80,35 @@ def prepare(arm: Arm) -> Prepared:
     return Prepared(solve, convert, read, 'no limits, no seed')
 
 
+def prepare_nearest(arm: Arm) -> Prepared:
+    """
+    Return the call for one answer: its branches, and what a user adds to them, the limits and the distance to the seed.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has none.
+    """
+    robot, turn = make_robot(arm)
+    solver, (lower, upper) = robot.IK, arm.sampling_bounds()
+
+    def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
+        answer = solver(target)
+        branches = np.array(answer.Q)[~np.array(answer.is_LS, dtype=bool)]
+        if not len(branches):
+            return None
+        turned = branches + math.tau * np.round((seed - branches) / math.tau)
+        turned += math.tau * (np.less(turned, lower) * 1.0 - np.greater(turned, upper))
+        inside = turned[((turned >= lower) & (turned <= upper)).all(axis=1)]
+        if not len(inside):
+            return None
+        nearest: FloatArray = inside[np.abs(inside - seed).sum(axis=1).argmin()]
+        return nearest
+
+    def convert(target: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(target @ turn)
+
+    return Prepared(solve, convert, note='limits and seed in numpy')
+
+
 PEER = Peer(
     name='eaik',
     module='eaik',
@@ -86,3 +117,13 @@ PEER = Peer(
     prepare=prepare,
     classes=('all_branches',),
 )
+NEAREST = Peer(
+    name='eaik nearest',
+    module='eaik',
+    distribution='eaik',
+    call='HPRobot(H, P).IK(T), then limits and the nearest in numpy',
+    prepare=prepare_nearest,
+    classes=tuple(CLASSES),
+    slow=True,
+)
+PEERS = (PEER, NEAREST)

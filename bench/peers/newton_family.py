@@ -6,6 +6,8 @@ import numpy as np
 
 from bench.arms import Arm
 from bench.arms import FloatArray
+from bench.classes import AT_MICRO
+from bench.classes import AT_MILLI
 from bench.peers import Peer
 from bench.peers import Prepared
 
@@ -50,5 +52,4 @@ def _peer(name: str, tolerance: float, classes: tuple[str, ...]) -> Peer:
     )
 
 
-PEER = _peer('ssik_ros ik_LM', 1e-3, ('first_found_1e-3', 'near_seed_1e-3'))
-EXACT = _peer('ssik_ros ik_LM exact', 1e-6, ('first_found_1e-6', 'near_seed_1e-6'))
+PEERS = (_peer('ik_LM', 1e-3, AT_MILLI), _peer('ik_LM exact', 1e-6, AT_MICRO))

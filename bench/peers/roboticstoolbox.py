@@ -7,6 +7,8 @@ import numpy as np
 from bench.arms import Arm
 from bench.arms import ChainJoint
 from bench.arms import FloatArray
+from bench.classes import AT_MICRO
+from bench.classes import AT_MILLI
 from bench.peers import Peer
 from bench.peers import Prepared
 
@@ -117,7 +119,7 @@ PEER = Peer(
     distribution='roboticstoolbox-python',
     call=f'ETS.ik_LM(T, q0=seed, k={DAMPING}, tol={TOLERANCE}, joint_limits=True)',
     prepare=prepare,
-    classes=('first_found_1e-3', 'near_seed_1e-3'),
+    classes=AT_MILLI,
 )
 EXACT = Peer(
     name='roboticstoolbox exact',
@@ -125,5 +127,7 @@ EXACT = Peer(
     distribution='roboticstoolbox-python',
     call=f'ETS.ik_LM(T, q0=seed, k={DAMPING}, tol={EXACT_TOLERANCE}, joint_limits=True)',
     prepare=prepare_exact,
-    classes=('first_found_1e-6', 'near_seed_1e-6'),
+    classes=AT_MICRO,
 )
+
+PEERS = (PEER, EXACT)

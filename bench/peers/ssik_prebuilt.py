@@ -9,6 +9,7 @@ from bench.alignment import align
 from bench.alignment import Alignment
 from bench.arms import Arm
 from bench.arms import FloatArray
+from bench.classes import CLASSES
 from bench.peers import NotComparable
 from bench.peers import Peer
 from bench.peers import Prepared
@@ -96,6 +97,43 @@ def prepare(arm: Arm) -> Prepared:
     return Prepared(solve, found.to_theirs, read, limits_note(arm, module))
 
 
+def prepare_nearest(arm: Arm) -> Prepared:
+    """
+    Return the call for one answer, the nearest to the seed.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has no such arm.
+    """
+    module = prebuilt(arm.name)
+    found = alignment(arm, module)
+    solver = module.solve
+
+    def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
+        answers = solver(target, q_seed=seed, max_solutions=1)
+        return np.array(answers[0].q) if answers else None
+
+    return Prepared(solve, found.to_theirs, note=limits_note(arm, module))
+
+
+def prepare_from_urdf(arm: Arm) -> Prepared:
+    """
+    Return the call for an arm that no module is built for.
+
+    :param arm: the arm.
+    """
+    import ssik
+
+    solver = ssik.Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip).solve
+
+    def solve(target: FloatArray, seed: FloatArray) -> Any:
+        return solver(target, q_seed=seed)
+
+    def read(solutions: Any) -> FloatArray:
+        return np.array([s.q for s in solutions]).reshape(-1, len(arm.joints))
+
+    return Prepared(solve, np.ascontiguousarray, read)
+
+
 PEER = Peer(
     name='ssik',
     module='ssik',
@@ -104,3 +142,21 @@ PEER = Peer(
     prepare=prepare,
     classes=('all_branches',),
 )
+NEAREST = Peer(
+    name='ssik nearest',
+    module='ssik',
+    distribution='ssik',
+    call='ssik.prebuilt.<vendor>.<arm>_ik.solve(T, q_seed=seed, max_solutions=1)',
+    prepare=prepare_nearest,
+    classes=tuple(CLASSES),
+    slow=True,
+)
+FROM_URDF = Peer(
+    name='ssik from URDF',
+    module='ssik',
+    distribution='ssik',
+    call='ssik.Manipulator.from_urdf(urdf, base=base, ee=tip).solve(T)',
+    prepare=prepare_from_urdf,
+    classes=('start_up',),
+)
+PEERS = (PEER, NEAREST, FROM_URDF)

@@ -45,5 +45,6 @@ PEER = Peer(
     distribution='',
     call='Manipulator.solve_q(T, seed)',
     prepare=prepare,
-    classes=('all_branches',),
+    classes=('all_branches', 'start_up'),
 )
+PEERS = (PEER,)

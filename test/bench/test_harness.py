@@ -17,7 +17,9 @@ from bench.classes import CLASSES
 from bench.clocks import measure_overhead
 from bench.clocks import timed_call
 from bench.measure import measure
+from bench.measure import Measurement
 from bench.peers import load_peers
+from bench.peers import NotComparable
 from bench.peers import Peer
 from bench.peers import Prepared
 from bench.peers.roboticstoolbox import align_z
@@ -205,6 +207,30 @@ def test_a_named_peer_must_be_there(monkeypatch):
     assert list(run.choose_peers(None)) == ['absent']
 
 
+def refuses(arm):
+    raise NotComparable('another arm')
+
+
+def test_where_no_pose_has_an_answer_none_is_right(slider):
+    bench_class = CLASSES['unreachable']
+    out_of_reach = draw_cases(slider, 4)
+    out_of_reach.targets[:3, 0, 3] += 9.0
+    answers = (None, np.zeros(2), None, out_of_reach.q[3])
+    spent = np.ones((1, 4))
+    peer = Peer('claims', 'numpy', 'numpy', '', refuses)
+    row = report.make_row(
+        bench_class, slider, peer, out_of_reach, Measurement(spent, spent, (answers,))
+    )
+    assert (row.success, row.claimed_wrongly) == (50.0, 2)
+    assert '1 of the poses were reached' in row.note
+
+
+def test_slow_peers_are_asked_evenly_spread_poses(slider):
+    cases = draw_cases(slider, 10)
+    assert np.array_equal(cases.every(4).q, cases.q[[0, 4, 8]])
+    assert np.array_equal(cases.every(4).targets, cases.targets[[0, 4, 8]])
+
+
 def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     arm = read_arm('fanuc')
     answers = np.vstack([draw_cases(arm, 3).q] * 5)
@@ -212,14 +238,18 @@ def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     there = Peer('there', 'numpy', 'numpy', '', lambda arm: echo(answers), (name,))
     absent = Peer('absent', 'no_such_module', '', '', lambda arm: echo(answers), (name,))
     elsewhere = Peer('elsewhere', 'numpy', 'numpy', '', lambda arm: echo(answers))
-    peers = {peer.name: peer for peer in (there, absent, elsewhere)}
+    slow = Peer('slow', 'numpy', 'numpy', '', lambda arm: echo(answers), (name,), slow=True)
+    shy = Peer('shy', 'numpy', 'numpy', '', refuses, (name,))
+    peers = {peer.name: peer for peer in (there, absent, elsewhere, slow, shy)}
     monkeypatch.setattr(run, 'load_peers', lambda: peers)
     monkeypatch.setattr(run.pinning, 'pin', lambda cpu: cpu)
     run.main(f'--classes {name} --arms fanuc --samples 3 --output {tmp_path}'.split())
     rows = json.loads((tmp_path / 'peers.json').read_text())['rows']
     assert [(row['peer'], row['note'], row['success']) for row in rows] == [
         ('there', '', 100.0),
+        ('slow', '', 100.0),
         ('absent', 'not installed', 0.0),
+        ('shy', 'another arm', 0.0),
     ]
     markdown = (tmp_path / 'peers.md').read_text()
     assert 'not installed' in markdown and markdown.splitlines()[0] in capsys.readouterr().out

@@ -1,0 +1,281 @@
+"""
+Write ``docs/benchmarks.md`` and its pictures from the last run: ``python bench/document.py --help``.
+
+Reads what the programs of ``make bench`` left in ``bench_output/``; nothing is measured here.
+"""
+
+import argparse
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+from pathlib import Path
+import sys
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import plots
+from bench import program
+from bench import report
+from bench.classes import BenchClass
+from bench.classes import CLASSES
+from bench.goals import best
+from bench.goals import EXPECTED
+from bench.goals import of_class
+from bench.goals import ratio
+from bench.goals import Results
+from bench.goals import SUCCESS_OF_OURS
+from bench.goals import SUCCESS_OF_PEERS
+from bench.goals import Verdict
+from bench.goals import verdicts
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / 'docs' / 'benchmarks.md'
+HEAD = """# Benchmarks
+
+The figures of one run. `bench/document.py` wrote this page; `make benchmarks` measures anew and writes it again, in about ten
+minutes. How it is measured, and more programs: [peers_bench.md](peers_bench.md).
+"""
+GOAL_HEADER = (
+    'class',
+    'arm',
+    'ours',
+    'best peer',
+    'its time / ours',
+    '/ Auto',
+    'figure',
+    'verdict',
+)
+CLASS_HEADER = (
+    *('arm', 'solver', 'poses', 'median', 'mean', 'p95', 'p99', 'success %', 'wrong'),
+    'best peer / this',
+)
+BRANCH_HEADER = ('arm', 'solver', 'median', 'mean', 'p95', 'p99', 'solutions', 'this / ours')
+START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'peak MiB', 'remark')
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """
+    Return what was measured, by the names of the files without their ending.
+
+    :param folder: ``bench_output``.
+    """
+    files = {name: folder / f'{name}.json' for name in EXPECTED}
+    return {
+        name: json.loads(path.read_text(encoding='utf-8'))
+        for name, path in files.items()
+        if path.is_file()
+    }
+
+
+def circumstances(results: Results) -> str:
+    """
+    Return processor, versions and dates, and which parts were not measured.
+
+    :param results: what was measured.
+    """
+    parts = []
+    around = {name: content['conditions'] for name, content in results.items()}
+    if 'peers' in around:
+        parts.append(conditions.as_text(around['peers']).replace('\n', '  \n'))
+    dates = sorted(found['date'] for found in around.values())
+    loads = [found['load_average'][0] for found in around.values()]
+    if dates:
+        parts.append(
+            f'Measured from {dates[0]} to {dates[-1]}; load of the machine when the programs began: '
+            f'{min(loads):.1f} to {max(loads):.1f}. Times are processor time on one core in microseconds unless said.'
+        )
+    missing = [name for name in EXPECTED if name not in results]
+    if missing:
+        parts.append(f'Not measured in this run: {", ".join(missing)}.')
+    return '\n\n'.join(parts)
+
+
+def goal_table(found: Sequence[Verdict]) -> str:
+    """
+    Return the goals as a table, and how many are reached.
+
+    :param found: the goals.
+    """
+    lines = [
+        [
+            v.goal,
+            v.arm,
+            v.ours,
+            v.peer,
+            v.ratio,
+            v.auto,
+            v.wanted,
+            'reached' if v.reached else '**missed**',
+        ]
+        for v in found
+    ]
+    missed = sum(not v.reached for v in found)
+    count = (
+        f'{len(found) - missed} of {len(found)} reached, {missed} missed. A ratio is that of the medians; three stand for '
+        'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
+        f'{SUCCESS_OF_OURS} % verified answers, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
+    )
+    return f'{report.table(GOAL_HEADER, lines)}\n\n{count}'
+
+
+def class_section(bench_class: BenchClass, rows: Sequence[Mapping[str, Any]]) -> str:
+    """
+    Return the section of one class.
+
+    :param bench_class: the class.
+    :param rows: rows of ``peers.json``.
+    """
+    lines = []
+    of_this = [row for row in rows if row['bench_class'] == bench_class.name]
+    for arm in dict.fromkeys(row['arm'] for row in of_this):
+        of_arm = of_class(rows, bench_class.name, arm)
+        peer = best(of_arm, own=False)
+        for row in sorted(plots.measured(of_arm), key=lambda row: float(row['cpu']['median'])):
+            lines.append(
+                [
+                    *(arm, row['peer'], str(row['samples'])),
+                    *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
+                    *(f'{row["success"]:.2f}', str(row['claimed_wrongly'])),
+                    '-' if peer is None else f'{ratio(row, peer):.2f}',
+                ]
+            )
+    text = f'## {bench_class.name}\n\n{bench_class.title}.\n\n'
+    text += f'![{bench_class.title}](images/bench_{bench_class.name}.png)\n\n'
+    return text + report.table(CLASS_HEADER, lines)
+
+
+def branch_section(content: Mapping[str, Any]) -> str:
+    """
+    Return the section of all branches.
+
+    :param content: of ``analytic.json``.
+    """
+    lines = []
+    for row in plots.measured(content['rows']):
+        counts = row['sets']['counts']
+        times = row['times_ours']
+        lines.append(
+            [
+                *(row['arm'], row['peer']),
+                *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
+                f'{sum(counts) / len(counts):.1f}',
+                '-' if times is None else f'{times["median"]:.2f}',
+            ]
+        )
+    text = '## All branches\n\nEvery branch of a pose, ours within limits and the nearest to the seed first.\n\n'
+    text += '![All branches of a pose](images/bench_all_branches.png)\n\n'
+    return text + report.table(BRANCH_HEADER, lines)
+
+
+def start_section(content: Mapping[str, Any]) -> str:
+    """
+    Return the section of set-up and memory.
+
+    :param content: of ``start_up.json``.
+    """
+    names = ('imported', 'set_up', 'first_answer')
+    lines = [
+        [
+            *(row['arm'], row['solver']),
+            *('-' if row[name] is None else f'{row[name]:.2f}' for name in names),
+            '-' if row['peak_mib'] is None else f'{row["peak_mib"]:.0f}',
+            row['note'],
+        ]
+        for row in content['rows']
+    ]
+    text = '## Set-up and memory\n\nA fresh process each, from the URDF to the first answer; wall clock.\n\n'
+    return text + report.table(START_HEADER, lines)
+
+
+def absences(results: Results) -> str:
+    """
+    Return who was not measured where, and why.
+
+    :param results: what was measured.
+    """
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name in ('peers', 'analytic'):
+        for row in results.get(name, {}).get('rows', ()):
+            if not row['cpu']:
+                place = reasons.setdefault((row['peer'], row['note']), [])
+                if row['arm'] not in place:
+                    place.append(row['arm'])
+    lines = [[peer, ', '.join(arms), reason] for (peer, reason), arms in reasons.items()]
+    return f'## Not measured\n\n{report.table(("solver", "arms", "reason"), lines)}'
+
+
+def calls(rows: Sequence[Mapping[str, Any]]) -> str:
+    """
+    Return how every solver was called.
+
+    :param rows: rows of ``peers.json``.
+    """
+    known = {row['peer']: row['call'] for row in plots.measured(rows)}
+    lines = [[name, f'`{call}`'] for name, call in known.items()]
+    return f'## Calls\n\n{report.table(("solver", "call"), lines)}'
+
+
+def page(results: Results) -> str:
+    """
+    Return the page.
+
+    :param results: what was measured.
+    """
+    sections = [HEAD.strip(), circumstances(results)]
+    sections.append(f'## Goals\n\n{goal_table(verdicts(results))}')
+    rows = results.get('peers', {}).get('rows', [])
+    if rows:
+        sections.append('## Verified answers\n\n![Verified answers](images/bench_success.png)')
+    asked = {row['bench_class'] for row in rows}
+    sections += [class_section(c, rows) for c in CLASSES.values() if c.name in asked]
+    if 'analytic' in results:
+        sections.append(branch_section(results['analytic']))
+    if 'start_up' in results:
+        sections.append(start_section(results['start_up']))
+    sections += [absences(results), calls(rows)]
+    return '\n\n'.join(sections) + '\n'
+
+
+def draw(results: Results, folder: Path) -> None:
+    """
+    Write the pictures.
+
+    :param results: what was measured.
+    :param folder: where to.
+    """
+    rows = results.get('peers', {}).get('rows', [])
+    for bench_class in CLASSES.values():
+        of_class = [row for row in rows if row['bench_class'] == bench_class.name]
+        if of_class:
+            plots.boxes(of_class, bench_class.title, folder / f'bench_{bench_class.name}.png')
+    if rows:
+        titles = {bench_class.name: bench_class.title for bench_class in CLASSES.values()}
+        plots.success(rows, titles, folder / 'bench_success.png')
+    if 'analytic' in results:
+        branches = results['analytic']['rows']
+        plots.boxes(branches, 'All branches of a pose', folder / 'bench_all_branches.png')
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Write the page and its pictures.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument('--results', type=Path, default=program.OUTPUT, help='(%(default)s)')
+    parser.add_argument('--page', type=Path, default=PAGE, help='(%(default)s)')
+    options = parser.parse_args(arguments)
+    results = load(options.results)
+    if not results:
+        sys.exit(f'bench: nothing was measured yet: {options.results} has no results')
+    draw(results, options.page.parent / 'images')
+    options.page.parent.mkdir(parents=True, exist_ok=True)
+    options.page.write_text(page(results), encoding='utf-8')
+    print(f'Written: {options.page}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,86 @@
+"""
+Print what one solver costs this process: ``python bench/fresh_process.py MODULE PEER URDF BASE TIP``.
+
+A line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first answer,
+then the most memory that was in use at once. Nothing of the peer is loaded before.
+"""
+
+import json
+from pathlib import Path
+import sys
+from time import perf_counter
+from time import process_time
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+KIB_IN_MIB = 1024.0
+NOBODY = '-'
+"""In place of a peer: import the module and do nothing else."""
+
+
+def clocks() -> tuple[float, float]:
+    """Return the wall clock and the processor clock [s]."""
+    return perf_counter(), process_time()
+
+
+def spent(before: tuple[float, float], after: tuple[float, float]) -> dict[str, float]:
+    """
+    Return the seconds between two readings.
+
+    :param before: from :func:`clocks`.
+    :param after: from :func:`clocks`.
+    """
+    return {'wall': after[0] - before[0], 'cpu': after[1] - before[1]}
+
+
+def peak_mib(process: int | None = None) -> float | None:
+    """
+    Return the most memory that a process held at once [MiB], None where the system does not tell.
+
+    :param process: its number; None means this one.
+    """
+    # Not getrusage: its figure begins with what the parent held when it started this process.
+    try:
+        lines = Path(f'/proc/{process or "self"}/status').read_text(encoding='ascii').splitlines()
+    except OSError:
+        return None
+    return next(float(line.split()[1]) / KIB_IN_MIB for line in lines if line.startswith('VmHWM'))
+
+
+def main() -> None:
+    """Import, set up and solve once, reading the clocks in between."""
+    module, name, path, base, tip = sys.argv[1:]
+    begin = clocks()
+    __import__(module)
+    imported = clocks()
+
+    import xml.etree.ElementTree as ElementTree
+
+    import numpy as np
+
+    from bench.arms import chain_from_xml
+    from bench.peers import load_peers
+    from bench.peers import NotComparable
+
+    arm = chain_from_xml(ElementTree.parse(path).getroot(), Path(path).stem, base, tip, Path(path))
+    lower, upper = arm.sampling_bounds()
+    seed = 0.6 * lower + 0.4 * upper
+    target = arm.fk(seed[None])[0]
+    result: dict[str, object] = {'import': spent(begin, imported)}
+    if name != NOBODY:
+        start = clocks()
+        try:
+            prepared = load_peers([name])[name].prepare(arm)
+        except NotComparable as reason:
+            print(json.dumps({'note': str(reason)}))
+            return
+        ready = clocks()
+        answer = prepared.solve(prepared.convert(target), seed)
+        solved = answer is not None and bool(np.size(prepared.read(answer)))
+        result |= {'set_up': spent(start, ready), 'first_answer': spent(ready, clocks())}
+        result |= {'solved': solved}
+    print(json.dumps(result | {'peak_mib': peak_mib()}))
+
+
+if __name__ == '__main__':
+    main()

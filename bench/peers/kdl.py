@@ -1,0 +1,128 @@
+"""KDL through ``PyKDL``: Levenberg-Marquardt without limits, started at the seed and then at random."""
+
+from typing import Any
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.classes import AT_MICRO
+from bench.classes import AT_MILLI
+from bench.peers import NotComparable
+from bench.peers import Peer
+from bench.peers import Prepared
+from bench.peers.restarts import Restarts
+
+SECONDS = 0.05
+EPSILON = 1e-5
+"""Of the error whose rotation it weighs by 0.01, its defaults both: 1e-5 m and 1e-3 rad."""
+EXACT_EPSILON = 5e-9
+FK_AGREEMENT = 1e-9
+
+
+def to_frame(pose: FloatArray) -> Any:
+    """
+    Return a pose in its type.
+
+    :param pose: (4, 4).
+    """
+    import PyKDL
+
+    rotation = PyKDL.Rotation(*(float(value) for value in pose[:3, :3].ravel()))
+    return PyKDL.Frame(rotation, PyKDL.Vector(*(float(value) for value in pose[:3, 3])))
+
+
+def make_chain(arm: Arm) -> Any:
+    """
+    Return its chain of an arm.
+
+    :param arm: the arm.
+    """
+    import PyKDL
+
+    chain = PyKDL.Chain()
+    for joint in arm.joints:
+        kind = PyKDL.Joint.RotAxis if joint.turns else PyKDL.Joint.TransAxis
+        axis = joint.placement[:3, :3] @ joint.axis
+        origin, direction = (
+            PyKDL.Vector(*(float(value) for value in vector))
+            for vector in (joint.placement[:3, 3], axis)
+        )
+        moving = PyKDL.Joint(joint.name, origin, direction, kind)
+        chain.addSegment(PyKDL.Segment(joint.name, moving, to_frame(joint.placement)))
+    still = PyKDL.Joint('tip', PyKDL.Joint.Fixed)
+    chain.addSegment(PyKDL.Segment('tip', still, to_frame(arm.tip_placement)))
+    return chain
+
+
+def check_fk(arm: Arm, chain: Any) -> None:
+    """
+    Refuse a chain that is not the arm.
+
+    :param arm: the arm.
+    :param chain: from :func:`make_chain`.
+    :raises NotComparable: when it is not.
+    """
+    import PyKDL
+
+    forward = PyKDL.ChainFkSolverPos_recursive(chain)
+    n = len(arm.joints)
+    for q in np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, n)):
+        values, frame = PyKDL.JntArray(n), PyKDL.Frame()
+        for index, value in enumerate(q):
+            values[index] = float(value)
+        forward.JntToCart(values, frame)
+        theirs = np.array([[frame[row, column] for column in range(4)] for row in range(3)])
+        difference = float(np.abs(theirs - arm.fk(q[None])[0, :3]).max())
+        if difference > FK_AGREEMENT:
+            raise NotComparable(f'its FK differs by {difference:.1e}')
+
+
+def prepare(arm: Arm, epsilon: float) -> Prepared:
+    """
+    Return its search with restarts.
+
+    :param arm: the arm.
+    :param epsilon: of the weighted error.
+    """
+    import PyKDL
+
+    chain, n = make_chain(arm), len(arm.joints)
+    check_fk(arm, chain)
+    # Its own weights: with a numpy newer than the one it was built for, an array of them ends the process.
+    solver = PyKDL.ChainIkSolverPos_LMA(chain, epsilon)
+    start_values, answer = PyKDL.JntArray(n), PyKDL.JntArray(n)
+    restarts = Restarts(arm, SECONDS)
+    # The solver refers to the chain without keeping it.
+    owned = chain, solver
+
+    def solve(target: Any, seed: FloatArray) -> FloatArray | None:
+        def search(start: FloatArray) -> FloatArray | None:
+            for index, value in enumerate(start.tolist()):
+                start_values[index] = value
+            if owned[1].CartToJnt(start_values, target, answer) < 0:
+                return None
+            return np.array([answer[index] for index in range(n)])
+
+        return restarts.until_found(search, seed)
+
+    return Prepared(solve, to_frame, note='restarts and limits in Python')
+
+
+def _peer(name: str, epsilon: float, classes: tuple[str, ...]) -> Peer:
+    """Return the peer of one tolerance."""
+    return Peer(
+        name=name,
+        module='PyKDL',
+        distribution='PyKDL',
+        call=f'ChainIkSolverPos_LMA(chain, {epsilon}).CartToJnt(q, T), limits and restarts in Python',
+        prepare=lambda arm: prepare(arm, epsilon),
+        classes=classes,
+        slow=True,
+    )
+
+
+PEERS = (
+    _peer('KDL LMA', EPSILON, AT_MILLI),
+    _peer('KDL LMA exact', EXACT_EPSILON, AT_MICRO),
+)

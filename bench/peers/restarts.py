@@ -1,0 +1,63 @@
+"""What a user writes around a search that starts once and knows no limits: random restarts, whole turns, a check."""
+
+from collections.abc import Callable
+import math
+from time import process_time
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+
+Search = Callable[[FloatArray], FloatArray | None]
+"""A start (n,) in, where the search has arrived or None out."""
+
+
+class Restarts:
+    """Random starts within the limits of an arm until an answer lies within them too."""
+
+    def __init__(self, arm: Arm, seconds: float) -> None:
+        """
+        Remember the limits.
+
+        :param arm: the arm.
+        :param seconds: of processor time, after which no other start follows.
+        """
+        self.lower, self.upper = arm.lower, arm.upper
+        self.bounds = arm.sampling_bounds()
+        self.turns = np.array([joint.turns for joint in arm.joints])
+        self.seconds = seconds
+        self.generator = np.random.default_rng(1)
+
+    def inside(self, q: FloatArray) -> FloatArray | None:
+        """
+        Return a configuration with its joints turned into the limits, None when they do not fit.
+
+        :param q: (n,).
+        """
+        low, high = self.bounds
+        below = np.ceil((low - q) / math.tau)
+        above = np.floor((high - q) / math.tau)
+        whole = np.where(self.turns, np.where(below > 0, below, np.minimum(above, 0)), 0.0)
+        turned: FloatArray = q + math.tau * whole
+        fits = (turned >= self.lower).all() and (turned <= self.upper).all()
+        return turned if fits else None
+
+    def until_found(self, search: Search, seed: FloatArray) -> FloatArray | None:
+        """
+        Return the first answer within limits, None when the time is over.
+
+        :param search: the search.
+        :param seed: (n,) the first start.
+        """
+        end = process_time() + self.seconds
+        start = seed
+        while True:
+            found = search(start)
+            if found is not None:
+                turned = self.inside(found)
+                if turned is not None:
+                    return turned
+            if process_time() > end:
+                return None
+            start = self.generator.uniform(*self.bounds)

@@ -1,0 +1,150 @@
+"""Pictures of a run: how the times of each class are distributed, and how many answers hold."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+import numpy as np
+
+Row = Mapping[str, Any]
+"""One row of ``peers.json`` or ``analytic.json``."""
+
+OWN_COLOUR, PEER_COLOUR = '#1f77b4', '#c8780a'
+COLUMNS = 3
+PANEL = (4.6, 0.24)
+"""Width of a panel, and height of a line in it [inches]."""
+DPI = 80
+
+
+def measured(rows: Sequence[Row]) -> list[Row]:
+    """
+    Return the rows that have figures.
+
+    :param rows: rows.
+    """
+    return [row for row in rows if row.get('cpu')]
+
+
+def box(row: Row) -> dict[str, Any]:
+    """
+    Return what a box plot draws: whiskers from 5 to 95 %, the 99th percentile beyond them.
+
+    :param row: a row with figures.
+    """
+    cpu = row['cpu']
+    return {
+        'whislo': cpu['p05'],
+        'q1': cpu['p25'],
+        'med': cpu['median'],
+        'q3': cpu['p75'],
+        'whishi': cpu['p95'],
+        'fliers': [cpu['p99']],
+        'label': row['peer'],
+    }
+
+
+def draw_boxes(axes: Axes, rows: Sequence[Row], arm: str) -> None:
+    """
+    Draw the solvers of one arm, the fastest on top.
+
+    :param axes: where.
+    :param rows: rows of the arm that have figures.
+    :param arm: its name.
+    """
+    ordered = sorted(rows, key=lambda row: -float(row['cpu']['median']))
+    drawn = axes.bxp(
+        [box(row) for row in ordered],
+        orientation='horizontal',
+        patch_artist=True,
+        widths=0.6,
+        flierprops={'marker': '.', 'markersize': 4, 'markeredgecolor': '0.3'},
+        medianprops={'color': 'black'},
+    )
+    for patch, row in zip(drawn['boxes'], ordered, strict=True):
+        patch.set_facecolor(OWN_COLOUR if row['own'] else PEER_COLOUR)
+    axes.set_xscale('log')
+    axes.set_title(arm, fontsize=9)
+    axes.tick_params(labelsize=7)
+    axes.grid(axis='x', which='both', linewidth=0.3)
+
+
+def boxes(rows: Sequence[Row], title: str, path: Path) -> None:
+    """
+    Write the box plots of one class, a panel for each arm.
+
+    :param rows: rows of the class.
+    :param title: what is compared.
+    :param path: the PNG; its folder is made.
+    """
+    arms = list(dict.fromkeys(row['arm'] for row in measured(rows)))
+    of_arm = {arm: [row for row in measured(rows) if row['arm'] == arm] for arm in arms}
+    lines = max((len(found) for found in of_arm.values()), default=1)
+    columns = min(COLUMNS, max(1, len(arms)))
+    height = -(-len(arms) // columns)
+    size = (columns * PANEL[0], max(1, height) * (lines * PANEL[1] + 0.8) + 0.6)
+    figure = Figure(figsize=size, layout='constrained')
+    for index, (arm, found) in enumerate(of_arm.items()):
+        draw_boxes(figure.add_subplot(height, columns, index + 1), found, arm)
+    figure.suptitle(f'{title}\nprocessor time of a call [us]', fontsize=10)
+    save(figure, path)
+
+
+def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
+    """
+    Write bars of how many answers hold, a panel for each class, the mean of all arms that a solver takes.
+
+    :param rows: rows of ``peers.json``.
+    :param titles: of the classes, by their names.
+    :param path: the PNG; its folder is made.
+    """
+    groups = {
+        name: found
+        for name in titles
+        if (found := measured([row for row in rows if row['bench_class'] == name]))
+    }
+    columns = min(COLUMNS, max(1, len(groups)))
+    height = max(1, -(-len(groups) // columns))
+    lines = max((len({row['peer'] for row in found}) for found in groups.values()), default=1)
+    size = (columns * PANEL[0], height * (lines * PANEL[1] + 0.8) + 0.4)
+    figure = Figure(figsize=size, layout='constrained')
+    for index, (name, found) in enumerate(groups.items()):
+        axes = figure.add_subplot(height, columns, index + 1)
+        draw_bars(axes, found)
+        axes.set_title(name, fontsize=9)
+    figure.suptitle('verified answers, or refusals where there is none [%]', fontsize=10)
+    save(figure, path)
+
+
+def draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
+    """
+    Draw a bar for each solver, with its figure.
+
+    :param axes: where.
+    :param rows: rows of one class that have figures.
+    """
+    names = list(dict.fromkeys(row['peer'] for row in rows))[::-1]
+    of_peer = {name: [row for row in rows if row['peer'] == name] for name in names}
+    shares = [float(np.mean([row['success'] for row in found])) for found in of_peer.values()]
+    colours = [OWN_COLOUR if found[0]['own'] else PEER_COLOUR for found in of_peer.values()]
+    axes.barh(names, shares, color=colours)
+    for line, share in enumerate(shares):
+        axes.text(1.0, line, f'{share:.2f}', va='center', fontsize=7, color='white')
+    axes.set_xlim(0.0, 100.0)
+    axes.tick_params(labelsize=7)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """
+    Write a figure as PNG.
+
+    :param figure: the figure.
+    :param path: the file; its folder is made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    FigureCanvasAgg(figure)
+    # No version and no date: the same run gives the same file.
+    figure.savefig(path, dpi=DPI, metadata={'Software': None})

@@ -1,0 +1,234 @@
+"""
+Measure what a solver costs before its first answer, and its memory: ``python bench/start_up.py --help``.
+
+Every solver gets a process of its own for each arm, from the arm's URDF to the first answer, twice; the faster one counts.
+Compiled kernels and whatever a peer keeps on disk are there, but for the rows that say otherwise. Results go to
+``bench_output/start_up.json`` and ``start_up.md``.
+"""
+
+import argparse
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import pinning
+from bench import program
+from bench import report
+from bench.arms import Arm
+from bench.fresh_process import NOBODY
+from bench.peers import load_peers
+from bench.peers import Peer
+from bench.run import ARMS
+from bench.run import find_arm
+
+CLASS = 'start_up'
+"""For solvers that take part in nothing else."""
+PEOPLE = ('first_found_1e-3', CLASS)
+"""Who is asked: everybody who takes part in one of these."""
+OWN_MODULE = 'ssik_ros.api'
+"""What users of this package import; the package itself is empty."""
+BARE = 'numpy'
+"""A process that imports this alone, for comparison."""
+COMPILING = 10
+"""How many times longer a process of ours may take."""
+COLD = 'solve_q'
+COLD_ARM = 'panda'
+GOALS = {'import': 0.6, 'warm': 1.0, 'cold': 40.0}
+"""Of our façade [s]."""
+HEADER = (
+    *('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'together s', 'cpu s'),
+    *('peak MiB', 'remark'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One solver in a process of its own; seconds of wall clock but for the processor time of all steps."""
+
+    arm: str
+    solver: str
+    note: str = ''
+    imported: float | None = None
+    set_up: float | None = None
+    first_answer: float | None = None
+    cpu: float | None = None
+    peak_mib: float | None = None
+    own: bool = False
+
+    @property
+    def together(self) -> float | None:
+        """Return the seconds from the URDF to the first answer, the import left out."""
+        if self.set_up is None or self.first_answer is None:
+            return None
+        return self.set_up + self.first_answer
+
+
+def ask(
+    arm: Arm, module: str, name: str, seconds: float, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """
+    Return what a fresh process prints.
+
+    :param arm: the arm.
+    :param module: what is imported.
+    :param name: the peer, or :data:`~bench.fresh_process.NOBODY`.
+    :param seconds: after which the process is ended; the result says so.
+    :param environment: added to this process' own.
+    """
+    script = Path(__file__).with_name('fresh_process.py')
+    words = [sys.executable, str(script), module, name, str(arm.urdf_path), arm.base, arm.tip]
+    surroundings = {**os.environ, **(environment or {})}
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=seconds, env=surroundings
+        )
+    except subprocess.TimeoutExpired:
+        return {'note': f'no answer after {seconds:g} s'}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f'ended with {done.returncode}']
+        return {'note': lines[-1]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def make_row(arm: str, solver: str, found: Mapping[str, Any], own: bool, note: str = '') -> Row:
+    """
+    Return what was found as a row.
+
+    :param arm: the arm's name.
+    :param solver: the solver's name.
+    :param found: from :func:`ask`.
+    :param own: whether it is of this package.
+    :param note: what a reader has to know.
+    """
+    if 'import' not in found:
+        return Row(arm, solver, found['note'], own=own)
+    steps = [found[step] for step in ('import', 'set_up', 'first_answer') if step in found]
+    walls = [step['wall'] for step in steps] + [None] * (3 - len(steps))
+    if not found.get('solved', True):
+        note = f'{note}; the first question stayed without an answer'.removeprefix('; ')
+    cpu = sum(step['cpu'] for step in steps)
+    return Row(arm, solver, note, *walls, cpu=cpu, peak_mib=found['peak_mib'], own=own)
+
+
+def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
+    """
+    Return the row of a peer: the better one of two processes.
+
+    :param arm: the arm.
+    :param peer: the peer.
+    :param seconds: most for each process; ten times that for ours, whose first one may have kernels to compile.
+    """
+    if not peer.available():
+        return Row(arm.name, peer.name, 'not installed')
+    module = OWN_MODULE if peer.own else peer.module
+    seconds = COMPILING * seconds if peer.own else seconds
+    rows = []
+    with tempfile.TemporaryDirectory() as empty:
+        # What a peer has derived for this arm before is not to count.
+        place = {} if peer.own else {'XDG_CACHE_HOME': empty}
+        for _ in range(2):
+            found = ask(arm, module, peer.name, seconds, place)
+            rows.append(make_row(arm.name, peer.name, found, peer.own))
+            if rows[-1].together is None:
+                return rows[-1]
+            place = {} if peer.own else {'XDG_CACHE_HOME': tempfile.mkdtemp(dir=empty)}
+    return min(rows, key=lambda row: row.together or 0.0)
+
+
+def measure_cold(arm: Arm, seconds: float) -> Row:
+    """
+    Return the row of our façade when nothing is compiled yet.
+
+    :param arm: the arm.
+    :param seconds: most for the process.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        found = ask(arm, OWN_MODULE, COLD, COMPILING * seconds, {'SSIK_ROS_CACHE_DIR': empty})
+    return make_row(arm.name, f'{COLD}, nothing compiled', found, True, 'compiles its kernels')
+
+
+def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
+    """
+    Return the goals as name, measured seconds and most seconds; those that were not measured are left out.
+
+    :param rows: all rows.
+    """
+    own = [row for row in rows if row.solver == COLD and row.together is not None]
+    cold = [row for row in rows if row.solver.startswith(f'{COLD},') and row.together is not None]
+    measured = {
+        'import': max((row.imported or 0.0 for row in own), default=None),
+        'warm': max((row.together or 0.0 for row in own), default=None),
+        'cold': max((row.together or 0.0 for row in cold), default=None),
+    }
+    return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
+
+
+def cells(row: Row) -> list[str]:
+    """
+    Return a row as text, in the order of :data:`HEADER`.
+
+    :param row: the row.
+    """
+    seconds = (row.imported, row.set_up, row.first_answer, row.together, row.cpu)
+    texts = ['-' if value is None else f'{value:.3f}' for value in seconds]
+    peak = '-' if row.peak_mib is None else f'{row.peak_mib:.0f}'
+    return [row.arm, row.solver, *texts, peak, row.note]
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """
+    Return the options of the command line.
+
+    :param arguments: the words; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument('--arms', nargs='+', choices=ARMS, default=['panda', 'jaco2'])
+    parser.add_argument('--peers', nargs='+', help='all by default')
+    parser.add_argument('--seconds', type=float, default=30.0, help='most a process (%(default)s)')
+    parser.add_argument('--no-cold', action='store_true', help='leave out the empty cache')
+    program.add_common_options(parser)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, print and write.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    options = parse_arguments(arguments)
+    peers = [p for p in load_peers(options.peers).values() if set(PEOPLE) & set(p.classes)]
+    around = conditions.describe(pinning.pin(options.cpu), peers)
+    print(conditions.as_text(around), flush=True)
+    rows: list[Row] = []
+    for name in options.arms:
+        arm = find_arm(name, options.output)
+        if not rows:
+            rows.append(make_row('none', BARE, ask(arm, BARE, NOBODY, options.seconds), False))
+        rows += [measure(arm, peer, options.seconds) for peer in peers]
+        if name == COLD_ARM and not options.no_cold:
+            rows.append(measure_cold(arm, options.seconds))
+    text = report.table(HEADER, [cells(row) for row in rows])
+    print(f'\n{text}')
+    listed = [asdict(row) | {'together': row.together} for row in rows]
+    content = {'conditions': around, 'rows': listed, 'goals': goal_lines(rows)}
+    report.write_json(options.output / 'start_up.json', content)
+    markdown = f'{conditions.as_text(around)}\n\n{text}\n'
+    (options.output / 'start_up.md').write_text(markdown, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()

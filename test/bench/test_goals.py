@@ -1,0 +1,197 @@
+"""What a run comes to: who counts as the best, which goals are missed, and that the page and its pictures say so."""
+
+import json
+
+import pytest
+
+from bench import document
+from bench import goals
+from bench import plots
+
+CONDITIONS = {
+    'date': '2026-01-02T03:04:05+00:00',
+    'cpu': 'some processor',
+    'cores': 2,
+    'pinned_to': 1,
+    'governor': 'unknown',
+    'load_average': [0.5, 0.5, 0.5],
+    'calibration_ms': 2.0,
+    'system': 'Linux',
+    'versions': {'python': '3.11', 'some_peer': '1.2'},
+}
+
+
+def times(median, mean=None, p99=None):
+    return {
+        'median': median,
+        'mean': mean or 1.2 * median,
+        'p95': 2.0 * median,
+        'p99': p99 or 3.0 * median,
+        'p05': 0.5 * median,
+        'p25': 0.8 * median,
+        'p75': 1.4 * median,
+    }
+
+
+def row(peer, median, own=False, name='first_found_1e-3', arm='panda', success=100.0, **more):
+    return {
+        'bench_class': name,
+        'arm': arm,
+        'peer': peer,
+        'own': own,
+        'cpu': times(median, **more),
+        'success': success,
+        'samples': 10,
+        'claimed_wrongly': 0,
+        'note': '',
+        'call': f'{peer}(T)',
+    }
+
+
+def peers(*rows):
+    return {'peers': {'conditions': CONDITIONS, 'rows': list(rows)}}
+
+
+def test_the_fastest_whose_answers_hold_count():
+    rows = [
+        row('hasty', 1.0, own=True, success=99.9),
+        row('ours', 2.0, own=True, success=99.96),
+        row('slow', 3.0, own=True),
+        row('wild', 1.0, success=80.0),
+        row('peer', 20.0, success=96.0),
+    ]
+    assert goals.best(rows, own=True)['peer'] == 'ours'
+    assert goals.best(rows, own=False)['peer'] == 'peer'
+    assert goals.best(rows[:1], own=True) is None
+
+
+@pytest.mark.parametrize(
+    ('median', 'mean', 'p99', 'reached'),
+    [
+        (10.0, 12.0, 30.0, True),
+        (10.1, 12.0, 30.0, False),
+        (9.0, 12.5, 30.0, False),
+        (9.0, 9.0, 31.0, False),
+    ],
+)
+def test_the_first_answer_must_be_five_times_faster_in_the_mean_and_at_the_end_too(
+    median, mean, p99, reached
+):
+    results = peers(row('ours', median, own=True, mean=mean, p99=p99), row('peer', 50.0))
+    # The peer's mean is 60 and its p99 150.
+    (verdict,) = goals.verdicts(results)
+    assert verdict.reached is reached and verdict.wanted == '5 times'
+
+
+def test_other_classes_are_to_be_won_and_auto_stands_beside():
+    rows = [
+        row('ours', 10.0, own=True, name='near_limit'),
+        row('Auto', 20.0, own=True, name='near_limit'),
+        row('peer', 15.0, name='near_limit'),
+    ]
+    (verdict,) = goals.verdicts(peers(*rows))
+    assert (verdict.wanted, verdict.reached) == ('won', True)
+    assert (verdict.ratio, verdict.auto) == ('1.5', '0.8')
+    rows[0] = row('ours', 15.1, own=True, name='near_limit')
+    assert not goals.verdicts(peers(*rows))[0].reached
+
+
+def test_a_class_that_none_of_ours_can_do_is_missed():
+    verdicts = goals.verdicts(peers(row('ours', 1.0, own=True, success=99.0), row('peer', 9.0)))
+    assert [(v.ours, v.reached) for v in verdicts] == [('none', False)]
+
+
+@pytest.mark.parametrize(('spent', 'reached'), [(100.0, True), (101.0, False)])
+def test_a_refusal_may_cost_five_answers(spent, reached):
+    rows = [
+        row('Auto', 20.0, own=True, arm='ur5e'),
+        row('Auto', spent, own=True, arm='ur5e', name='unreachable'),
+    ]
+    (verdict,) = (v for v in goals.verdicts(peers(*rows)) if v.goal == 'a refusal')
+    assert verdict.reached is reached
+
+
+def other_results(wall, frame, start, ratio, memory):
+    spent = {'wall': wall, 'median': wall, 'cpu': wall}
+    batch = [{'arm': 'ur5e', 'call': 'solve_batch', 'threads': 2, 'spent': spent}]
+    chain = [{'mechanism': 'hexapod', 'cpu': times(frame), 'converged': 100.0}]
+    trip = [{'robot': 'panda', 'server': 'own', 'p50': 130.0, 'ratio': ratio, 'peak_mib': memory}]
+    return {
+        'many_poses': {'conditions': CONDITIONS, 'rows': batch},
+        'closed_chain': {'conditions': CONDITIONS, 'rows': chain},
+        'start_up': {'conditions': CONDITIONS, 'rows': [], 'goals': [['cold', start, 40.0]]},
+        'round_trip': {'conditions': CONDITIONS, 'rows': trip},
+    }
+
+
+@pytest.mark.parametrize('missed', range(6))
+def test_each_other_goal_is_missed_by_its_own_figure_alone(missed):
+    figures = [[1.0, 1.01], [90.0, 90.1], [40.0, 40.1], [1.3, 1.31], [300.0, 301.0]]
+    chosen = [pair[index == missed] for index, pair in enumerate(figures)]
+    verdicts = goals.verdicts(other_results(*chosen))
+    assert len(verdicts) == 5
+    assert sum(not v.reached for v in verdicts) == (missed < 5)
+
+
+def branches(arm, peer, median, own, count=8):
+    sets = {'counts': [count], 'empty': 0.0, 'known': 100.0}
+    return {
+        'arm': arm,
+        'peer': peer,
+        'cpu': times(median),
+        'own': own,
+        'sets': sets,
+        'note': '',
+        'times_ours': {'median': 2.0},
+    }
+
+
+@pytest.mark.parametrize(('many', 'reached'), [(70.0, True), (70.1, False)])
+def test_seven_joints_count_with_as_many_solutions(many, reached):
+    rows = [
+        branches('panda', 'solve_q', 60.0, True),
+        branches('panda', 'solve_q as many', many, True),
+        branches('panda', 'ssik', 140.0, False),
+    ]
+    content = {'conditions': CONDITIONS, 'rows': rows, 'goals': {'panda': 70.0}}
+    (verdict,) = goals.verdicts({'analytic': content})
+    assert verdict.reached is reached and verdict.ratio == f'{140.0 / many:.1f}'
+
+
+def test_the_page_and_its_pictures_come_from_the_files(tmp_path, capsys):
+    absent = {**row('shy', 1.0), 'cpu': None, 'note': 'knows six joints only'}
+    results = peers(row('ours', 10.0, own=True), row('peer', 20.0), absent)
+    results |= other_results(2.0, 50.0, 10.0, 1.2, 200.0)
+    del results['round_trip']
+    rows = [branches('ur5e', 'solve_q', 4.0, True), branches('ur5e', 'eaik', 5.0, False)]
+    results['analytic'] = {'conditions': CONDITIONS, 'rows': rows, 'goals': {'ur5e': 5.0}}
+    for name, content in results.items():
+        (tmp_path / f'{name}.json').write_text(json.dumps(content))
+    page = tmp_path / 'docs' / 'benchmarks.md'
+    document.main(['--results', str(tmp_path), '--page', str(page)])
+    text = page.read_text()
+    for words in ('some processor', 'some_peer 1.2', '2026-01-02', 'knows six joints only'):
+        assert words in text
+    assert text.count('**missed**') == 2
+    assert 'Not measured in this run: round_trip.' in text
+    pictures = {path.name for path in (page.parent / 'images').iterdir()}
+    assert pictures == {f'bench_{n}.png' for n in ('first_found_1e-3', 'success', 'all_branches')}
+    assert all(f'images/{name}' in text for name in pictures)
+    assert str(page) in capsys.readouterr().out
+
+
+def test_nothing_is_written_about_nothing(tmp_path):
+    with pytest.raises(SystemExit, match='nothing was measured'):
+        document.main(['--results', str(tmp_path), '--page', str(tmp_path / 'page.md')])
+
+
+def test_boxes_are_the_quantiles_of_the_measurement():
+    drawn = plots.box(row('ours', 10.0))
+    assert (drawn['whislo'], drawn['q1'], drawn['med'], drawn['q3'], drawn['whishi']) == (
+        5,
+        8,
+        10,
+        14,
+        20,
+    )
+    assert drawn['fliers'] == [30.0]

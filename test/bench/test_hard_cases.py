@@ -1,0 +1,71 @@
+"""Goals at limits, at singularities and out of reach are what they say, by other means than they were drawn with."""
+
+import numpy as np
+import pytest
+
+from bench import hard_cases
+from bench.arms import CHAINS
+from bench.arms import read_arm
+from bench.cases import draw_cases
+from bench.peers import load_peers
+
+COUNT = 60
+
+
+@pytest.fixture(scope='module', params=CHAINS)
+def arm(request):
+    return read_arm(request.param)
+
+
+def test_one_joint_at_least_is_at_its_limit_or_near(arm):
+    cases = hard_cases.draw_near_limits(arm, COUNT)
+    gaps = np.minimum(cases.q - arm.lower, arm.upper - cases.q)
+    assert (gaps >= 0.0).all()
+    nearest = gaps.min(axis=1)
+    assert (nearest <= 0.01).all() and (nearest == 0.0).any() and (nearest > 0.0).any()
+    np.testing.assert_array_equal(cases.targets, arm.fk(cases.q))
+
+
+def test_jacobians_lose_a_direction_at_singular_goals(arm):
+    cases = hard_cases.draw_near_singular(arm, COUNT)
+    assert (cases.q >= arm.sampling_bounds()[0]).all() and (cases.q <= arm.upper).all()
+    _, jacobian = arm.fk_and_jacobian(cases.q)
+    # The weakest direction of motion by the other route: the eigenvalues of J J^T.
+    weakest = np.sqrt(np.abs(np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, 1, 2))[:, 0]))
+    assert (weakest <= 1.01 * hard_cases.SINGULAR).all()
+    _, usual = arm.fk_and_jacobian(draw_cases(arm, COUNT).q)
+    assert np.median(weakest) < 0.01 * np.median(np.linalg.svd(usual, compute_uv=False)[:, -1])
+    np.testing.assert_array_equal(cases.targets, arm.fk(cases.q))
+
+
+def test_nothing_reaches_further_than_the_reach(arm):
+    point = hard_cases.wrist_point(arm)
+    q = np.random.default_rng(3).uniform(-np.pi, np.pi, (20_000, len(arm.joints)))
+    pose = arm.fk(q)
+    centre = arm.joints[0].placement[:3, 3]
+    for offset in (np.zeros(3), point):
+        far = np.linalg.norm(pose[:, :3, :3] @ offset + pose[:, :3, 3] - centre, axis=1).max()
+        assert far <= hard_cases.reach(arm, offset) <= 1.02 * far
+
+
+def test_the_last_joint_does_not_move_the_wrist(arm):
+    q = np.repeat(draw_cases(arm, 5).q, 2, axis=0)
+    q[1::2, -1] += 1.0
+    pose = arm.fk(q)
+    wrist = pose[:, :3, :3] @ hard_cases.wrist_point(arm) + pose[:, :3, 3]
+    np.testing.assert_allclose(wrist[::2], wrist[1::2], atol=1e-12)
+
+
+def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
+    cases = hard_cases.draw_unreachable(arm, 20)
+    rotation = cases.targets[:, :3, :3]
+    np.testing.assert_allclose(
+        rotation @ np.swapaxes(rotation, 1, 2), np.tile(np.eye(3), (20, 1, 1)), atol=1e-12
+    )
+    assert (np.linalg.det(rotation) > 0.0).all() and np.isnan(cases.q).all()
+    centre = arm.joints[0].placement[:3, 3]
+    away = np.linalg.norm(cases.targets[:, :3, 3] - centre, axis=1)
+    within = away < hard_cases.reach(arm, np.zeros(3))
+    assert within[1::2].all() and not within[::2].any()
+    solve = load_peers(['ik_LM'])['ik_LM'].prepare(arm).solve
+    assert [solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [None] * 20

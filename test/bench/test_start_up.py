@@ -1,0 +1,95 @@
+"""What comes before the first answer, and mechanisms with loops: fresh processes, their memory, and the files."""
+
+import json
+from resource import getrusage
+from resource import RUSAGE_SELF
+import subprocess
+import sys
+
+import pytest
+
+from bench import closed_chain
+from bench import fresh_process
+from bench import pinning
+from bench import start_up
+from bench.arms import read_arm
+from bench.peers import load_peers
+from bench.peers import Peer
+
+
+@pytest.fixture(autouse=True)
+def unpinned(monkeypatch):
+    """Leave the process of the tests on all its cores."""
+    monkeypatch.setattr(pinning, 'pin', lambda cpu: cpu)
+
+
+def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
+    words = ['--arms', 'ur5e', '--peers', 'ik_LM', '--no-cold', '--output', str(tmp_path)]
+    start_up.main(words)
+    content = json.loads((tmp_path / 'start_up.json').read_text())
+    bare, ours = content['rows']
+    assert (bare['solver'], ours['solver'], ours['note']) == ('numpy', 'ik_LM', '')
+    assert ours['own'] and not bare['own'] and bare['set_up'] is None
+    assert ours['together'] == ours['set_up'] + ours['first_answer'] > 0.0
+    assert 5.0 < bare['peak_mib'] < ours['peak_mib'] < 2000.0
+    assert 'ik_LM' in (tmp_path / 'start_up.md').read_text()
+
+
+def test_memory_is_that_of_the_process_and_not_of_its_parent():
+    bulk = bytearray(200 * 2**20)
+    code = 'from bench.fresh_process import peak_mib; print(peak_mib())'
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 150.0
+    assert fresh_process.peak_mib() > len(bulk) / 2**20
+    # What the system says of this process and its parent together is no less.
+    assert fresh_process.peak_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
+
+
+def test_what_does_not_answer_is_a_row_with_the_reason(monkeypatch):
+    arm = read_arm('ur5e')
+    absent = Peer('absent', 'no_such_module', 'absent', '', lambda arm: None)
+    assert start_up.measure(arm, absent, 1.0).note == 'not installed'
+    own = load_peers(['ik_LM'])['ik_LM']
+    assert start_up.measure(arm, own, 0.001).note == 'no answer after 0.01 s'
+    found = start_up.ask(arm, 'no_such_module', 'ik_LM', 60.0)
+    assert 'no_such_module' in found['note']
+
+
+def test_one_arm_is_also_set_up_with_nothing_compiled(monkeypatch, tmp_path):
+    asked = []
+
+    def ask(arm, module, name, seconds, environment=None):
+        asked.append((arm.name, name, sorted(environment or {})))
+        step = {'wall': 1.0, 'cpu': 0.5}
+        return {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+
+    monkeypatch.setattr(start_up, 'ask', ask)
+    words = ['--arms', 'ur5e', 'panda', '--peers', 'solve_q', '--output', str(tmp_path)]
+    start_up.main(words)
+    assert asked[-1] == ('panda', 'solve_q', ['SSIK_ROS_CACHE_DIR'])
+    assert sum(place == ['SSIK_ROS_CACHE_DIR'] for _, _, place in asked) == 1
+    goals = json.loads((tmp_path / 'start_up.json').read_text())['goals']
+    assert goals == [['import', 1.0, 0.6], ['warm', 2.0, 1.0], ['cold', 2.0, 40.0]]
+
+
+def test_goals_are_those_of_the_facade():
+    rows = [
+        start_up.Row('a', 'solve_q', imported=0.5, set_up=0.3, first_answer=0.1),
+        start_up.Row('b', 'solve_q', imported=0.4, set_up=0.6, first_answer=0.1),
+        start_up.Row(
+            'a', 'solve_q, nothing compiled', imported=0.5, set_up=20.0, first_answer=5.0
+        ),
+        start_up.Row('a', 'other', imported=9.0, set_up=9.0, first_answer=9.0),
+    ]
+    assert start_up.goal_lines(rows) == [
+        ('import', 0.5, 0.6),
+        ('warm', pytest.approx(0.7), 1.0),
+        ('cold', 25.0, 40.0),
+    ]
+
+
+def test_frames_of_a_mechanism_are_met_and_written(tmp_path):
+    closed_chain.main(['--frames', '30', '--output', str(tmp_path)])
+    (row,) = json.loads((tmp_path / 'closed_chain.json').read_text())['rows']
+    assert (row['mechanism'], row['frames'], row['converged']) == ('hexapod', 30, 100.0)
+    assert row['worst_goal'] < 1e-5 and row['cpu']['median'] > 0.0
