@@ -22,7 +22,6 @@ from ssik_ros.solvers.registry import list_solvers
 from ssik_ros.strict_yaml import parse_yaml
 
 PACKAGE = ROOT / 'moveit_plugin'
-CLOSED_CHAIN = 'ssik_ros/ClosedChain'
 
 
 def own_solvers():
@@ -32,7 +31,7 @@ def own_solvers():
 def test_every_solver_has_its_name_among_moveits_plugins():
     library = ElementTree.parse(PACKAGE / 'ssik_moveit_plugins.xml').getroot()
     classes = library.findall('class')
-    assert {element.get('name') for element in classes} == own_solvers() | {CLOSED_CHAIN}
+    assert {element.get('name') for element in classes} == own_solvers()
     assert {element.get('type') for element in classes} == {'ssik_moveit::KinematicsPlugin'}
     assert {e.get('base_class_type') for e in classes} == {'kinematics::KinematicsBase'}
     targets = re.findall(r'add_library\((\w+) SHARED', (PACKAGE / 'CMakeLists.txt').read_text())
