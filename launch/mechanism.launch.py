@@ -53,6 +53,12 @@ def start_nodes(context):
         'robot_description_file': text(urdf),
         'loop_closures_file': text(loops),
     }
+    # compute_ik keeps the loops closed as well.
+    above = 'robot_description_kinematics.manipulator'
+    group = {
+        f'{above}.kinematics_solver': text('ssik_ros/ClosedChain'),
+        f'{above}.loop_closures_file': text(loops),
+    }
     namespace = LaunchConfiguration('namespace')
     logged = ['--ros-args', '--log-level', LaunchConfiguration('log_level')]
     return [
@@ -61,7 +67,7 @@ def start_nodes(context):
             executable='ik_server',
             name='ssik_ros',
             namespace=namespace,
-            parameters=[{**robot, 'tip_link': text(TIPS[name])}],
+            parameters=[{**robot, 'tip_link': text(TIPS[name]), **group}],
             arguments=logged,
             output='screen',
             emulate_tty=True,

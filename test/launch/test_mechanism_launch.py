@@ -11,8 +11,11 @@ from ssik_ros.closed_chain import mechanism_names
 from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
 from ssik_ros.model.loader import load_robot
 from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
 
 FILE = Path(__file__).resolve().parents[2] / 'launch' / 'mechanism.launch.py'
+GROUP = 'robot_description_kinematics.manipulator.'
 EXECUTABLES = {'ik_server': 'ik_server', 'joint_state_relay': 'joint_state_relay'}
 
 
@@ -66,10 +69,17 @@ def test_nodes_get_parameters_that_they_have_and_files_that_exist(launch_file, n
     for executable, schema in EXECUTABLES.items():
         (given,) = found[executable]['parameters']
         known = {p.name for p in load_schema(f'ssik_ros.ros:{schema}_parameters.yaml').parameters}
-        assert given.keys() - {'use_sim_time'} <= known
+        own = {key for key in given if not key.startswith(GROUP)}
+        assert own - {'use_sim_time'} <= known
         for key in ('robot_description_file', 'loop_closures_file'):
             (path,) = given[key].arguments
             assert Path(path).is_file() and Path(path).parent.name == name
+    spec = solver_spec('ssik_ros/ClosedChain')
+    of_solver = {'kinematics_solver', *(p.name for p in solver_schema(spec).parameters)}
+    given = found['ik_server']['parameters'][0]
+    named = {key.removeprefix(GROUP): v for key, v in given.items() if key.startswith(GROUP)}
+    assert named.keys() <= of_solver
+    assert named['kinematics_solver'].arguments == (spec.name,)
     (tip,) = found['ik_server']['parameters'][0]['tip_link'].arguments
     assert tip in robot.tree.link_index
     (text,) = found['robot_state_publisher']['parameters'][0]['robot_description'].arguments

@@ -12,6 +12,7 @@ from mechanisms import Delta
 from mechanisms import hexagon
 from mechanisms import LEG_OFFSET
 from mechanisms import PLATFORM_RADIUS
+from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
@@ -45,6 +46,11 @@ def parameters_of(name, tip):
 def server(tmp_path_factory):
     """Give (server, client) of the hexapod."""
     parameters = parameters_of('hexapod', 'platform')
+    solver = {
+        'kinematics_solver': 'ssik_ros/ClosedChain',
+        'loop_closures_file': parameters['loop_closures_file'],
+    }
+    parameters['robot_description_kinematics'] = {'manipulator': solver}
     with ready_server(tmp_path_factory.mktemp('hexapod'), parameters) as pair:
         yield pair
 
@@ -150,6 +156,21 @@ def test_what_is_out_of_reach_is_never_called_solved(client):
     root[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
     root[:3, 3] = p.x, p.y, p.z
     assert np.abs(root @ read_platform(values_of(answer.state)) - pose).max() < 5e-6
+
+
+def test_compute_ik_of_a_group_keeps_the_loops_closed(client):
+    """The platform alone could be anywhere: its legs decide."""
+    for height, code in ((0.1, SUCCESS), (0.135, -31)):
+        request = GetPositionIK.Request()
+        question = request.ik_request
+        question.group_name = 'manipulator'
+        goal, pose = platform_goal((0.0, 0.004, height))
+        question.pose_stamped = goal.pose_stamped
+        question.timeout.sec = 10
+        answer = client.call('compute_ik', request)
+        assert answer.error_code.val == code, answer.error_code.message
+        if code == SUCCESS:
+            assert np.abs(read_platform(values_of(answer.solution)) - pose).max() < 1e-3
 
 
 def test_locked_joints_stay(client):
