@@ -103,7 +103,8 @@ def test_only_the_selected_rows_count_for_the_distance(arm):
     element.constraints = Constraint.POSE
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
     goal = arm['tip'].matrix()
-    goal[1, 3] += 0.1
+    # Not there yet: a start that is within precision is not left out, however far it is.
+    goal[:2, 3] += (0.01, 0.1)
     arm['goal'].set_pose(goal)
     element.constraints = Constraint.X
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
