@@ -16,11 +16,11 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test kernels bench benchmarks soak mutants lint format clean distclean
+.PHONY: help setup demo test kernels bench benchmarks bench-check soak mutants lint format clean distclean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | \
-	  while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build the package with colcon
 	@:
@@ -46,6 +46,9 @@ bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_
 
 benchmarks: bench  ## Run make bench and write docs/benchmarks.md from it
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/document.py $(DOCUMENT_ARGS)
+
+bench-check: setup  ## Compare the hot kernels with those of the last release (CHECK_ARGS=...)
+	. ./activate && python bench/check.py $(CHECK_ARGS)
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)

@@ -1,0 +1,149 @@
+"""
+Compare the hot kernels with those of the last release: ``python bench/check.py --help``, or ``make bench-check``.
+
+What is compared are ratios to a fixed piece of arithmetic that runs in between, so that neither the machine nor its load
+counts for much. ``--store`` writes the ratios of a release into ``bench/ratios.json``, beside those of earlier ones.
+"""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+from pathlib import Path
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import conditions
+from bench import pinning
+from bench import program
+from bench import report
+from bench.arms import Arm
+from bench.cases import draw_cases
+from bench.clocks import calibrate
+from bench.clocks import timed_call
+from bench.measure import no_garbage_collection
+from bench.sweep import find_arm
+from ssik_ros.api import Manipulator
+from ssik_ros.model.loader import load_robot
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+RATIOS = Path(__file__).with_name('ratios.json')
+POSES = 40
+"""Poses per kernel and round, the same in every run."""
+ALLOWED = 1.3
+"""Ratio to that of the release from which on a kernel counts as slower."""
+HEADER = ('kernel', 'ratio', 'of the release', 'times', '')
+
+Round = Callable[[], object]
+"""All poses once."""
+
+
+def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
+    """
+    Return what is measured on an arm, by names.
+
+    :param label: the arm's part of the names.
+    """
+    robot = load_robot(arm.urdf_path)
+    group = robot.group_from_links(arm.base, arm.tip)
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    far, near = draw_cases(arm, POSES), draw_cases(arm, POSES, 0.05)
+    auto, pose_ik = (
+        create_solver(f'ssik_ros/{name}', robot, group).solve for name in ('Auto', 'PoseIK')
+    )
+    pairs = list(zip(far.targets, far.seeds, strict=True))
+    near_pairs = list(zip(near.targets, near.seeds, strict=True))
+    return {
+        f'{label}: forward kinematics': lambda: [manipulator.fk(q) for q in far.q],
+        f'{label}: all branches': lambda: [manipulator.solve_q(t, q) for t, q in pairs],
+        f'{label}: ik_LM': lambda: [manipulator.ik_LM(t, q) for t, q in pairs],
+        f'{label}: ik_LM, near': lambda: [manipulator.ik_LM(t, q) for t, q in near_pairs],
+        f'{label}: Auto': lambda: [auto(SolveRequest(t, q)) for t, q in pairs],
+        f'{label}: Auto, near': lambda: [auto(SolveRequest(t, q)) for t, q in near_pairs],
+        f'{label}: PoseIK': lambda: [pose_ik(SolveRequest(t, q)) for t, q in pairs],
+    }
+
+
+def measure(kernels: Mapping[str, Round], repeats: int) -> dict[str, float]:
+    """
+    Return how long a pose takes each kernel, in thousandths of the calibration that ran just before.
+
+    Of all rounds the lower quartile counts: what disturbs a round makes it longer.
+
+    :param kernels: by name.
+    :param repeats: rounds.
+    """
+    ratios: dict[str, list[float]] = {name: [] for name in kernels}
+    for run in kernels.values():
+        run()
+    with no_garbage_collection():
+        for _ in range(repeats):
+            for name, run in kernels.items():
+                unit = 1e6 * calibrate(1)
+                ratios[name].append(1e3 * timed_call(run)[2] / POSES / unit)
+    return {name: float(np.quantile(values, 0.25)) for name, values in ratios.items()}
+
+
+def load_ratios(path: Path) -> dict[str, dict[str, float]]:
+    """Return the ratios of all releases, oldest first."""
+    stored: dict[str, dict[str, float]] = json.loads(path.read_text(encoding='utf-8'))
+    return stored
+
+
+def compare(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[list[list[str]], bool]:
+    """
+    Return a line of the table for each kernel, and whether none is slower than it was.
+
+    :param now: ratios of this run.
+    :param before: those of the release; a kernel that it has not counts as new.
+    """
+    lines, is_fine = [], True
+    for name, ratio in now.items():
+        old = before.get(name)
+        slower = old is not None and ratio > ALLOWED * old
+        verdict = 'new' if old is None else 'SLOWER' if slower else ''
+        shown = ('-', '-') if old is None else (f'{old:.2f}', f'{ratio / old:.2f}')
+        lines.append([name, f'{ratio:.2f}', *shown, verdict])
+        is_fine = is_fine and not slower
+    return lines, is_fine
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, and compare or store.
+
+    :param arguments: words of the command line; None means those of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser.add_argument('--arms', nargs='+', default=['ur5e', 'panda', 'jaco2'])
+    parser.add_argument('--repeats', type=int, default=25, help='rounds (%(default)s)')
+    parser.add_argument('--ratios', type=Path, default=RATIOS, help='file of all releases')
+    parser.add_argument('--store', metavar='RELEASE', help='write the ratios of this release')
+    program.add_common_options(parser)
+    options = parser.parse_args(arguments)
+    around = conditions.describe(pinning.pin(options.cpu), ())
+    print(conditions.as_text(around), flush=True)
+    kernels: dict[str, Round] = {}
+    for name in options.arms:
+        kernels |= rounds_of(find_arm(name, options.output), name)
+    now = measure(kernels, options.repeats)
+    stored = load_ratios(options.ratios) if options.ratios.is_file() else {}
+    if options.store:
+        stored[options.store] = {name: round(ratio, 3) for name, ratio in now.items()}
+        options.ratios.write_text(json.dumps(stored, indent=2) + '\n', encoding='utf-8')
+    release = list(stored)[-1] if stored else 'none'
+    lines, is_fine = compare(now, stored.get(release, {}))
+    print(f'\nThousandths of the calibration per pose; the release is {release}\n')
+    print(report.table(HEADER, lines))
+    if not is_fine:
+        sys.exit(f'bench: slower than {ALLOWED} times the release {release}')
+
+
+if __name__ == '__main__':
+    pinning.limit_threads()
+    main()
