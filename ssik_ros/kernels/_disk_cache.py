@@ -9,6 +9,7 @@ file system, the others wait and load. The system frees the lock of a process th
 import atexit
 from collections.abc import Iterator
 import contextlib
+import functools
 import os
 from pathlib import Path
 import shutil
@@ -49,8 +50,13 @@ def cache_root() -> Path:
     chosen = os.environ.get('SSIK_ROS_CACHE_DIR')
     if chosen:
         return Path(chosen)
-    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    root = base / 'ssik_ros'
+    return _root_in(os.environ.get('XDG_CACHE_HOME') or str(Path.home() / '.cache'))
+
+
+@functools.cache
+def _root_in(base: str) -> Path:
+    """Return the folder for compiled kernels below a folder of caches, or a temporary one where that cannot be."""
+    root = Path(base) / 'ssik_ros'
     with contextlib.suppress(OSError):
         root.mkdir(parents=True, exist_ok=True)
         if os.access(root, os.W_OK):

@@ -8,7 +8,9 @@ directly or not), so stale code is never found, and a change recompiles only wha
 """
 
 from collections.abc import Callable
+import functools
 import hashlib
+import os
 from pathlib import Path
 import re
 from typing import Any
@@ -52,6 +54,13 @@ def _direct_imports(source: str) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
+@functools.cache
+def _digest_and_imports(file: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a hash of the source of a kernel file, and the kernel files that it imports; read once."""
+    source = Path(file).read_bytes()
+    return hashlib.sha256(source).digest(), tuple(map(str, _direct_imports(source.decode())))
+
+
 def closure_hash(file: Path) -> str:
     """
     Return the hash of a kernel file's source and of all kernel sources it depends on.
@@ -59,45 +68,81 @@ def closure_hash(file: Path) -> str:
     :param file: a Python file within ``kernels``.
     """
     if file not in _closures:
-        seen: dict[Path, bytes] = {}
-        pending = [file, Path(__file__)]
+        seen: dict[str, bytes] = {}
+        pending = [str(file), __file__]
         while pending:
             current = pending.pop()
             if current not in seen:
-                seen[current] = current.read_bytes()
-                pending += _direct_imports(seen[current].decode())
+                seen[current], imported = _digest_and_imports(current)
+                pending += imported
         digest = hashlib.sha256()
         for path in sorted(seen):
-            digest.update(path.name.encode() + b'\0' + seen[path] + b'\0')
+            digest.update(os.path.basename(path).encode() + b'\0' + seen[path])
         _closures[file] = digest.hexdigest()[:16]
     return _closures[file]
 
 
+@functools.cache
+def _folder_of(file: str) -> Path:
+    """Return the folder of a kernel file's import closure in the cache, as it is when the file is imported."""
+    path = Path(file)
+    return cache_root() / f'{path.stem}-{closure_hash(path)}'
+
+
 def _compile(function: Function, forceinline: bool) -> Function:
     """Return the compiled function, its cache in the folder of its import closure."""
-    file = Path(function.__code__.co_filename)
-    before = numba.config.CACHE_DIR
-    folder = cache_root() / f'{file.stem}-{closure_hash(file)}'
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        compiled = numba.njit(
-            function,
-            cache=True,
-            nogil=True,
-            error_model='numpy',
-            fastmath=False,
-            forceinline=forceinline,
-            no_cfunc_wrapper=True,
-        )
-    finally:
-        numba.config.CACHE_DIR = before
+    compiled = numba.njit(
+        function,
+        nogil=True,
+        error_model='numpy',
+        fastmath=False,
+        forceinline=forceinline,
+        no_cfunc_wrapper=True,
+    )
     if not JIT_DISABLED:
         _share_overloads(compiled)
         _share_flags(compiled)
-        keep_apart(compiled, is_merged=forceinline)
-        compile_once(compiled, folder)
-        use(folder)
+        compiled._cache = _CacheOnDemand(
+            compiled, _folder_of(function.__code__.co_filename), forceinline
+        )
     return compiled  # type: ignore[no-any-return]
+
+
+class _CacheOnDemand:
+    """
+    Stands in place of a kernel's cache until that is asked: most kernels of a process never run on their own.
+
+    Each of 500 caches would look for its folder, try to write there, and take half a millisecond of the import.
+    """
+
+    def __init__(self, compiled: Any, folder: Path, is_merged: bool) -> None:
+        """
+        Take the place.
+
+        :param compiled: a dispatcher.
+        :param folder: of its module in the cache.
+        :param is_merged: whether the kernel is always merged into its callers.
+        """
+        self._compiled, self._folder, self._is_merged = compiled, folder, is_merged
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the cache itself has under a name, and leave the place to it."""
+        return getattr(self._open(), name)
+
+    def _open(self) -> Any:
+        """Return the cache itself; numba's lock of the compiler is held by who compiles or loads."""
+        compiled = self._compiled
+        if compiled._cache is self:
+            before = numba.config.CACHE_DIR
+            numba.config.CACHE_DIR = str(self._folder)
+            try:
+                compiled.enable_caching()
+            finally:
+                numba.config.CACHE_DIR = before
+            keep_apart(compiled, is_merged=self._is_merged)
+            compile_once(compiled, self._folder)
+            use(self._folder)
+        return compiled._cache
 
 
 def _share_overloads(compiled: Any) -> None:

@@ -6,16 +6,22 @@ which a ctypes pointer would prevent (ADR 2). LAPACK stores matrices by columns;
 transpose, which has the same eigenvalues.
 """
 
+from collections.abc import Iterator
+import contextlib
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+import sys
 from typing import Any
 
 from llvmlite import binding
 from numba.extending import get_cython_function_address
-from scipy.linalg import lapack
 
 from ssik_ros.kernels._jit import external_function
 from ssik_ros.kernels._jit import JIT_DISABLED
 from ssik_ros.kernels._jit import kernel
 
+_LAPACK = 'scipy.linalg.cython_lapack'
 INTEGERS = 8
 """Length of the integer scratch of every routine here."""
 SCRATCH_ROWS = 16
@@ -25,14 +31,49 @@ SCRATCH_ROWS = 16
 _NO, _YES, _BALANCE = (0x01010101 * ord(letter) for letter in 'NVB')
 
 
+@contextlib.contextmanager
+def _loaded_alone(name: str) -> Iterator[None]:
+    """
+    Have an extension module of scipy without the package around it, which takes a tenth of a second, for a while.
+
+    Where that is not possible, whoever asks for it loads it with its package. Who imports it later gets the same module
+    with its package.
+
+    :param name: such as ``scipy.linalg.cython_lapack``.
+    """
+    package, *inside = name.split('.')
+    found = None if name in sys.modules else importlib.util.find_spec(package)
+    folders = [] if found is None else list(found.submodule_search_locations or ())
+    files = [
+        Path(folder, *inside).with_name(inside[-1] + suffix)
+        for folder in folders
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES
+    ]
+    file = next((file for file in files if file.is_file()), None)
+    spec = file and importlib.util.spec_from_file_location(name, file)
+    if not spec or spec.loader is None:
+        yield
+        return
+    with contextlib.suppress(ImportError):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        sys.modules.pop(name, None)
+
+
 def _external(routine: str, arguments: int) -> Any:
     """Return a routine of scipy's LAPACK, all of its arguments addresses, under a name of our own."""
     name = f'ssik_ros_{routine}'
-    binding.add_symbol(name, get_cython_function_address('scipy.linalg.cython_lapack', routine))
+    with _loaded_alone(_LAPACK):
+        binding.add_symbol(name, get_cython_function_address(_LAPACK, routine))
     return external_function(name, f'void({", ".join(["uintp"] * arguments)})')
 
 
 if JIT_DISABLED:
+    from scipy.linalg import lapack
 
     def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any, ints: Any) -> Any:
         """Write the eigenvalues of a matrix; see the compiled twin below."""

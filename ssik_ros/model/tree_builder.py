@@ -1,9 +1,9 @@
 """The kinematic tree of a checked URDF: pinocchio composes the placements, the URDF says the rest."""
 
 from collections.abc import Mapping
+import html
 import math
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pinocchio as pin
@@ -20,6 +20,13 @@ from ssik_ros.model.urdf import MOVING_TYPES
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.urdf import UrdfJoint
 
+_LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
+
+
+def _quoted(text: str) -> str:
+    """Return a text as the value of an attribute, as ``xml.sax.saxutils`` does, which needs all of urllib for it."""
+    return f'"{html.escape(text).translate(_LINES)}"'
+
 
 def write_kinematic_urdf(urdf: Urdf) -> str:
     """
@@ -27,18 +34,18 @@ def write_kinematic_urdf(urdf: Urdf) -> str:
 
     :param urdf: a checked description.
     """
-    links = ''.join(f'<link name={quoteattr(link)}/>' for link in urdf.links)
+    links = ''.join(f'<link name={_quoted(link)}/>' for link in urdf.links)
     joints = ''.join(_write_joint(joint) for joint in urdf.joints.values())
-    return f'<robot name={quoteattr(urdf.name)}>{links}{joints}</robot>'
+    return f'<robot name={_quoted(urdf.name)}>{links}{joints}</robot>'
 
 
 def _write_joint(joint: UrdfJoint) -> str:
     """Return a joint element; limits are of no interest there."""
     xyz, rpy, axis = (' '.join(map(repr, v)) for v in (joint.xyz, joint.rpy, joint.axis))
     return (
-        f'<joint name={quoteattr(joint.name)} type="{joint.type}">'
+        f'<joint name={_quoted(joint.name)} type="{joint.type}">'
         f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/>'
-        f'<parent link={quoteattr(joint.parent)}/><child link={quoteattr(joint.child)}/>'
+        f'<parent link={_quoted(joint.parent)}/><child link={_quoted(joint.child)}/>'
         '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
     )
 

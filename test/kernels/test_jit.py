@@ -56,6 +56,7 @@ def sources(tmp_path, monkeypatch):
 def fresh_hash(file, monkeypatch):
     """Return the hash that a new process would compute."""
     monkeypatch.setattr(_jit, '_closures', {})
+    _jit._digest_and_imports.cache_clear()
     return _jit.closure_hash(file)
 
 

@@ -1,0 +1,56 @@
+"""What the import leaves for later, or for nobody: each of these modules takes as long as ten of ours."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from ssik_ros import Manipulator
+from ssik_ros.kernels import steps
+print(*sorted(sys.modules))
+print(type(steps.clamp_seed).__name__, type(getattr(steps.clamp_seed, '_cache', None)).__name__)
+"""
+AFTERWARDS = """
+from ssik_ros.kernels import lapack
+from scipy.linalg import cython_lapack, eigvals
+import scipy.linalg.cython_lapack
+print(
+    cython_lapack is scipy.linalg.cython_lapack,
+    'dgeev' in cython_lapack.__pyx_capi__,
+    sorted(eigvals([[2.0, 1.0], [0.0, 3.0]]).real) == [2.0, 3.0],
+)
+"""
+
+
+def output(program):
+    """Return the lines that a new process prints."""
+    command = [sys.executable, '-c', program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.fixture(scope='module')
+def printed():
+    """Return the modules that the import loads, and what it says of a kernel."""
+    modules, kernel = output(PROGRAM)
+    return set(modules.split()), kernel
+
+
+@pytest.mark.parametrize(
+    'name', ['scipy.linalg', 'scipy.spatial', 'urllib.request', 'matplotlib', 'rclpy', 'rich']
+)
+def test_the_import_does_not_load_what_it_does_not_need(printed, name):
+    modules, _ = printed
+    assert 'ssik_ros.api' in modules
+    assert name not in modules
+
+
+def test_caches_of_kernels_are_opened_when_they_are_asked(printed):
+    kind, cache = printed[1].split()
+    # Without a compiler a kernel is a function without a cache.
+    assert kind == 'function' or cache == '_CacheOnDemand'
+
+
+def test_scipy_is_whole_for_those_who_import_it_later():
+    assert output(AFTERWARDS) == ['True True True']
