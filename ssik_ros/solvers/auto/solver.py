@@ -52,8 +52,8 @@ FloatArray = NDArray[np.float64]
 NAME = 'ssik_ros/Auto'
 SOLVED = IkStatus.SOLVED
 """By a plain name: looking up a member of an enumeration costs time at every solve."""
-FEW_STARTS = 12
-"""Starts before a complete closed form that takes as long as ten descents is asked: fewer than one pose of a hundred needs
+FEW_STARTS = 16
+"""Starts before a complete closed form that takes as long as ten descents is asked: fewer than three poses of a thousand need
 more."""
 STARTS_AT_THE_EDGE = 2
 """Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
