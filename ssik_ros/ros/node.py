@@ -279,12 +279,15 @@ class IkServer(Node):
             if is_first:
                 self._advertise_groups(self._groups)
         server.warm_up_branches()
+        if is_first:
+            self._advertise_branches()
         loop_server.warm_up()
         is_late.cancel()
         if self._loops is not None:
             self._loops.serve(loop_server)
         if is_first:
-            self._advertise_branches()
+            for kind, name, handler in () if self._loops is None else offers(self._loops):
+                self._offer(kind, name, handler)
             seconds = time.perf_counter() - start
             self.get_logger().info(
                 f'All services are offered: {self._later_services()} {seconds:.1f} s after the others.'
@@ -344,8 +347,6 @@ class IkServer(Node):
             self._offer(SolveAll, '~/solve_all', service.solve_all)
             explanations = ExplainService(served, self._live)
             self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
-        for kind, name, handler in () if self._loops is None else offers(self._loops):
-            self._offer(kind, name, handler)
 
     def _read_groups(self) -> 'GroupServices | None':
         """Return the services of the group file; None where their messages are not installed."""
