@@ -11,9 +11,9 @@ Method
     1. LM: bounded step d with damping ``mu |e|^2 + FLOOR max H_ii``, and half of the acceleration a that keeps the
        residual where the linear model has it: (H + damping) a = J^T e_dd. It is taken if the cost falls. ``mu`` shrinks
        where the cost falls as predicted, and grows with every refusal. Turns of more than ``LONGEST_TURN`` in one step
-       are scaled down. A few times a descent may go uphill for two steps, if that pays within four; otherwise it goes on
-       from where it went up. Where it falls slowly, second derivatives are added to H, and the damping is raised until
-       that is definite.
+       are scaled down, the shortest go without a. A few times a descent may go uphill for two steps, if that pays within
+       four; otherwise it goes on from where it went up. Where it falls slowly, second derivatives are added to H, and the
+       damping is raised until that is definite.
     2. DLS and SVD: errors clamped, fixed or spectral damping. When the error grows beyond the last good one by the
        options' bound, the last good state comes back and the clamps are halved, seven times at most: then DIVERGED.
     3. A stall away from the goal may be a singular posture: a descent by step 1 from a state moved at random; the
@@ -78,6 +78,8 @@ HIGHEST = 20.0
 """How far above its start the cost of an excursion may go, as a factor."""
 PROBE = 0.1
 """Share of a step at which the curvature along it is measured."""
+FLAT = 0.1
+"""Share of the tighter tolerance up to which the square of a step is too little to bend it: it ends within as it is."""
 LARGEST_BEND = 0.5
 """How long the second-order part of a step may be, relative to the first."""
 PRIORITY = 1e10
@@ -512,7 +514,8 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
         if counters[layout.HELD] != normal.INDEFINITE:
             break
         damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
-    moved = scale_step(t.variable, w.step) > options[layout.STALL]
+    longest = scale_step(t.variable, w.step)
+    moved = longest > options[layout.STALL]
     if pulling:
         counters[layout.FRESH] = PULLED
         if not moved:
@@ -526,7 +529,9 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
         numbers[layout.EXPECTED] = predicted_decrease(
             t.variable, w.normal, w.gradient, w.step, w.right
         )
-        if not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
+        tolerance = min(options[layout.TRANSLATION_TOLERANCE], options[layout.ROTATION_TOLERANCE])
+        curved = longest * longest > FLAT * tolerance
+        if curved and not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
             bend_step(flags, options, t, w)
         advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
     return moved

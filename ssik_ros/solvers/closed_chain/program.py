@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Any
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
 FIRST_TURN = layout.FIRST_TURN
 VECTORS = 9
 """Arrays of one number per unknown in the workspace."""
+# Looked up once: next to its answer a solve is short enough for look-ups to show.
+RANDOM, STOP, BAD_FRAME = layout.RANDOM, layout.STOP, layout.BAD_FRAME
+solve_chain: Any = descent.solve
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
@@ -63,7 +67,7 @@ class ChainProgram:
         self._view = layout.show_workspace(self.ints, self.work)
         self.counters = np.zeros(layout.COUNTERS, dtype=np.int64)
         self.closure_count = len(chain.closures)
-        self._result = int(self.ints[layout.WORK + layout.RESULT])
+        self._ending = self.work[int(self.ints[layout.WORK + layout.RESULT]) :]
 
     def _make_nodes(self) -> None:
         """List the elementary motions, parents first, and the last one of each joint."""
@@ -307,21 +311,18 @@ class ChainProgram:
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         counters = self.counters
-        counters[layout.RANDOM] = seed
-        counters[layout.STOP] = 0
-        if max_time < math.inf:
-            counters[layout.STOP] = time.monotonic_ns() + int(1e9 * max_time)
-        status: int = descent.solve(
+        counters[RANDOM] = seed
+        counters[STOP] = 0 if max_time == math.inf else time.monotonic_ns() + int(1e9 * max_time)
+        status: int = solve_chain(
             table, flags, self.ints, self.reals, options, cancel, counters, self.work
         )
-        if status == layout.BAD_FRAME:
+        if status == BAD_FRAME:
             self._refuse_bad(int(counters[layout.BAD]))
         return status
 
     def snapshot(self) -> FloatArray:
         """Return a copy of everything that says how the last solve ended."""
-        copied: FloatArray = self.work[self._result :].copy()
-        return copied
+        return self._ending.copy()
 
     def errors(self, snapshot: FloatArray) -> FloatArray:
         """Return (C, 2) length and angle of what each closure misses [m, rad]."""
