@@ -78,7 +78,7 @@ $(VENV_READY): requirements/core.txt requirements/dev.txt requirements/build.txt
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 
-$(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requirements/core.txt tools/make_bench_venv.sh
+$(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
 	tools/make_bench_venv.sh "$(PYTHON)"
 	@touch $@
 

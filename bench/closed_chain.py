@@ -2,40 +2,64 @@
 Measure a mechanism with loops, frame by frame: ``python bench/closed_chain.py --help``.
 
 The hexapod that comes along (48 degrees of freedom, 36 rows of closures, 6 of the goal): its platform goes round a circle
-in steps of 1.3 mm, one solve a frame. Results go to ``bench_output/closed_chain.json``.
+in steps of 1.3 mm, one solve a frame, then to random poses. Where node and the npm package closed-chain-ik are installed,
+that solves the same goals on the same mechanism. Results go to ``bench_output/closed_chain.json``.
 """
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
-import math
 from pathlib import Path
 import sys
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from bench import conditions
+from bench import node_peer
 from bench import pinning
 from bench import program
 from bench import report
 from bench.clocks import measure_overhead
 from bench.clocks import timed_call
 from bench.measure import no_garbage_collection
+from ssik_ros.closed_chain import DOF
 from ssik_ros.closed_chain import Goal
+from ssik_ros.closed_chain import Joint
 from ssik_ros.closed_chain import load_mechanism
 from ssik_ros.closed_chain import Solver
 
+FloatArray = NDArray[np.float64]
 MECHANISM = 'hexapod'
 PLATFORM = 'platform'
-GOAL_US = 90.0
-PEER_US = 900.0
-"""closed-chain-ik-js 0.0.6 with node 20, a hexapod built alike, on another machine: it is JavaScript, and not asked here."""
+TRACK, JUMP = 'track', 'jump'
+GOALS_US = {TRACK: 90.0, JUMP: 1500.0}
+PEERS_ELSEWHERE_US = {TRACK: 900.0, JUMP: 18000.0}
+"""closed-chain-ik-js 0.0.6 with node 20 on another machine, a hexapod built alike; npm has 0.0.3."""
+OURS = 'ClosedChain'
+PEER = 'closed-chain-ik'
 RADIUS, STEP = 0.012, 0.0013
+FARTHEST, WIDEST = 0.015, 0.15
+"""Of random poses, along and about each axis [m, rad]."""
+TOLERANCE = 1e-5
+"""Of both solvers [m, rad]."""
+LEGS = range(1, 7)
+CLOSE = 1e-3
+"""What counts as met, of whatever solver [m, rad]."""
 WARM_UP = 50
-HEADER = ('mechanism', 'frames', 'median us', 'mean', 'p95', 'p99', 'wall median', 'converged %')
+SEED = 1
+HEADER = (
+    *('mechanism', 'run', 'solver', 'frames', 'median us', 'mean', 'p95', 'p99', 'wall median'),
+    *('converged %', 'within 1e-3 %', 'worst m', 'worst rad'),
+)
+Pose = tuple[list[float], list[float]]
+"""Position [m] and quaternion x, y, z, w of the platform in the world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +67,173 @@ class Row:
     """One run of frames."""
 
     mechanism: str
+    run: str
+    solver: str
     frames: int
     converged: float
-    """Frames whose loops and goal were met [%]."""
-    worst_goal: float
-    """Largest distance of the platform from where it was to be [m]."""
+    """Frames whose loops and goal were met, in the words of the solver [%]."""
+    within: float
+    """Frames that miss no loop and not the goal by more than ``CLOSE``, measured [%]."""
+    worst_metres: float
+    """Largest distance that a loop or the goal of a frame misses, measured."""
+    worst_radians: float
     cpu: report.Times
     wall: report.Times
 
 
-def run(frames: int) -> Row:
-    """
-    Return what the frames cost.
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The mechanism with a goal for its platform, closed."""
 
-    :param frames: how many.
+    solver: Solver
+    goal: Goal
+    centre: FloatArray
+    """(3,) where the platform is at first [m]."""
+    feet: FloatArray
+    """(6, 3) where the legs stand in the world."""
+    heads: FloatArray
+    """(6, 3) where they end on the platform, along its axes."""
+    shortest: FloatArray
+    """(6,) lengths at the lower limits of the slides [m]."""
+    longest: FloatArray
+    """(6,) at the upper ones."""
+
+    @classmethod
+    def load(cls) -> 'Scene':
+        """Return the mechanism, its loops closed at its initial state."""
+        robot = load_mechanism(MECHANISM)
+        platform = robot.links[PLATFORM]
+        centre = np.array(platform.matrix_world)[:3, 3]
+        goal = Goal('goal')
+        goal.set_position(*centre)
+        goal.make_closure(platform)
+        solver = Solver(
+            [robot.root],
+            translation_converge_threshold=TOLERANCE,
+            rotation_converge_threshold=TOLERANCE,
+        )
+        solver.solve()
+        joints = {j.name: j for j in solver.mechanism.frames if isinstance(j, Joint)}
+        slides = [joints[f'leg{k}_slide'] for k in LEGS]
+        feet = np.array([joints[f'leg{k}_tilt_x'].get_world_position() for k in LEGS])
+        heads = np.array([joints[f'leg{k}_head'].get_world_position() for k in LEGS]) - centre
+        # What a leg has besides its slide.
+        rest = np.linalg.norm(heads + centre - feet, axis=1)
+        rest -= [slide.get_dof_value(DOF.Z) for slide in slides]
+        low = rest + [slide.get_min_limit(DOF.Z) for slide in slides]
+        high = rest + [slide.get_max_limit(DOF.Z) for slide in slides]
+        return cls(solver, goal, centre, feet, heads, low, high)
+
+    def poses_of(self, name: str, count: int) -> list[Pose]:
+        """
+        Return the poses that the platform is to take.
+
+        :param name: ``track``, or ``jump``: random ones whose leg lengths are within limits, by the closed form.
+        :param count: how many.
+        """
+        if name == TRACK:
+            angles = np.arange(count) * STEP / RADIUS
+            circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(count)], axis=1)
+            points = self.centre + RADIUS * circle
+            return [(point.tolist(), [0.0, 0.0, 0.0, 1.0]) for point in points]
+        random = np.random.default_rng(SEED)
+        poses: list[Pose] = []
+        while len(poses) < count:
+            position = self.centre + random.uniform(-FARTHEST, FARTHEST, 3)
+            turn = Rotation.from_rotvec(random.uniform(-WIDEST, WIDEST, 3))
+            lengths = np.linalg.norm(position + turn.apply(self.heads) - self.feet, axis=1)
+            if ((self.shortest < lengths) & (lengths < self.longest)).all():
+                poses.append((position.tolist(), turn.as_quat().tolist()))
+        return poses
+
+
+def run(scene: Scene, name: str, poses: Sequence[Pose]) -> Row:
     """
-    robot = load_mechanism(MECHANISM)
-    platform = robot.links[PLATFORM]
-    centre = np.array(platform.matrix_world)[:3, 3]
-    goal = Goal('goal')
-    goal.set_position(*centre)
-    goal.make_closure(platform)
-    solver = Solver([robot.root])
+    Return what the frames cost us.
+
+    :param scene: the mechanism.
+    :param name: of the run.
+    :param poses: of the platform; the first ``WARM_UP`` are not timed.
+    """
     overhead = measure_overhead()
-    wall, cpu = np.empty(frames), np.empty(frames)
-    converged, worst = 0, 0.0
+    wall, cpu, solved, misses = [], [], [], []
     with no_garbage_collection():
-        for k in range(-WARM_UP, frames):
-            angle = (k + WARM_UP) * STEP / RADIUS
-            circle = np.array([math.cos(angle), math.sin(angle), 0.0])
-            wanted = centre + RADIUS * circle
-            goal.set_position(*wanted)
-            results, spent_wall, spent_cpu = timed_call(solver.solve)
-            if k < 0:
-                continue
-            wall[k] = (spent_wall - overhead.wall) * 1e-3
-            cpu[k] = (spent_cpu - overhead.cpu) * 1e-3
-            converged += all(result.status.name == 'CONVERGED' for result in results)
-            reached = np.array(platform.matrix_world)[:3, 3]
-            worst = max(worst, float(np.linalg.norm(reached - wanted)))
-    times = (report.times_of(values[None])[0] for values in (cpu, wall))
-    return Row(MECHANISM, frames, 100.0 * converged / frames, worst, *times)
+        for position, quaternion in poses:
+            scene.goal.set_position(*position)
+            scene.goal.set_quaternion(*quaternion)
+            results, spent_wall, spent_cpu = timed_call(scene.solver.solve)
+            wall.append((spent_wall - overhead.wall) * 1e-3)
+            cpu.append((spent_cpu - overhead.cpu) * 1e-3)
+            solved.append(all(result.status.name == 'CONVERGED' for result in results))
+            misses.append(np.max([result.error for result in results], axis=0))
+    metres, radians = np.array(misses[WARM_UP:]).T
+    return make_row(name, OURS, solved[WARM_UP:], (metres, radians), cpu[WARM_UP:], wall[WARM_UP:])
+
+
+def make_row(
+    name: str,
+    solver: str,
+    solved: Sequence[bool],
+    misses: tuple[Sequence[float], Sequence[float]],
+    cpu: Sequence[float],
+    wall: Sequence[float],
+) -> Row:
+    """
+    Return a run as a row.
+
+    :param solved: whether each frame's loops and goal were met; misses: by how many metres and radians they were not.
+    :param cpu, wall: times of each frame [us].
+    """
+    times = (report.times_of(np.array([values], dtype=float))[0] for values in (cpu, wall))
+    metres, radians = np.array(misses[0]), np.array(misses[1])
+    return Row(
+        MECHANISM,
+        name,
+        solver,
+        len(solved),
+        100.0 * sum(solved) / len(solved),
+        100.0 * float(((metres < CLOSE) & (radians < CLOSE)).mean()),
+        float(metres.max()),
+        float(radians.max()),
+        *times,
+    )
+
+
+def run_peer(
+    frames: Sequence[Mapping[str, Any]], poses: Mapping[str, Sequence[Pose]]
+) -> list[Row]:
+    """
+    Return what the same frames cost the peer.
+
+    :param frames: the mechanism as plain data.
+    :param poses: of each run.
+    :raises node_peer.NoPeer: when it cannot be asked.
+    """
+    asked = {
+        name: [{'position': position, 'quaternion': quaternion} for position, quaternion in some]
+        for name, some in poses.items()
+    }
+    rows = []
+    for name, options in node_peer.OPTIONS.items():
+        answer = node_peer.ask(frames, asked, WARM_UP, options)
+        solver = f'{PEER} {answer["version"]}, {name}'
+        for part, of in answer['runs'].items():
+            misses = of['metres'], of['radians']
+            rows.append(make_row(part, solver, of['solved'], misses, of['cpu'], of['wall']))
+    return rows
+
+
+def cells(row: Row) -> list[str]:
+    """
+    Return the texts of a row.
+
+    :param row: of a run.
+    """
+    times = (row.cpu.median, row.cpu.mean, row.cpu.p95, row.cpu.p99, row.wall.median)
+    figures = [f'{value:.1f}' for value in times]
+    misses = [f'{value:.0e}' for value in (row.worst_metres, row.worst_radians)]
+    name = [row.mechanism, row.run, row.solver, str(row.frames)]
+    return [*name, *figures, f'{row.converged:.1f}', f'{row.within:.1f}', *misses]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -97,12 +247,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     program.add_common_options(parser)
     options = parser.parse_args(arguments)
     around = conditions.describe(pinning.pin(options.cpu), ())
-    row = run(options.frames)
-    times = (row.cpu.median, row.cpu.mean, row.cpu.p95, row.cpu.p99, row.wall.median)
-    figures = [f'{value:.1f}' for value in times]
-    line = [row.mechanism, str(row.frames), *figures, f'{row.converged:.1f}']
-    print(f'{conditions.as_text(around)}\n\n{report.table(HEADER, [line])}')
-    content = {'conditions': around, 'rows': [asdict(row)], 'goal_us': GOAL_US, 'peer_us': PEER_US}
+    scene = Scene.load()
+    frames = node_peer.describe_mechanism(scene.solver.mechanism.frames)
+    poses = {name: scene.poses_of(name, options.frames + WARM_UP) for name in (TRACK, JUMP)}
+    rows = [run(scene, name, some) for name, some in poses.items()]
+    note = ''
+    try:
+        rows += run_peer(frames, poses)
+    except node_peer.NoPeer as reason:
+        note = f'{PEER} was not asked: {reason}.'
+    print(f'{conditions.as_text(around)}\n\n{report.table(HEADER, [cells(row) for row in rows])}')
+    if note:
+        print(f'\n{note}')
+    content = {
+        'conditions': around,
+        'rows': [asdict(row) for row in rows],
+        'note': note,
+        'goals_us': GOALS_US,
+        'peers_elsewhere_us': PEERS_ELSEWHERE_US,
+    }
     report.write_json(options.output / 'closed_chain.json', content)
 
 

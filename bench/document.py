@@ -52,6 +52,10 @@ CLASS_HEADER = (
     'best peer / this',
 )
 BRANCH_HEADER = ('arm', 'solver', 'median', 'mean', 'p95', 'p99', 'solutions', 'this / ours')
+LOOP_HEADER = (
+    *('mechanism', 'run', 'solver', 'frames', 'median', 'mean', 'p95', 'p99', 'converged %'),
+    'within 1e-3 %',
+)
 START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'peak MiB', 'remark')
 
 
@@ -189,6 +193,27 @@ def start_section(content: Mapping[str, Any]) -> str:
     return text + report.table(START_HEADER, lines)
 
 
+def loop_section(content: Mapping[str, Any]) -> str:
+    """
+    Return the section of a mechanism with loops.
+
+    :param content: of ``closed_chain.json``.
+    """
+    lines = [
+        [
+            *(row['mechanism'], row['run'], row['solver'], str(row['frames'])),
+            *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
+            *(f'{row["converged"]:.1f}', f'{row["within"]:.1f}'),
+        ]
+        for row in content['rows']
+    ]
+    text = '## Mechanisms with loops\n\nThe platform on a circle, 1.3 mm a frame (track), and from one random pose to the next '
+    text += '(jump). "Converged" is the word of the solver; "within" is measured, 1e-3 m and 1e-3 rad at most.\n\n'
+    text += report.table(LOOP_HEADER, lines)
+    note = content.get('note', '')
+    return f'{text}\n\n{note}' if note else text
+
+
 def absences(results: Results) -> str:
     """
     Return who was not measured where, and why.
@@ -232,6 +257,8 @@ def page(results: Results) -> str:
     sections += [class_section(c, rows) for c in CLASSES.values() if c.name in asked]
     if 'analytic' in results:
         sections.append(branch_section(results['analytic']))
+    if 'closed_chain' in results:
+        sections.append(loop_section(results['closed_chain']))
     if 'start_up' in results:
         sections.append(start_section(results['start_up']))
     sections += [absences(results), calls(rows)]

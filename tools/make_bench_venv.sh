@@ -14,3 +14,8 @@ echo "bench: installing the peers into .venv-bench"
 if kdl=$(python3 -c 'import PyKDL; print(PyKDL.__file__)' 2> /dev/null); then
   ln -sf "$kdl" .venv-bench/lib/python3.*/site-packages/
 fi
+# A JavaScript peer of mechanisms with loops.
+if command -v npm > /dev/null; then
+  npm install --silent --no-audit --no-fund --no-save --no-package-lock --omit=peer --prefix .venv-bench \
+    "$(cat requirements/bench_npm.txt)" || echo 'bench: closed-chain-ik could not be installed'
+fi

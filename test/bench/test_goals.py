@@ -111,10 +111,22 @@ def test_a_refusal_may_cost_five_answers(spent, reached):
     assert verdict.reached is reached
 
 
+def loops(solver, median, within=100.0):
+    known = {'mechanism': 'hexapod', 'run': 'track', 'solver': solver, 'frames': 9}
+    return {**known, 'cpu': times(median), 'converged': 100.0, 'within': within}
+
+
+def test_a_peer_that_misses_the_loops_is_not_the_best():
+    rows = [loops('ClosedChain', 50.0), loops('wrong', 10.0, 50.0), loops('right', 500.0)]
+    (verdict,) = goals.verdicts({'closed_chain': {'conditions': CONDITIONS, 'rows': rows}})
+    assert verdict.peer == 'right 500 us / 0.0.6 elsewhere 900 us'
+    assert (verdict.ratio, verdict.reached) == ('10.0 / 18.0', True)
+
+
 def other_results(wall, frame, start, ratio, memory):
     spent = {'wall': wall, 'median': wall, 'cpu': wall}
     batch = [{'arm': 'ur5e', 'call': 'solve_batch', 'threads': 2, 'spent': spent}]
-    chain = [{'mechanism': 'hexapod', 'cpu': times(frame), 'converged': 100.0}]
+    chain = [loops('ClosedChain', frame), loops('peer', 9.0 * frame)]
     trip = [{'robot': 'panda', 'server': 'own', 'p50': 130.0, 'ratio': ratio, 'peak_mib': memory}]
     return {
         'many_poses': {'conditions': CONDITIONS, 'rows': batch},

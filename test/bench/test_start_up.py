@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from bench import closed_chain
 from bench import fresh_process
 from bench import pinning
 from bench import start_up
@@ -86,10 +85,3 @@ def test_goals_are_those_of_the_facade():
         ('warm', pytest.approx(0.7), 1.0),
         ('cold', 25.0, 40.0),
     ]
-
-
-def test_frames_of_a_mechanism_are_met_and_written(tmp_path):
-    closed_chain.main(['--frames', '30', '--output', str(tmp_path)])
-    (row,) = json.loads((tmp_path / 'closed_chain.json').read_text())['rows']
-    assert (row['mechanism'], row['frames'], row['converged']) == ('hexapod', 30, 100.0)
-    assert row['worst_goal'] < 1e-5 and row['cpu']['median'] > 0.0
