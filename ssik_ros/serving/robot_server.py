@@ -669,7 +669,9 @@ class RobotServer:
         except QuestionRefused as refused:
             return FkAnswer(known, found, model_frame, refused.refusal, str(refused))
         if inverse is None:
-            return FkAnswer(known, found, model_frame, refusal, text)
+            # A link that stands at the model frame keeps the name that was asked for.
+            named = frame if frame in self.robot.tree.link_index else model_frame
+            return FkAnswer(known, found, named, refusal, text)
         return FkAnswer(known, [inverse @ pose for pose in found], frame, refusal, text)
 
     def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
@@ -681,7 +683,7 @@ class RobotServer:
         ]
 
     def _from_model_frame(self, frame: str, current: FullState) -> FloatArray | None:
-        """Return the pose of the model frame in a frame; None for the model frame itself."""
+        """Return the pose of the model frame in a frame; None where both are one."""
         pose = self.frames.in_model_frame(frame, current)
         return None if pose is None else invert_pose(pose)
 

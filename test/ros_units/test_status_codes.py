@@ -31,6 +31,7 @@ IK = {
     Refusal.NOT_SEARCHABLE: -31,
     Refusal.BAD_TOLERANCE: -16,
     Refusal.BAD_STEP: 99999,
+    Refusal.BAD_OPTION: -16,
     Refusal.FAULT: 99999,
 }
 PATH = {Refusal.NONE: 1}

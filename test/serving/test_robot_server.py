@@ -534,6 +534,18 @@ def test_answers_change_neither_question_nor_current_state(
     assert before == (_content(asked), snapshot(ready))
 
 
+@pytest.mark.parametrize(
+    ('frame', 'named'),
+    [('panda_link0', 'panda_link0'), ('', 'world'), ('world', 'world'), ('/world', 'world')],
+)
+def test_poses_are_named_by_the_frame_that_was_asked_for(server, ready, frame, named):
+    # The first link stands at the model frame: the numbers are the same, the names are not.
+    answer = server.forward(['panda_hand'], frame, StateGiven(), ready)
+    plain = server.forward(['panda_hand'], '', StateGiven(), ready)
+    assert (answer.frame, answer.refusal) == (named, Refusal.NONE)
+    assert np.array_equal(answer.poses[0], plain.poses[0])
+
+
 def test_equal_questions_get_equal_answers(server, ready, target):
     asked = question(ARM, [('', target)], state=StateGiven(['panda_joint1'], [0.7]))
     first, second = (server.answer(asked, ready) for _ in range(2))
