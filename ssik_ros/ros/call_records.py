@@ -1,6 +1,5 @@
 """What the services have done: calls, times, codes and reasons, for ``/diagnostics``."""
 
-from collections import Counter
 from collections import deque
 from collections.abc import Callable
 import threading
@@ -65,7 +64,7 @@ class CallRecords:
         self._lock = threading.Lock()
         self._times: deque[float] = deque(maxlen=KEPT)
         self._reasons: deque[str] = deque(maxlen=REASONS)
-        self._counts: Counter[str] = Counter()
+        self._calls = self._successes = self._late = 0
 
     def timed(self, handler: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """
@@ -102,10 +101,10 @@ class CallRecords:
         """
         with self._lock:
             self._times.append(seconds)
-            self._counts['calls'] += 1
-            self._counts['late'] += is_late
+            self._calls += 1
+            self._late += is_late
             if code is None or code.val == SUCCESS:
-                self._counts['successes'] += 1
+                self._successes += 1
                 return
             name = '' if cause == Cause.NONE else f' {cause.name}'
             text = f'{code.val}{name}: {getattr(code, "message", "")}'
@@ -115,12 +114,10 @@ class CallRecords:
         """Return what was recorded."""
         with self._lock:
             times, reasons = list(self._times), tuple(self._reasons)
-            counts = dict(self._counts)
+            counts = self._calls, self._successes, self._late
         values = np.quantile(times, (0.5, 0.95, 0.99)).tolist() if times else [0.0] * 3
         return Summary(
-            counts.get('calls', 0),
-            counts.get('successes', 0),
-            counts.get('late', 0),
+            *counts,
             (values[0], values[1], values[2]),
             reasons,
         )
