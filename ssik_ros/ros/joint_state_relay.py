@@ -15,9 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import rclpy
-from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.qos import QoSProfile
@@ -34,6 +32,7 @@ from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.log_throttle import PERIOD
 from ssik_ros.ros.marker_messages import write_markers
+from ssik_ros.ros.node_process import begin
 from ssik_ros.ros.override_check import check_overrides
 from ssik_ros.ros.parameter_library import load_parameters
 from ssik_ros.ros.robot_source import RobotDescription
@@ -160,17 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    try:
-        rclpy.init(args=None if arguments is None else list(arguments))
-    except RuntimeError as error:
-        get_logger(NAME).fatal(str(error))
-        return 1
-    try:
-        node = JointStateRelay()
-    except (SsikError, ParameterException) as error:
-        get_logger(NAME).fatal(str(error))
-        rclpy.try_shutdown()
-        return 1
+    node = begin(NAME, JointStateRelay, arguments)
+    if isinstance(node, int):
+        return node
     try:
         with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
             node.start()

@@ -32,7 +32,6 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor
 from rclpy.executors import ExternalShutdownException
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -52,6 +51,7 @@ from ssik_ros.ros.live_state import LiveState
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.log_throttle import PERIOD
+from ssik_ros.ros.node_process import begin
 from ssik_ros.ros.override_check import check_overrides
 from ssik_ros.ros.parameter_library import load_parameters
 from ssik_ros.ros.path_service import PathService
@@ -467,23 +467,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    try:
-        rclpy.init(args=None if arguments is None else list(arguments))
-    except RuntimeError as error:
-        # Arguments that ROS cannot read, a parameter file that does not exist.
-        get_logger(NAME).fatal(str(error))
-        return 1
-    try:
-        node = IkServer()
-    except (SsikError, ParameterException) as error:
-        get_logger(NAME).fatal(str(error))
-        rclpy.try_shutdown()
-        return 1
-    except Exception:
-        if rclpy.ok():
-            raise
-        # A signal ended the context while the node was being made.
-        return 0
+    node = begin(NAME, IkServer, arguments)
+    if isinstance(node, int):
+        return node
     TURNS.allow(searches_at_once())
     has_ended = threading.Event()
     threading.Thread(target=_end_in_any_case, args=(node, has_ended), daemon=True).start()

@@ -18,9 +18,7 @@ import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
-from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos import ReliabilityPolicy
@@ -39,6 +37,7 @@ from ssik_ros.ros.joint_commands import make_trajectory
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.log_throttle import PERIOD
+from ssik_ros.ros.node_process import begin
 from ssik_ros.ros.override_check import check_overrides
 from ssik_ros.ros.parameter_library import load_parameters
 from ssik_ros.ros.pose_conversions import read_pose
@@ -256,17 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    try:
-        rclpy.init(args=None if arguments is None else list(arguments))
-    except RuntimeError as error:
-        get_logger(NAME).fatal(str(error))
-        return 1
-    try:
-        node = StreamNode()
-    except (SsikError, ParameterException) as error:
-        get_logger(NAME).fatal(str(error))
-        rclpy.try_shutdown()
-        return 1
+    node = begin(NAME, StreamNode, arguments)
+    if isinstance(node, int):
+        return node
     executor = InlineExecutor(THREADS, _report_dropped)
     executor.add_node(node)
     try:
