@@ -70,7 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Half a minute of silence needs a word even where nobody asked for more of them.
     logging.getLogger('ssik_ros.compilation').setLevel(logging.INFO)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        # What is still in the buffer is written here, where a reader that has gone is noticed.
+        sys.stdout.flush()
+        return code
     except SsikError as error:
         print(f'ssik {arguments.verb}: {" ".join(str(error).split())}', file=sys.stderr)
         return WRONG

@@ -74,3 +74,12 @@ def test_a_reader_that_goes_away_causes_no_traceback():
     line = f'{sys.executable} -m ssik_ros.cli.command solvers --json | head -c 1'
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ''
+
+
+def test_a_reader_that_never_reads_causes_no_traceback():
+    # All that was written is still in the buffer when the command ends.
+    command = [sys.executable, '-m', 'ssik_ros.cli.command', 'solvers']
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b''
+        assert process.wait(60) == 1
