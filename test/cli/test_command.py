@@ -1,5 +1,6 @@
 """The command ``ssik``: verbs, exit codes, and errors on one line."""
 
+import os
 import subprocess
 import sys
 
@@ -78,8 +79,10 @@ def test_a_reader_that_goes_away_causes_no_traceback():
 
 def test_a_reader_that_never_reads_causes_no_traceback():
     # All that was written is still in the buffer when the command ends.
-    command = [sys.executable, '-m', 'ssik_ros.cli.command', 'solvers']
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [sys.executable, '-m', 'ssik_ros.cli.command', 'robots', '--json']
+    buffered = {key: value for key, value in os.environ.items() if key != 'PYTHONUNBUFFERED'}
+    pipes = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'env': buffered}
+    with subprocess.Popen(command, **pipes) as process:
         process.stdout.close()
         assert process.stderr.read() == b''
         assert process.wait(60) == 1
