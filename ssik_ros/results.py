@@ -111,13 +111,12 @@ class IkResult(NamedTuple):
     @property
     def solved(self) -> bool:
         """Return whether there is at least one verified solution."""
-        return self[0] == _SOLVED
+        return self.status == _SOLVED
 
     @property
     def q(self) -> FloatArray:
         """Return (n,): the first solution, or on failure the nearest state seen."""
-        nearest = self[4]
-        return self[2][0] if nearest is None else nearest
+        return self.solutions[0] if self.nearest is None else self.nearest
 
     @property
     def position_errors(self) -> FloatArray:
@@ -133,19 +132,11 @@ class IkResult(NamedTuple):
         """Return one sentence that says what happened and, if nothing was found, why."""
         if self.solved:
             left = self.errors[0].tolist()
-            distance, angle = (
-                left
-                if len(left) == 2
-                else (
-                    max(left[0::2], default=0.0),
-                    max(left[1::2], default=0.0),
-                )
-            )
             # One format for all, for every answered request has this sentence.
             return _SOLVED_TEXT % (
                 len(self.solutions),
-                distance,
-                angle,
+                max(left[0::2], default=0.0),
+                max(left[1::2], default=0.0),
                 self.searches,
                 self.iterations,
             )

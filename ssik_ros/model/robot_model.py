@@ -18,7 +18,6 @@ from ssik_ros.model.group_builder import GroupBuilder
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.joint_group import name_variables
 from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
@@ -31,8 +30,9 @@ from ssik_ros.model.urdf import Urdf
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Where the quaternion begins among the variables of a joint."""
-FEW = 9
-"""Below so many followers, numbers one by one take less time than arrays."""
+
+Follower = tuple[int, int, float, float]
+"""Position variables of a follower and of its leader, multiplier and offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +54,13 @@ class RobotModel:
     """Acceleration limits of variables by name, where a joint_limits.yaml has them [rad/s^2 or m/s^2]."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
-    _mimic: tuple[IntArray, IntArray, FloatArray, FloatArray] = field(init=False, repr=False)
-    """Position variables of followers and of their leaders, multipliers and offsets."""
-
-    _few_followers: list[tuple[int, int, float, float]] = field(init=False, repr=False)
-    """The same one by one."""
+    _mimic: list[Follower] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Make the groups."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
-        mimic = find_followers(self.tree)
-        object.__setattr__(self, '_mimic', mimic)
-        one_by_one = list(zip(*(array.tolist() for array in mimic), strict=True))
-        object.__setattr__(self, '_few_followers', one_by_one)
+        object.__setattr__(self, '_mimic', find_followers(self.tree))
         object.__setattr__(self, 'groups', builder.build_all(self.srdf))
 
     @property
@@ -166,12 +159,9 @@ class RobotModel:
 
         :param positions: (nq) full state.
         """
-        if len(self._few_followers) < FEW:
-            for follower, leader, multiplier, offset in self._few_followers:
-                positions[follower] = multiplier * positions[leader] + offset
-            return
-        followers, leaders, multipliers, offsets = self._mimic
-        positions[followers] = multipliers * positions[leaders] + offsets
+        # One by one: robots have few, for which numbers take less time than arrays.
+        for follower, leader, multiplier, offset in self._mimic:
+            positions[follower] = multiplier * positions[leader] + offset
 
     def named_state(self, group: str | JointGroup, state: str) -> FloatArray:
         """
@@ -290,19 +280,20 @@ class RobotModel:
         return self.tree.joint(name)
 
 
-def find_followers(tree: KinematicTree) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+def find_followers(tree: KinematicTree) -> list[Follower]:
     """
-    Return the position variables of followers and of their leaders, multipliers and offsets.
+    Return the followers of a robot, no leader among them.
 
     :param tree: the robot.
     """
     followers = np.flatnonzero(tree.leaders >= 0)
-    return (
+    columns = (
         tree.idx_q[followers],
         tree.idx_q[tree.leaders[followers]],
         tree.multipliers[followers],
         tree.offsets[followers],
     )
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def invert_pose(pose: FloatArray) -> FloatArray:

@@ -134,7 +134,6 @@ class TreeRobot:
         self.virtual_joints = ()
         self.model_frame = tree.root_link
         self._mimic = find_followers(tree)
-        self._few_followers = list(zip(*(array.tolist() for array in self._mimic), strict=True))
         self.urdf = type('NoUrdf', (), {'joints': {}})()
 
     default_positions = RobotModel.default_positions

@@ -127,7 +127,6 @@ def test_a_repeated_name_keeps_its_last_value(panda, panda_reader):
 @pytest.mark.parametrize('seed', range(12))
 def test_followers_of_random_trees_agree_with_their_leaders(seed):
     rng = np.random.default_rng(seed)
-    # Of few followers, and of more than are set one by one.
     tree = random_tree(rng, count=9 if seed % 2 else 30, mimic=0.6)
     robot = TreeRobot(tree)
     reader = StateReader(robot)
