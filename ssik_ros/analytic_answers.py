@@ -42,6 +42,8 @@ from ssik_ros.tolerance_policy import TolerancePolicy
 FloatArray = NDArray[np.float64]
 
 MODES: dict[bool | str, int] = {True: WITHIN_LIMITS, False: KEEP_ALL, WRAP: WRAP_ONLY}
+NOT_MET = (Cause.UNREACHABLE, Cause.BUDGET)
+"""Causes where nothing reached the pose: proved, or as far as was tried."""
 AT_VALUE = 1e-9
 """Difference of a joint from the value it is held at that is rounding [rad]."""
 AT_ANGLE = 1e-6
@@ -120,15 +122,16 @@ class AnalyticAnswers:
         if is_plain(settings) and (len(found.q) or not settings.allow_refinement):
             return self._plain(found, settings)
         answer = self._filtered(target, settings, question, found)
-        if answer.cause == Cause.UNREACHABLE and question.held_values is not None:
+        if answer.cause in NOT_MET and question.held_values is not None:
             answer = answer._replace(cause=self._cause_of_narrowness(target, settings))
         return answer
 
     def _cause_of_narrowness(self, target: FloatArray, settings: SolveSettings) -> Cause:
         """Return why nothing was found at the values to which a joint was narrowed."""
         wide = settings._replace(hold=(), arm_angle=None, seed_tolerance=None)
-        if self.answer(target, wide).cause == Cause.UNREACHABLE:
-            return Cause.UNREACHABLE
+        cause = self.answer(target, wide).cause
+        if cause in NOT_MET:
+            return cause
         is_near = settings.seed_tolerance is not None and not settings.hold
         return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
 
@@ -144,7 +147,9 @@ class AnalyticAnswers:
             dropped_by_max_solutions=kept - count if settings.max_solutions is not None else 0,
             branches=kept,
             representatives=kept,
-            cause=_cause(count, found.branches, found.dropped, 0, 0, kept - count),
+            cause=_cause(
+                count, found.branches, found.dropped, 0, 0, kept - count, self._proves(found)
+            ),
         )
 
     def _filtered(
@@ -153,7 +158,7 @@ class AnalyticAnswers:
         """Return what is left of the branches after everything that was asked."""
         rows = np.hstack([found.q, found.errors])
         raw, dropped, refined, refinement = found.branches, found.dropped, 0, 'none'
-        if settings.allow_refinement and not len(rows):
+        if settings.allow_refinement and not len(rows) and not found.is_too_far:
             saved = rescue(
                 self.arm,
                 target,
@@ -186,8 +191,13 @@ class AnalyticAnswers:
             branches=branches,
             representatives=total,
             refined=refined,
-            cause=_cause(len(rows), raw, dropped, by_hold, by_tolerance, cut),
+            cause=_cause(len(rows), raw, dropped, by_hold, by_tolerance, cut, self._proves(found)),
         )
+
+    def _proves(self, found: Branches) -> bool:
+        """Return whether no branch means that there is none: values of a sampled joint prove nothing."""
+        plan = self.arm.plan
+        return (plan.held < 0 and plan.drift == 0.0) or found.is_too_far
 
     def _held(self, settings: SolveSettings) -> tuple[int | None, FloatArray | None]:
         """Return the joint of seven to hold and its values; None for the arm's own."""
@@ -353,18 +363,25 @@ def is_plain(settings: SolveSettings) -> bool:
 
 
 def _cause(
-    count: int, raw: int, by_limits: int, by_hold: int, by_tolerance: int, cut: int
+    count: int,
+    raw: int,
+    by_limits: int,
+    by_hold: int,
+    by_tolerance: int,
+    cut: int,
+    is_proved: bool,
 ) -> Cause:
     """Return why there is no solution: the last filter that took one away."""
+    not_met = Cause.UNREACHABLE if is_proved else Cause.BUDGET
     if count or cut:
         return Cause.NONE
     if not raw:
-        return Cause.UNREACHABLE
+        return not_met
     if by_tolerance:
         return Cause.CONSISTENCY
     if by_hold:
         return Cause.CONSTRAINTS
-    return Cause.LIMITS if by_limits else Cause.UNREACHABLE
+    return Cause.LIMITS if by_limits else not_met
 
 
 def describe_plan(plan: AnalyticPlan) -> SolverFacts:

@@ -726,7 +726,7 @@ class Manipulator:
         q, residuals = found.q, found.residuals
         again = counts < 0
         if analytic.arm.is_refinable(analytic.question(settings)):
-            again |= found.counts[:, search.BRANCHES] <= found.counts[:, search.DROPPED]
+            again |= counts == 0
         if again.any():
             q, residuals, counts = self._with_repeated(targets, seeds, settings, found, again)
         return BatchSolutions.from_counts(q, residuals, counts)

@@ -17,7 +17,7 @@ class Diagnostic:
     dispatch_reason: str
     """Why this solver."""
     raw_candidates: int
-    """Different candidates that reach the target, before limits; 0 when the target is out of reach."""
+    """Different candidates that reach the target, before limits; 0 when none does."""
     dropped_by_limits: int
     """Of these, outside the joint limits at every turn; 0 with ``respect_limits=False``."""
     dropped_by_max_solutions: int
@@ -68,6 +68,11 @@ class Diagnostic:
             return f'Capped: max_solutions cut off all {self.dropped_by_max_solutions} solution(s), {by}.'
         if not self.raw_candidates and self.cause in (Cause.NONE, Cause.UNREACHABLE):
             return f'Unreachable: no candidate closes within {self.fk_atol:.2g}, {by}.'
+        if not self.raw_candidates and self.cause == Cause.BUDGET:
+            return (
+                f'Not found: no candidate closes within {self.fk_atol:.2g}, neither at the values of the '
+                f'redundancy that were tried nor from the starts of a search; that is no proof, {by}.'
+            )
         what = self._filters() if self.raw_candidates else 'no candidate at the values asked for'
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 

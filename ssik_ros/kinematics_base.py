@@ -380,15 +380,25 @@ class KinematicsBase:
         Return the solution next to the seed, in one attempt without other starts.
 
         Of a solver that knows the branches of a pose it is the nearest one as MoveIt measures it, the first of
-        :meth:`get_position_ik_solutions`.
+        :meth:`get_position_ik_solutions`; of others the one that the seed leads to.
 
         :param pose: (4, 4), or (t, 4, 4) for several tips.
         :param seed: (n).
         :param options: what else is asked.
         """
-        if self._setup is not None and isinstance(self._setup.solver, BranchSolver):
+        solver = None if self._setup is None else self._setup.solver
+        if isinstance(solver, BranchSolver):
             return self._ask(pose, seed, options, cost=_sum_of_steps, max_solutions=MOST_SOLUTIONS)
-        return self._ask(pose, seed, options, max_searches=1)
+        own = self._ask(pose, seed, options, max_searches=1)
+        if not getattr(solver, 'knows_branches', False):
+            return own
+        several = {'max_solutions': MOST_SOLUTIONS, 'max_searches': STARTS}
+        known = self._ask(pose, seed, options, cost=_sum_of_steps, **several)
+        if not known.solved or known.is_approximate:
+            return own
+        # Where joints are sampled, the posture that the seed leads to may be nearer than all samples.
+        is_nearer = own.solved and not own.is_approximate and _is_nearer(own, known, seed)
+        return own if is_nearer else known
 
     def search_position_ik(
         self,
@@ -470,10 +480,24 @@ class KinematicsBase:
             hits += isinstance(result, IkResult) and result.solved
             if isinstance(result, IkResult):
                 found += list(result.solutions)
+            found += self._led_to(setup, poses, seed, locked)
         if not found:
             return _no_replies(KinematicError.NO_SOLUTION)
         found.sort(key=lambda q: _sum_of_steps(np.empty(0), q, np.asarray(seed)))
         return IkReplies(found, KinematicError.OK, hits / len(held))
+
+    def _led_to(
+        self,
+        setup: _Setup,
+        poses: FloatArray | Sequence[FloatArray],
+        seed: Vector,
+        locked: Mapping[str, float | None],
+    ) -> list[FloatArray]:
+        """Return the solution that the seed leads to, where it may be missing among the branches."""
+        if not getattr(setup.solver, 'knows_branches', False):
+            return []
+        result = self._solve(setup, poses, seed, max_searches=1, locked=locked)
+        return list(result.solutions) if isinstance(result, IkResult) else []
 
     def _held_values(
         self, setup: _Setup, seed: FloatArray, method: DiscretizationMethod
@@ -519,6 +543,7 @@ class KinematicsBase:
         setup = self._setup
         if setup is None:
             return _no_reply(Cause.UNKNOWN_GROUP, f'Not initialized: {self.reason}.')
+        more['wants_nearest'] = options.return_approximate_solution
         result = self._solve(setup, poses, seed, locked=self._locked(setup, options), **more)
         if isinstance(result, str):
             return _no_reply(Cause.BAD_TARGET, result)
@@ -575,6 +600,13 @@ def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
     """Return how far a solution (n) is from a seed (n), as MoveIt measures it: the sum over the joints."""
     del pose
     return float(np.abs(q - seed).sum())
+
+
+def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
+    """Return whether a solution is nearer to the seed (n) than another one, as MoveIt measures it."""
+    own = np.asarray(seed, dtype=np.float64)
+    first = np.empty(0)
+    return _sum_of_steps(first, reply.solution, own) < _sum_of_steps(first, other.solution, own)
 
 
 def _is_usable(result: IkResult) -> bool:

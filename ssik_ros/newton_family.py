@@ -40,9 +40,9 @@ from ssik_ros.solvers.iterative_solver import nanoseconds
 from ssik_ros.solvers.newton.many import Answers
 from ssik_ros.solvers.newton.many import solve_each
 from ssik_ros.solvers.newton.many import solve_path
-from ssik_ros.solvers.newton.settings import make_settings
 from ssik_ros.solvers.newton.solver import NewtonSolver
 from ssik_ros.solvers.newton.tracker import Tracker
+from ssik_ros.solvers.newton_settings import make_settings
 from ssik_ros.solvers.problem import Rows
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -103,7 +103,7 @@ class NewtonFamily:
 
         :param mask: (6,) weights of the six rows in E; None means ones.
         :param rows: rows in their own axes instead of a mask.
-        :param settings: fields of :class:`ssik_ros.solvers.newton.settings.NewtonSettings`.
+        :param settings: fields of :class:`ssik_ros.solvers.newton_settings.NewtonSettings`.
         """
         checked = make_settings(settings)
         own = _rows(mask, rows)

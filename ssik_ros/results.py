@@ -130,11 +130,12 @@ class IkResult(NamedTuple):
 
     def summary(self) -> str:
         """Return one sentence that says what happened and, if nothing was found, why."""
-        if self.solved:
-            left = self.errors[0].tolist()
+        if self.status == _SOLVED:
+            rows = self.errors.tolist()
+            left = rows[0]
             # One format for all, for every answered request has this sentence.
             return _SOLVED_TEXT % (
-                len(self.solutions),
+                len(rows),
                 max(left[0::2], default=0.0),
                 max(left[1::2], default=0.0),
                 self.searches,
@@ -145,7 +146,7 @@ class IkResult(NamedTuple):
         known = nearest if math.isfinite(self.residual) else ''
         clock = ' The clock ended the search.' if self.clock_ended else ''
         proof = (
-            ', proved by the length of its links'
+            ', proved by the geometry of its links'
             if self.searches == 0
             else ', as far as a search can tell'
         )

@@ -21,7 +21,7 @@ ALL = None
 
 # Rank, folder, modules of that folder.
 TABLE = (
-    (0, '', ('errors', 'results', 'tolerances', 'strict_yaml')),
+    (0, '', ('errors', 'markers', 'results', 'tolerances', 'strict_yaml')),
     (1, 'kernels', ALL),
     (2, 'model', ALL),
     (
@@ -33,10 +33,12 @@ TABLE = (
             'chain_kinematics',
             'iterative_solver',
             'many_rows',
+            'newton_settings',
             'parameter_file',
             'parameters',
             'postprocess',
             'problem',
+            'reach_hull',
             'request_limits',
             'turns',
             'validators',

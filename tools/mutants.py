@@ -56,6 +56,7 @@ CHAIN_DESCENT = 'ssik_ros/kernels/closed_chain/descent.py'
 CHAIN_ROWS = 'ssik_ros/kernels/closed_chain/mechanism.py'
 CHAIN_TESTS = 'test/closed_chain/test_solver.py'
 COLUMN_TESTS = 'test/closed_chain/test_columns.py'
+POSTURE_SEARCH = 'test/analytic/test_posture_search.py'
 NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
 NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
 NEWTON_STEP = 'test/newton/test_bounded_step.py'
@@ -629,6 +630,14 @@ MUTANTS = (
     ),
     Mutant(
         2,
+        'calls a pose out of reach that samples and starts have missed',
+        'ssik_ros/solvers/analytic/solver.py',
+        'elif self.is_complete or found.is_too_far:',
+        'elif True:',
+        (f'{POSTURE_SEARCH}::test_a_search_that_finds_nothing_makes_no_proof',),
+    ),
+    Mutant(
+        2,
         'stream: tells what is left where it would have gone',
         STREAM,
         '            result = self._measure() if is_slowed else result\n',
@@ -699,7 +708,7 @@ MUTANTS = (
     Mutant(
         3,
         'Newton starts at chance',
-        'ssik_ros/solvers/newton/settings.py',
+        'ssik_ros/solvers/newton_settings.py',
         'np.random.Generator(np.random.PCG64(seed))',
         'np.random.Generator(np.random.PCG64())',
         (f'{NEWTON_PROMISES}::test_the_sequence_of_starts_belongs_to_its_seed',),

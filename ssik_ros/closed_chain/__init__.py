@@ -12,7 +12,6 @@ from ssik_ros.closed_chain.joint import Joint
 from ssik_ros.closed_chain.loop_closures import LoopClosure
 from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.closed_chain.loop_closures import read_loop_closures
-from ssik_ros.closed_chain.markers import Marker
 from ssik_ros.closed_chain.markers import markers
 from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.names import DOF_NAMES
@@ -26,6 +25,7 @@ from ssik_ros.closed_chain.urdf_robot import CompletedState
 from ssik_ros.closed_chain.urdf_robot import from_urdf
 from ssik_ros.closed_chain.urdf_robot import UrdfRobot
 from ssik_ros.closed_chain.worker import WorkerSolver
+from ssik_ros.markers import Marker
 
 findRoots = find_roots  # noqa: N816 - the ancestor's spelling
 """The ancestor's name of :func:`find_roots`."""

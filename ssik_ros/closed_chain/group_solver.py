@@ -44,6 +44,7 @@ class ClosedChainSolver(IterativeSolver):
     kernel = staticmethod(descent.solve)
     at_lower = pose_search.OPTIONS
     at_max_searches = pose_search.MAX_SEARCHES
+    at_keeps_looking = pose_search.KEEPS_LOOKING
 
     def __init__(
         self,
@@ -175,17 +176,59 @@ class ClosedChainSolver(IterativeSolver):
                 arrays.best[:], arrays.errors[:] = found, errors.ravel()
                 return pose_search.OUT_OF_REACH
             counters[pose_search.SEARCHES] += 1
-            norms = np.hypot(errors[:, 0], errors[:, 1])
-            reached = bool((norms <= options[self.at_lower + 2 * nv :]).all())
+            reached = self._reaches(errors, options)
             closed = loops <= self._own.loop_tolerance
-            if norms.max() + loops < best:
-                best = float(norms.max() + loops)
+            miss = float(np.hypot(errors[:, 0], errors[:, 1]).max() + loops)
+            if miss < best:
+                best = miss
                 arrays.best[:], arrays.errors[:] = found, errors.ravel()
             if reached and not closed and code == pose_search.EXHAUSTED:
                 code = OPEN_LOOP
             if reached and closed and self._accept(found, errors, arrays, out, request):
                 return pose_search.FOUND
-        return pose_search.FOUND if counters[pose_search.COUNT] else code
+        if counters[pose_search.COUNT]:
+            return pose_search.FOUND
+        if code == pose_search.EXHAUSTED and not counters[pose_search.REFUSALS]:
+            return self._look_beyond(posed, options, limits, arrays, out, request, end)
+        return code
+
+    def _reaches(self, errors: FloatArray, options: FloatArray) -> bool:
+        """Return whether every tip is at its target, given what each misses (t, 2)."""
+        tolerances = options[self.at_lower + 2 * self.problem.nv :]
+        return bool((np.hypot(errors[:, 0], errors[:, 1]) <= tolerances).all())
+
+    def _look_beyond(
+        self,
+        posed: GroupMechanism,
+        options: FloatArray,
+        limits: FloatArray,
+        arrays: SearchArrays,
+        out: FloatArray,
+        request: SolveRequest,
+        end: float,
+    ) -> int:
+        """Descend from the best state without the limits of the group's joints: whether these are the cause."""
+        start = self._full_state(request)
+        start[self.problem.idx_q] = arrays.best
+        is_free = limits[0] < limits[1]
+        wide = np.where(is_free, np.array([[-math.inf], [math.inf]]), limits)
+        found, errors, loops = self._descend(posed, start, wide, arrays, request, end)
+        if not self._reaches(errors, options) or loops > self._own.loop_tolerance:
+            return pose_search.EXHAUSTED
+        values = found[self.problem.variable_q]
+        outside = (values < limits[0]) | (values > limits[1])
+        if (outside & self._limited).any():
+            arrays.counters[pose_search.LIMITS_SEEN] += 1
+            return pose_search.EXHAUSTED
+        self._accept(found, errors, arrays, out, request)
+        found_one = bool(arrays.counters[pose_search.COUNT])
+        return pose_search.FOUND if found_one else pose_search.EXHAUSTED
+
+    def _full_state(self, request: SolveRequest) -> FloatArray:
+        """Return a copy of the (nq) state around a search."""
+        return (
+            self._start.copy() if request.state is None else np.array(request.state, dtype=float)
+        )
 
     def _accept(
         self,
@@ -219,9 +262,7 @@ class ClosedChainSolver(IterativeSolver):
         request: SolveRequest,
     ) -> FloatArray:
         """Return the (nq) full state that a search starts from: the seed, then draws within the limits."""
-        full = (
-            self._start.copy() if request.state is None else np.array(request.state, dtype=float)
-        )
+        full = self._full_state(request)
         full[self.problem.idx_q] = arrays.reference
         if search:
             drawn = generator.uniform(size=len(self._places))

@@ -1,13 +1,11 @@
 """
 What a mechanism looks like: marker data for links, degrees of freedom, limits and goals.
 
-Markers are plain data in the world of the frames; whoever draws them turns each into a marker of his tool. Names and
-numbers of a marker stay the same while the structure does, so that drawing again replaces what was drawn before.
+Points are in the world of the frames. Names and numbers of markers stay the same while the structure does.
 """
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from dataclasses import dataclass
 import math
 
 import numpy as np
@@ -22,11 +20,11 @@ from ssik_ros.closed_chain.joint import Joint
 from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.rotations import matrix_of_euler
 from ssik_ros.errors import InvalidOption
+from ssik_ros.markers import Color
+from ssik_ros.markers import Marker
 from ssik_ros.solvers.closed_chain.structure import find_chains
 
 FloatArray = NDArray[np.float64]
-Color = tuple[float, float, float, float]
-
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
 FREE: Color = (1.0, 0.5, 0.0, 1.0)
 LOCKED: Color = (0.35, 0.35, 0.35, 1.0)
@@ -42,21 +40,6 @@ LIMIT_OPACITY = 0.3
 LINE, AXIS, RADIUS = 0.02, 0.5, 0.2
 """Width of lines, half length and radius of joints, relative to the scale."""
 WEDGE_STEP = math.radians(10.0)
-
-
-@dataclass(frozen=True)
-class Marker:
-    """One thing to draw."""
-
-    namespace: str
-    number: int
-    shape: str
-    """``line_list``, ``cylinder`` (between two points), ``sphere`` or ``triangle_list``."""
-    color: Color
-    size: float
-    """Width of lines, or diameter [m]; 0 for triangles."""
-    points: FloatArray
-    """(k, 3) ends of lines by twos, ends of the cylinder, centres, or corners of triangles by threes [m]."""
 
 
 def markers(

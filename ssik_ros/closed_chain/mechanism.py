@@ -14,7 +14,6 @@ from ssik_ros.closed_chain.graph import list_frames
 from ssik_ros.closed_chain.graph import topmost
 from ssik_ros.closed_chain.joint import Joint
 from ssik_ros.closed_chain.result import ChainResult
-from ssik_ros.closed_chain.result import read_result
 from ssik_ros.closed_chain.rotations import matrix_of_euler
 from ssik_ros.closed_chain.rotations import quaternion_of_matrix
 from ssik_ros.closed_chain.storage import gather
@@ -108,8 +107,11 @@ class Mechanism:
         seed, limit, method = options.seed, options.max_time, options.method
         results = []
         for chain in self.chains:
-            status = chain.program.solve(reals, flags, packed, seed, limit, cancel)
-            results.append(read_result(chain, status, method))
+            program = chain[0]
+            result = ChainResult(program.solve(reals, flags, packed, seed, limit, cancel))
+            # One attribute: each would cost as much as the whole object.
+            result._made_of = chain, method, program.snapshot()
+            results.append(result)
         return results
 
     def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:

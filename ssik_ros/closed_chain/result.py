@@ -22,9 +22,22 @@ class ChainResult(int):
     ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
     """
 
-    chain: 'CompiledChain'
-    method: str
-    _snapshot: FloatArray
+    _made_of: tuple['CompiledChain', str, bytes]
+    """The chain, the name of the method, and the numbers that its program kept."""
+
+    @property
+    def chain(self) -> 'CompiledChain':
+        """The chain that was solved."""
+        return self._made_of[0]
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self._made_of[1]
+
+    @property
+    def _snapshot(self) -> FloatArray:
+        return self.chain.program.numbers(self._made_of[2])
 
     @property
     def status(self) -> SOLVE_STATUS:
@@ -127,18 +140,3 @@ class ChainResult(int):
             f'<{self.status.name} after {self.iterations} iterations, '
             f'{length:.1e} m, {angle:.1e} rad, chain of {", ".join(self.closures)}>'
         )
-
-
-def read_result(chain: 'CompiledChain', status: int, method: str) -> ChainResult:
-    """
-    Return the result of the solve that a chain's program has just done.
-
-    :param chain: its arrays still hold it.
-    :param status: of the solve.
-    :param method: name of the method.
-    """
-    result = ChainResult(status)
-    result.chain = chain
-    result.method = method
-    result._snapshot = chain.program.snapshot()
-    return result

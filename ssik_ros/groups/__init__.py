@@ -19,11 +19,11 @@ from ssik_ros.groups.group import Group
 from ssik_ros.groups.handling import SolveResult
 from ssik_ros.groups.joints import Joint
 from ssik_ros.groups.objects import Dummy
-from ssik_ros.groups.overlay import Marker
 from ssik_ros.groups.overlay import Overlay
 from ssik_ros.groups.paths import PathResult
 from ssik_ros.groups.scene import RobotScene
 from ssik_ros.groups.scene import Scene
+from ssik_ros.markers import Marker
 
 __all__ = [
     'Constraint',

@@ -1,13 +1,11 @@
 """
 What an element looks like: marker data for a chain, its tip, its target and its joint axes.
 
-Markers are plain data in the frame of the base; whoever draws them turns each into a marker of his tool. Names and
-numbers of a marker stay the same, so that drawing again replaces what was drawn before.
+Points are in the frame of the base. Names and numbers of markers stay the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 import math
 from typing import TYPE_CHECKING
@@ -23,11 +21,12 @@ from ssik_ros.groups.pose_formats import compose
 from ssik_ros.groups.pose_formats import FloatArray
 from ssik_ros.groups.pose_formats import IDENTITY
 from ssik_ros.groups.pose_formats import invert
+from ssik_ros.markers import Color
+from ssik_ros.markers import Marker
 
 if TYPE_CHECKING:
     from ssik_ros.groups.environment import Environment
 
-Color = tuple[float, float, float, float]
 RED: Color = (1.0, 0.0, 0.0, 1.0)
 GREEN: Color = (0.0, 1.0, 0.0, 1.0)
 MAGENTA: Color = (1.0, 0.0, 1.0, 1.0)
@@ -44,22 +43,6 @@ ARC = 0.04
 ARC_STEP = math.radians(10.0)
 LONGEST_ARC = 2.0 * math.pi
 """Where limits are further apart, the whole circle is drawn."""
-
-
-@dataclass(frozen=True)
-class Marker:
-    """One thing to draw."""
-
-    namespace: str
-    number: int
-    shape: str
-    """``sphere``, ``cube``, ``line_list`` or ``text``."""
-    color: Color
-    size: float
-    """Diameter, edge, width of lines, or height of letters [m]."""
-    points: FloatArray
-    """(k, 3) centres, or ends of lines by twos, in the frame of the overlay [m]."""
-    text: str = ''
 
 
 class Overlay:

@@ -10,6 +10,7 @@ directly or not), so stale code is never found, and a change recompiles only wha
 from collections.abc import Callable
 import functools
 import hashlib
+import inspect
 import os
 from pathlib import Path
 import re
@@ -23,17 +24,22 @@ from numba.core import types
 from numba.core.compiler import Flags
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.extending import intrinsic
-from numba.np import arrayobj
 
+from ssik_ros.kernels._called_kernels import is_possible
 from ssik_ros.kernels._called_kernels import keep_apart
+from ssik_ros.kernels._called_kernels import put_off_extensions
 from ssik_ros.kernels._disk_cache import cache_root
 from ssik_ros.kernels._disk_cache import compile_once
 from ssik_ros.kernels._disk_cache import use
+from ssik_ros.kernels._entrances import for_a_caller
+from ssik_ros.kernels._entrances import is_for_kernel
+from ssik_ros.kernels._entrances import open_on_demand
+from ssik_ros.kernels._kernel_cache import KernelCache
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
 _IMPORT = re.compile(
-    r'^\s*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))',
+    r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))',
     re.MULTILINE,
 )
 _KERNELS = Path(__file__).parent
@@ -46,12 +52,12 @@ JIT_DISABLED = bool(numba.config.DISABLE_JIT)
 def _direct_imports(source: str) -> list[Path]:
     """Return the kernel files that a source text imports."""
     # What stands behind "import" may be a module of the package before it, or a name of the module.
-    names = []
+    names: dict[str, None] = {}
     for package, name, module in _IMPORT.findall(source):
-        names += [module] if module else [package, f'{package}.{name}']
-    parts = [[part for part in name.split('.') if part] for name in names]
-    files = (_KERNELS.joinpath(*path).with_suffix('.py') for path in parts if path)
-    return [file for file in files if file.is_file()]
+        names |= dict.fromkeys([module] if module else [package, f'{package}.{name}'])
+    root = str(_KERNELS)
+    files = (os.path.join(root, *name.strip('.').split('.')) + '.py' for name in names if name)
+    return [Path(file) for file in files if os.path.isfile(file)]
 
 
 @functools.cache
@@ -75,9 +81,11 @@ def closure_hash(file: Path) -> str:
             if current not in seen:
                 seen[current], imported = _digest_and_imports(current)
                 pending += imported
-        digest = hashlib.sha256()
+        # Where the kernels lie makes no difference: two checkouts of the same sources share their machine code.
+        root = str(_KERNELS)
+        digest = hashlib.sha256(str(file).removeprefix(root).encode())
         for path in sorted(seen):
-            digest.update(os.path.basename(path).encode() + b'\0' + seen[path])
+            digest.update(b'\0' + path.removeprefix(root).encode() + b'\0' + seen[path])
         _closures[file] = digest.hexdigest()[:16]
     return _closures[file]
 
@@ -91,6 +99,7 @@ def _folder_of(file: str) -> Path:
 
 def _compile(function: Function, forceinline: bool) -> Function:
     """Return the compiled function, its cache in the folder of its import closure."""
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # numba asks twice
     compiled = numba.njit(
         function,
         nogil=True,
@@ -102,6 +111,9 @@ def _compile(function: Function, forceinline: bool) -> Function:
     if not JIT_DISABLED:
         _share_overloads(compiled)
         _share_flags(compiled)
+        put_off_extensions(compiled)
+        if not function.__defaults__:
+            open_on_demand(compiled, functools.partial(_compile, forceinline=False))
         compiled._cache = _CacheOnDemand(
             compiled, _folder_of(function.__code__.co_filename), forceinline
         )
@@ -133,12 +145,7 @@ class _CacheOnDemand:
         """Return the cache itself; numba's lock of the compiler is held by who compiles or loads."""
         compiled = self._compiled
         if compiled._cache is self:
-            before = numba.config.CACHE_DIR
-            numba.config.CACHE_DIR = str(self._folder)
-            try:
-                compiled.enable_caching()
-            finally:
-                numba.config.CACHE_DIR = before
+            compiled._cache = KernelCache.in_folder(compiled.py_func, self._folder)
             keep_apart(compiled, is_merged=self._is_merged)
             compile_once(compiled, self._folder)
             use(self._folder)
@@ -152,13 +159,16 @@ def _share_overloads(compiled: Any) -> None:
     numba would compile a version of its own for every literal 0, 2 or True at a call: four times the
     machine code, and as much longer to wait for it, with nothing gained.
 
+    Such a call is one of another kernel, so nobody needs to call what is compiled for it from Python.
+
     :param compiled: a dispatcher.
     """
     original = compiled.get_call_template
 
     def get_call_template(arguments: Any, keywords: Any) -> Any:
         plain = tuple(unliteral(argument) for argument in arguments)
-        return original(plain, {name: unliteral(type_) for name, type_ in keywords.items()})
+        with for_a_caller(is_possible()):
+            return original(plain, {name: unliteral(type_) for name, type_ in keywords.items()})
 
     compiled.get_call_template = get_call_template
 
@@ -193,6 +203,7 @@ def _share_flags(compiled: Any) -> None:
     """Give the compiler the same settings for each kernel as one object."""
 
     def customize(flags: Flags) -> Flags:
+        flags.no_cpython_wrapper = is_for_kernel() and not compiled.py_func.__defaults__
         return _shared_flags.setdefault(flags, _KernelFlags(flags))
 
     compiled._compiler._customize_flags = customize
@@ -247,6 +258,8 @@ else:
 
     def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         """Return an array over a part of a flat one: its first element and its lengths are given."""
+        from numba.np import arrayobj  # brings a third of the compiler, which few processes need
+
         array, start, *lengths = arguments
         source = context.make_array(signature.args[0])(context, builder, array)
         kind = signature.return_type

@@ -20,6 +20,7 @@ from numba.extending import get_cython_function_address
 from ssik_ros.kernels._jit import external_function
 from ssik_ros.kernels._jit import JIT_DISABLED
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._symbols import provide
 
 _LAPACK = 'scipy.linalg.cython_lapack'
 INTEGERS = 8
@@ -65,10 +66,18 @@ def _loaded_alone(name: str) -> Iterator[None]:
 
 
 def _external(routine: str, arguments: int) -> Any:
-    """Return a routine of scipy's LAPACK, all of its arguments addresses, under a name of our own."""
+    """
+    Return a routine of scipy's LAPACK, all of its arguments addresses, under a name of our own.
+
+    LAPACK is loaded, with memory and threads of its own, when the first kernel comes that calls it.
+    """
     name = f'ssik_ros_{routine}'
-    with _loaded_alone(_LAPACK):
-        binding.add_symbol(name, get_cython_function_address(_LAPACK, routine))
+
+    def define() -> None:
+        with _loaded_alone(_LAPACK):
+            binding.add_symbol(name, get_cython_function_address(_LAPACK, routine))
+
+    provide(name, define)
     return external_function(name, f'void({", ".join(["uintp"] * arguments)})')
 
 

@@ -111,6 +111,10 @@ CONSTRAINT_LOWER = 30
 CONSTRAINT_UPPER = 36
 CONSTRAINT_REACH_CENTRE = 42
 CONSTRAINT_REACH = 45
+CONSTRAINT_HULLS = 46
+"""Where the hulls of a constraint begin in ``reals``, as :mod:`ssik_ros.kernels.reach_hull` wants them,"""
+CONSTRAINT_HULL_COUNT = 47
+"""and how many there are."""
 
 # Axes along which rows are measured.
 WORLD = 0

@@ -74,7 +74,7 @@ def search_one(address, timeout_ns, q0, target, cancel, q, errors):
     """
     ints, counters, _own_cancel, reals, options, work = single.views(address)
     single.load(ints, work, q0, target)
-    code = search.begin(ints, reals, options, timeout_ns, counters, work)
+    code = search.prove_or_begin(ints, reals, options, timeout_ns, counters, work)
     if code == RUNNING:
         code = search.find(ints, reals, options, 1, cancel, counters, work)
     norm = _write_state(ints, reals, options, work, code, q, errors)
@@ -95,7 +95,7 @@ def answer(address, closed, timeout_ns, q0, target, cancel, q, errors):
     """
     ints, counters, _own_cancel, reals, options, work = single.views(address)
     single.load(ints, work, q0, target)
-    code = search.begin(ints, reals, options, timeout_ns, counters, work)
+    code = search.prove_or_begin(ints, reals, options, timeout_ns, counters, work)
     if code == BAD_TARGET or code == BAD_STATE:
         return code, counters[ITERATIONS], counters[SEARCHES], math.inf, NOT_ASKED
     branches = NOT_ASKED

@@ -46,6 +46,7 @@ import numpy as np
 
 from ssik_ros.kernels import clock
 from ssik_ros.kernels import layout
+from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import restarts
 from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
@@ -104,6 +105,8 @@ OPTIMISE_NS = 7
 VALIDATED = 8
 RIGID = 9
 SAME = 10
+KEEPS_LOOKING = 11
+"""Whether the nearest state is looked for also where a target is proved to be out of reach."""
 OPTIONS = 12
 
 ERROR_DAMPING = 500.0
@@ -208,7 +211,9 @@ def begin(ints, reals, options, timeout_ns, counters, work):
             return BAD_TARGET
         se3.from_matrix(targets[t], w.matrices, 4 * t)
         se3.orthonormalise(targets[t])
-    if out_of_reach(ints, reals, options, targets):
+    if options[KEEPS_LOOKING] == 0.0 and (
+        out_of_reach(ints, reals, options, targets) or beyond_hull(ints, reals, options, targets)
+    ):
         w.scalars[BEST_ERROR], _ = measure(ints, reals, options, work, w.state)
         return OUT_OF_REACH
     return RUNNING
@@ -242,6 +247,23 @@ def out_of_reach(ints, reals, options, targets):
                 d = targets[target, 9 + k] - t.constraint_f[c, layout.CONSTRAINT_REACH_CENTRE + k]
                 total += d * d
             if math.sqrt(total) > reach + options[tolerances + c]:
+                return True
+    return False
+
+
+@kernel
+def beyond_hull(ints, reals, options, targets):
+    """Return whether a target is outside of what the chain can reach, by the hull of that: a proof."""
+    t = layout.view_tables(ints, reals)
+    tolerances = OPTIONS + 2 * ints[layout.VARIABLES]
+    for c in range(ints[layout.CONSTRAINTS]):
+        count = int(t.constraint_f[c, layout.CONSTRAINT_HULL_COUNT])
+        if count > 0:
+            at_hulls = int(t.constraint_f[c, layout.CONSTRAINT_HULLS])
+            hulls = vector(reals, at_hulls, count * reach_hull.BLOCK)
+            slack = options[tolerances + c]
+            target = targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
+            if reach_hull.refuses(hulls, count, target, slack, slack):
                 return True
     return False
 

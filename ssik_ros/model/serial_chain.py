@@ -98,6 +98,32 @@ class SerialChain:
             idx_q=idx_q,
         )
 
+    def as_tree(self) -> KinematicTree:
+        """Return a robot of this chain alone, its joints at the points and with the axes of their screws."""
+        n = len(self.joint_names)
+        placements, tip = np.tile(np.eye(4), (n, 1, 1)), self.home.copy()
+        placements[:, :3, 3] = np.diff(self.points, axis=0, prepend=np.zeros((1, 3)))
+        tip[:3, 3] -= self.points[-1]
+        return KinematicTree(
+            name=self.tip_link,
+            root_link=self.base_link,
+            joint_names=self.joint_names,
+            kinds=self.kinds.copy(),
+            parents=np.arange(-1, n - 1),
+            placements=placements,
+            axes=self.axes.copy(),
+            idx_q=np.arange(n),
+            lower=self.lower.copy(),
+            upper=self.upper.copy(),
+            velocity=np.full(n, np.inf),
+            leaders=np.full(n, -1),
+            multipliers=np.ones(n),
+            offsets=np.zeros(n),
+            link_names=(self.base_link, self.tip_link),
+            link_joints=np.array([-1, n - 1]),
+            link_placements=np.stack([np.eye(4), tip]),
+        )
+
     def wrap_turns(self, values: FloatArray) -> FloatArray:
         """
         Return joint values, or differences of such, with angles wrapped to [-pi, pi) and slides as they are.

@@ -15,6 +15,7 @@ from ssik_ros.results import Cause
 KEPT = 1000
 """Calls whose times count for quantiles."""
 SUCCESS = int(MoveItErrorCodes.SUCCESS)
+NO_CAUSE = Cause.NONE
 REASONS = 5
 """Last reasons of failures that are kept."""
 LONGEST_REASON = 300
@@ -52,8 +53,9 @@ def note_cause(cause: Cause, clock_ended: bool = False) -> None:
     :param cause: why; NONE where it has one.
     :param clock_ended: whether it was the clock that ended the search, whatever it had found until then.
     """
-    _PRESENT.cause = cause
-    _PRESENT.is_late = cause == Cause.DEADLINE or (clock_ended and cause != Cause.NONE)
+    present = _PRESENT
+    present.cause = cause
+    present.is_late = cause != NO_CAUSE and (clock_ended or cause == Cause.DEADLINE)
 
 
 class CallRecords:
@@ -62,6 +64,8 @@ class CallRecords:
     def __init__(self) -> None:
         """Begin with nothing."""
         self._lock = threading.Lock()
+        self._fresh: deque[tuple[float, MoveItErrorCodes | None, Cause, bool]] = deque()
+        """Calls that nobody has counted yet: that takes longer than to note them, and the answer waits for it."""
         self._times: deque[float] = deque(maxlen=KEPT)
         self._reasons: deque[str] = deque(maxlen=REASONS)
         self._calls = self._successes = self._late = 0
@@ -74,12 +78,13 @@ class CallRecords:
         """
 
         def handle(request: Any, response: Any) -> Any:
-            note_cause(Cause.NONE)
+            present = _PRESENT
+            present.cause, present.is_late = NO_CAUSE, False
             start = time.perf_counter()
             answer = handler(request, response)
             seconds = time.perf_counter() - start
             code = getattr(answer, 'error_code', None)
-            self.take(seconds, code, _PRESENT.cause, _PRESENT.is_late)
+            self.take(seconds, code, present.cause, present.is_late)
             return answer
 
         return handle
@@ -99,20 +104,30 @@ class CallRecords:
         :param cause: why there is no answer.
         :param is_late: whether the clock ended the search.
         """
-        with self._lock:
+        self._fresh.append((seconds, code, cause, is_late))
+        # A failure is counted at once, for its message may be long.
+        if len(self._fresh) >= KEPT or (code is not None and code.val != SUCCESS):
+            with self._lock:
+                self._count()
+
+    def _count(self) -> None:
+        """Count the calls that are noted; one thread at a time."""
+        for _ in range(len(self._fresh)):
+            seconds, code, cause, is_late = self._fresh.popleft()
             self._times.append(seconds)
             self._calls += 1
             self._late += is_late
             if code is None or code.val == SUCCESS:
                 self._successes += 1
-                return
-            name = '' if cause == Cause.NONE else f' {cause.name}'
+                continue
+            name = '' if cause == NO_CAUSE else f' {cause.name}'
             text = f'{code.val}{name}: {getattr(code, "message", "")}'
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> Summary:
         """Return what was recorded."""
         with self._lock:
+            self._count()
             times, reasons = list(self._times), tuple(self._reasons)
             counts = self._calls, self._successes, self._late
         values = np.quantile(times, (0.5, 0.95, 0.99)).tolist() if times else [0.0] * 3

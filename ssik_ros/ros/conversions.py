@@ -1,4 +1,9 @@
-"""Messages to questions and answers to messages, field by field and without reflection."""
+"""
+Messages to questions and answers to messages, field by field and without reflection.
+
+What every request and every answer has is read and written by the slots behind the fields, as
+:mod:`ssik_ros.ros.pose_conversions` says.
+"""
 
 from array import array
 from collections.abc import Iterator
@@ -17,6 +22,8 @@ from moveit_msgs.msg import PositionIKRequest
 from moveit_msgs.msg import RobotState
 import numpy as np
 from numpy.typing import NDArray
+from sensor_msgs.msg import MultiDOFJointState
+from std_msgs.msg import Header
 
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
@@ -32,11 +39,13 @@ from ssik_ros.serving.constraints import NO_WISHES
 from ssik_ros.serving.constraints import OrientationWish
 from ssik_ros.serving.constraints import PositionWish
 from ssik_ros.serving.constraints import Wishes
+from ssik_ros.serving.index_ranges import index_range
 from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkQuestion
+from ssik_ros.serving.questions import NEW
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.regions import RegionPart
 from ssik_ros.serving.regions import Solid
@@ -50,12 +59,12 @@ def read_state(message: RobotState) -> StateGiven:
 
     :param message: the state.
     """
-    joints, multi = message.joint_state, message.multi_dof_joint_state
-    names, transforms = multi.joint_names, multi.transforms
+    joints, multi = message._joint_state, message._multi_dof_joint_state
+    names, transforms = multi._joint_names, multi._transforms
     if not names and not transforms:
-        return StateGiven(joints.name, joints.position)
+        return NEW(StateGiven, (joints._name, joints._position, (), (), ''))
     poses = [read_transform(transform) for transform in transforms]
-    return StateGiven(joints.name, joints.position, names, poses, multi.header.frame_id)
+    return StateGiven(joints._name, joints._position, names, poses, multi.header.frame_id)
 
 
 def read_ik_question(message: PositionIKRequest) -> IkQuestion:
@@ -67,22 +76,28 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
 
     :param message: the request.
     """
-    stamped: Sequence[PoseStamped] = message.pose_stamped_vector
-    links: Sequence[str] = message.ik_link_names
+    stamped: Sequence[PoseStamped] = message._pose_stamped_vector
+    links: Sequence[str]
     if not stamped:
-        stamped, links = (message.pose_stamped,), (message.ik_link_name,)
-    elif len(stamped) == 1:
-        links = (links[0],) if links else ('',)
-    state, timeout = message.robot_state, message.timeout
+        single = message._pose_stamped
+        poses = [NEW(FramedPose, (single._header._frame_id, read_pose(single._pose)))]
+        links = (message._ik_link_name,)
+    else:
+        poses = [FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped]
+        links = message.ik_link_names
+        if len(stamped) == 1:
+            links = (links[0],) if links else ('',)
+    state, timeout = message._robot_state, message._timeout
+    # In the order of the fields: to pass them by name takes longer.
     return IkQuestion(
-        group=message.group_name,
-        links=links,
-        poses=[FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped],
-        state=read_state(state),
-        timeout=timeout.sec + 1e-9 * timeout.nanosec,
-        avoid_collisions=message.avoid_collisions,
-        carried=read_carried(state),
-        constraints=read_constraints(message.constraints),
+        message._group_name,
+        links,
+        poses,
+        read_state(state),
+        timeout._sec + 1e-9 * timeout._nanosec,
+        message._avoid_collisions,
+        read_carried(state),
+        read_constraints(message._constraints),
     )
 
 
@@ -92,8 +107,8 @@ def read_constraints(message: Constraints) -> Wishes:
 
     :param message: the constraints.
     """
-    joints, positions = message.joint_constraints, message.position_constraints
-    orientations, visibility = message.orientation_constraints, message.visibility_constraints
+    joints, positions = message._joint_constraints, message._position_constraints
+    orientations, visibility = message._orientation_constraints, message._visibility_constraints
     if not (joints or positions or orientations or visibility):
         return NO_WISHES
     return Wishes(
@@ -170,7 +185,7 @@ class StateWriter:
         self._tree = tree
         self._frame = robot.model_frame
         self._names = [tree.joint_names[joint] for joint in single]
-        self._variables = tree.idx_q[single]
+        self._variables = index_range(tree.idx_q[single])
         self._multi = [(j, kind) for j, kind in enumerate(kinds) if POSITION_SIZE[kind] > 1]
         # A virtual joint that is a joint of the tree stands among the others already.
         self._virtual = [
@@ -181,6 +196,10 @@ class StateWriter:
         self._multi_names = [*self._virtual, *(tree.joint_names[j] for j, _ in self._multi)]
         # Shared by all messages that say so: nobody changes a message once it is filled.
         self._home = [Transform() for _ in self._virtual]
+        self._header = Header(frame_id=self._frame)
+        self._at_home = MultiDOFJointState(
+            header=self._header, joint_names=self._multi_names, transforms=self._home
+        )
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
@@ -189,11 +208,14 @@ class StateWriter:
         :param message: the message to fill.
         :param state: the state.
         """
-        joints = message.joint_state
-        joints.header.frame_id = self._frame
+        joints = message._joint_state
+        joints._header = self._header
         # A copy: the message belongs to whoever gets it.
-        joints.name = self._names.copy()
-        joints.position = array('d', state.positions[self._variables].tobytes())
+        joints._name = self._names.copy()
+        joints._position = array('d', state.positions[self._variables].tobytes())
+        if state.root_pose is AT_MODEL_FRAME and not self._multi:
+            message._multi_dof_joint_state = self._at_home
+            return
         multi = message.multi_dof_joint_state
         multi.header.frame_id = self._frame
         multi.joint_names = self._multi_names.copy()

@@ -63,10 +63,12 @@ class LiveState:
 
         :param reader: reads states of the robot that is asked about.
         """
-        with self._lock:
-            known, count, messages = self._known, self._count, tuple(self._latest.items())
-        if known is not None and known[0] is reader and known[1] == count:
+        # Without the lock: the count is a single number, and one that is old by now is that of a moment ago.
+        known = self._known
+        if known is not None and known[0] is reader and known[1] == self._count:
             return known[2]
+        with self._lock:
+            count, messages = self._count, tuple(self._latest.items())
         state = reader.default()
         for names, positions in messages:
             state = reader.update(state, names, positions)

@@ -95,12 +95,13 @@ def read_carried(message: RobotState) -> CarriedGiven:
 
     :param message: the state; one that names joints and is no difference says all.
     """
-    forgets = not message.is_diff and bool(
-        message.joint_state.name or message.multi_dof_joint_state.joint_names
+    forgets = not message._is_diff and bool(
+        message._joint_state._name or message._multi_dof_joint_state._joint_names
     )
-    if not message.attached_collision_objects:
+    attached = message._attached_collision_objects
+    if not attached:
         return FORGETTING if forgets else NOTHING_CARRIED
-    return CarriedGiven([read_attached(m) for m in message.attached_collision_objects], forgets)
+    return CarriedGiven([read_attached(entry) for entry in attached], forgets)
 
 
 def _read_solid(message: SolidPrimitive, pose: Pose) -> ObjectShape:

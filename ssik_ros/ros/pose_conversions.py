@@ -1,4 +1,9 @@
-"""Poses and transforms as messages and as matrices."""
+"""
+Poses and transforms as messages and as matrices.
+
+The fields that every request has are read from the slots behind them, ``_x`` for ``x``: a generated getter is a Python
+function that returns its slot, and a request would call forty of them.
+"""
 
 from geometry_msgs.msg import Pose
 from geometry_msgs.msg import Transform
@@ -17,8 +22,8 @@ def read_pose(message: Pose) -> FloatArray:
 
     :param message: position [m] and quaternion of any length but zero.
     """
-    p, q = message.position, message.orientation
-    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+    p, q = message._position, message._orientation
+    return pose_of_numbers(p._x, p._y, p._z, q._x, q._y, q._z, q._w)
 
 
 def write_pose(message: Pose, pose: FloatArray) -> None:

@@ -31,6 +31,7 @@ from ssik_ros.serving.robot_server import RobotServer
 
 _LOGGER = logging.getLogger('ssik_ros.services')
 
+SUCCESS = int(MoveItErrorCodes.SUCCESS)
 UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 
 
@@ -124,14 +125,17 @@ class KinematicsServices:
     def _solve(
         self, request: GetPositionIK.Request, response: GetPositionIK.Response, note: bool = False
     ) -> None:
-        served = self.require_served()
-        question = read_ik_question(request.ik_request)
+        served = self.served or self.require_served()
+        question = read_ik_question(request._ik_request)
         answer = served.server.answer(question, self._live.current(served.server.states))
         if answer.state is not None:
-            served.writer.write(response.solution, answer.state)
-        code = code_of_ik(answer, served.report_timeout)
-        note_cause(answer.cause, answer.result is not None and answer.result.clock_ended)
-        write_code(response.error_code, code, _text(answer, served, note))
+            served.writer.write(response._solution, answer.state)
+        code = SUCCESS
+        if answer.state is None:
+            code = code_of_ik(answer, served.report_timeout)
+            note_cause(answer.cause, answer.result is not None and answer.result.clock_ended)
+        text = _text(answer, served, note) if note or served.report_times else answer.text
+        write_code(response._error_code, code, text)
 
     def _forward(self, request: GetPositionFK.Request, response: GetPositionFK.Response) -> None:
         served = self.require_served()

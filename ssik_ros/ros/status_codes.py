@@ -117,8 +117,9 @@ def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
     :param code: the number.
     :param text: the reason.
     """
-    message.val = code
-    # moveit_msgs before 2.5 has the number alone.
-    if hasattr(message, 'message'):
-        message.message = text
-        message.source = SOURCE
+    if hasattr(type(message), 'message'):
+        # By the slots, as in ssik_ros.ros.conversions.
+        message._val, message._message, message._source = code, text, SOURCE
+    else:
+        # moveit_msgs before 2.5 has the number alone.
+        message.val = code

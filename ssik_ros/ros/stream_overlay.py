@@ -9,7 +9,7 @@ from ssik_ros.serving.group_stream import GroupStream
 try:
     from visualization_msgs.msg import MarkerArray
 
-    from ssik_ros.ros.overlay_markers import make_marker_array
+    from ssik_ros.ros.marker_messages import write_overlays
 except ImportError:
     MarkerArray = None
 
@@ -55,4 +55,4 @@ class StreamOverlay:
         """Publish the markers as they are now."""
         if self._publisher.get_subscription_count():
             stamp = self._node.get_clock().now().to_msg()
-            self._publisher.publish(make_marker_array(self._overlays, self._world_frame, stamp))
+            self._publisher.publish(write_overlays(self._overlays, self._world_frame, stamp))

@@ -268,7 +268,8 @@ class BranchFinder:
         wishes: BranchWishes,
     ) -> list[Branch]:
         """Return the postures that hold at exactly their numbers."""
-        kinematics, targets = self._kinematics(solver, goals), np.asarray(request.targets)
+        kinematics = self._kinematics(solver, goals)
+        targets = np.reshape(request.targets, (-1, 4, 4))
         seed = np.asarray(request.seed)
         distances = self._order.distances(postures.q, seed).tolist()
         margins = self._order.margins(postures.q).tolist()

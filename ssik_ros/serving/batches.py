@@ -144,7 +144,7 @@ def solve_batch(
         solver, [first], state, timeout=question.timeout, accepts=checks, cancel=cancel
     )
     tip = server.tip_of(solver, goal.link)
-    targets = np.array(request.targets)
+    targets = np.array(request.targets).reshape(-1, 4, 4)
     in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
     request.targets = targets
     deadline = time.monotonic() + question.timeout if question.timeout > 0.0 else None

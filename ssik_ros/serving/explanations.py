@@ -98,7 +98,9 @@ def explain_pose(
         q = answer.state.positions[server.group.idx_q]
         is_free = True
     else:
-        result, _ = server.solve([goal], state, timeout=timeout, accepts=None, cancel=cancel)
+        result, _ = server.solve(
+            [goal], state, timeout=timeout, accepts=None, cancel=cancel, wants_nearest=True
+        )
         is_free = result.solved
         q = np.asarray(result.q)
     if not np.isfinite(q).all():

@@ -18,6 +18,7 @@ from ssik_ros.serving.index_ranges import index_range
 from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import LinkGoal
+from ssik_ros.serving.questions import NEW
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.solvers.base import Solver
@@ -125,6 +126,7 @@ class GroupServer:
         accepts: StateCheck | None,
         cancel: NDArray[np.int64],
         limits: JointBounds | None = None,
+        wants_nearest: bool = False,
     ) -> tuple[IkResult, int]:
         """
         Return the solver's answer and the time within the solver [ns].
@@ -135,9 +137,10 @@ class GroupServer:
         :param accepts: what a candidate's full state has to pass.
         :param cancel: (1) flag that ends the search.
         :param limits: narrower limits for this question.
+        :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
         :raises QuestionRefused: for a group without solver or links that are no tips of it.
         """
-        solver = self.require_solver()
+        solver = self.solver or self.require_solver()
         request = self.make_request(
             solver,
             goals,
@@ -147,6 +150,7 @@ class GroupServer:
             cancel=cancel,
             limits=limits,
         )
+        request.wants_nearest = wants_nearest
         start = time.perf_counter_ns()
         result = solver.solve(request)
         return result, time.perf_counter_ns() - start
@@ -169,10 +173,13 @@ class GroupServer:
         :param goals, state, timeout, accepts, cancel, limits: as for :meth:`solve`.
         :raises QuestionRefused: for links that are no tips of the solver.
         """
-        targets, tools = self._targets(solver, goals, state)
+        if len(goals) == 1 and len(solver.tip_frames) == 1:
+            targets, tools = self._only_target(solver, goals[0], state)
+        else:
+            targets, tools = self._targets(solver, goals, state)
         request = SolveRequest(
             targets=targets,
-            seed=state.positions[self.places].copy(),
+            seed=state.positions[self.places],
             state=state.positions,
             tool_offsets=tools,
             timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
@@ -195,7 +202,7 @@ class GroupServer:
         positions[self.places] = q
         if self._moves_leaders:
             self.robot.set_followers(positions)
-        return FullState(positions, state.root_pose)
+        return NEW(FullState, (positions, state.root_pose))
 
     def require_solver(self) -> Solver:
         """
@@ -213,8 +220,6 @@ class GroupServer:
         self, solver: Solver, goals: Sequence[LinkGoal], state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
-        if len(goals) == 1 and len(solver.tip_frames) == 1:
-            return self._only_target(solver, goals[0], state)
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)
         base_model = self.frames.model_in_link(solver.base_frame, state)
@@ -235,11 +240,12 @@ class GroupServer:
     def _only_target(
         self, solver: Solver, goal: LinkGoal, state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return target (1, 4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
-        offset = _offset_of(goal, self._tip_link(solver, goal.link))
+        """Return target (4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
+        link = self._links.get((solver.tip_frames, goal.link)) or self._tip_link(solver, goal.link)
+        offset = link.offset if goal.tool is None else _offset_of(goal, link)
         base_model = self.frames.model_in_link(solver.base_frame, state)
         target = goal.pose if base_model is AT_MODEL_FRAME else base_model @ goal.pose
-        return target[None], None if offset is None else np.array([offset])
+        return target, None if offset is None else np.array([offset])
 
     def _require_distinct(
         self, solver: Solver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]

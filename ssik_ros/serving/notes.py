@@ -37,11 +37,10 @@ def notes_on_question(
     notes = []
     group = server.group
     seed = state.positions[server.places].tolist()
-    outside = [
-        name
-        for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names)
-        if not lower - BEYOND <= value <= upper + BEYOND
-    ]
+    outside = []
+    for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names):
+        if not lower - BEYOND <= value <= upper + BEYOND:
+            outside.append(name)
     if outside:
         names = ', '.join(outside)
         notes.append(f'The seed is outside the limits at {names}; the search begins within.')
@@ -69,13 +68,13 @@ def notes_on_failure(
     :param state: seed, and joints outside the group.
     :param result: the solver's answer.
     """
-    notes = []
+    notes, excess = [], 0.0
     if result.cause == Cause.UNREACHABLE and not result.searches:
         excess = max(_excess(server, goal, state) for goal in goals)
         if excess > 0.0:
             notes.append(f'It is at least {excess:.3g} m beyond reach.')
     count = len(server.group.idx_q)
-    if count < POSE_FREEDOMS and not server.kinematics.position_only and result.searches:
+    if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
         notes.append(
             f'The group has {count} joints, a pose has {POSE_FREEDOMS} degrees of freedom '
             '(position_only_ik leaves the orientation free).'

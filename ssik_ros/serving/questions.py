@@ -22,6 +22,9 @@ from ssik_ros.serving.refusals import Refusal
 FloatArray = NDArray[np.float64]
 
 
+NEW = tuple.__new__
+"""Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which
+counts where every question makes one."""
 AT_MODEL_FRAME: FloatArray = np.eye(4)
 """Where the root link of most robots stands; this very object is recognised, and nothing is multiplied."""
 AT_MODEL_FRAME.setflags(write=False)

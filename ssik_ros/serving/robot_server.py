@@ -32,6 +32,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
 from ssik_ros.serving import poses
 from ssik_ros.serving.all_branches import BranchFinder
 from ssik_ros.serving.all_branches import NOWHERE
@@ -68,6 +69,7 @@ from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import IkAnswer
 from ssik_ros.serving.questions import IkQuestion
 from ssik_ros.serving.questions import LinkGoal
+from ssik_ros.serving.questions import NEW
 from ssik_ros.serving.questions import NOTHING_CARRIED
 from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
@@ -106,6 +108,8 @@ CAUSE_OF_REFUSAL = {
     Refusal.BAD_OPTION: Cause.CONSTRAINTS,
 }
 
+SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
+"""By plain names: looking up a member of an enumeration costs time at every solve."""
 _PERHAPS_CONSTRAINTS = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
 """Causes that narrower limits may have brought about."""
 
@@ -249,7 +253,7 @@ class RobotServer:
         :param current: where the robot is: seed and joints that the question does not name.
         """
         try:
-            return self._answer(question, current)
+            return self._search(question, self._understand(question, current))
         except SsikError as error:
             refusal, cause, text = _tell(error)
             return IkAnswer(None, refusal, cause, text)
@@ -360,16 +364,20 @@ class RobotServer:
 
     def _understand(self, question: IkQuestion, current: FullState) -> _Understood:
         """Return what a question means: the one place that decides it, in MoveIt's order of checks."""
-        group = self.find_group(question.group)
+        group = self.groups.get(question.group) or self.find_group(question.group)
         state = self.states.merge(current, question.state)
         poses = self._poses(question, current)
         checks = self.make_checks(question, state, current)
-        goals = [
-            self._led(link, question.carried, state, current, pose)
-            for link, pose in zip(question.links, poses, strict=True)
-        ]
-        contradicted = self.states.contradicted(question.state, state)
-        return _Understood(group, state, goals, checks, contradicted)
+        goals = []
+        for link, pose in zip(question.links, poses):
+            if link in self.robot.tree.link_index:
+                goals.append(NEW(LinkGoal, (link, pose, None)))
+            else:
+                goals.append(self._led(link, question.carried, state, current, pose))
+        contradicted: Sequence[str] = ()
+        if self.states.has_followers:
+            contradicted = self.states.contradicted(question.state, state)
+        return NEW(_Understood, (group, state, goals, checks, contradicted))
 
     def _answer_all(
         self, question: IkQuestion, wishes: BranchWishes, current: FullState
@@ -393,9 +401,6 @@ class RobotServer:
             text = f'No solution: {checks.describe()}.'
             return answer._replace(text=text, cause=checks.cause)
         return answer
-
-    def _answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
-        return self._search(question, self._understand(question, current))
 
     def _search(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
         """Return what the group's solver finds, and what there is to note."""
@@ -426,9 +431,9 @@ class RobotServer:
             limits=limits,
         )
         text = result.summary()
-        if result.solved:
-            solution = group.with_group(state, result.q)
-            return IkAnswer(solution, Refusal.NONE, Cause.NONE, text, result, solve_ns)
+        if result.status == SOLVED:
+            solution = group.with_group(state, result.solutions[0])
+            return NEW(IkAnswer, (solution, NO_REFUSAL, NO_CAUSE, text, result, solve_ns))
         cause = result.cause
         if checks is not None and cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if result.clock_ended else checks.cause
@@ -480,14 +485,16 @@ class RobotServer:
                 f'{len(question.poses)} poses came with {len(question.links)} link names.',
             )
         # All frames before any pose: an unknown frame outranks numbers that are not finite.
-        frames = [self.frames.in_model_frame(pose.frame, current) for pose in question.poses]
-        if not self._told_empty_frame and not all(pose.frame for pose in question.poses):
-            self._told_empty_frame = True
-            _LOGGER.info('%s', describe_empty_frame(self.robot.model_frame))
-        return [
-            _in_model_frame(link, framed.pose, frame)
-            for link, framed, frame in zip(question.links, question.poses, frames, strict=True)
-        ]
+        frames = []
+        for framed in question.poses:
+            frames.append(self.frames.in_model_frame(framed.frame, current))
+            if not framed.frame and not self._told_empty_frame:
+                self._told_empty_frame = True
+                _LOGGER.info('%s', describe_empty_frame(self.robot.model_frame))
+        found = []
+        for link, framed, frame in zip(question.links, question.poses, frames):
+            found.append(_in_model_frame(link, framed.pose, frame))
+        return found
 
     def _led(
         self,
@@ -518,6 +525,8 @@ class RobotServer:
         :param current: where the robot is.
         :raises QuestionRefused: for what cannot be checked.
         """
+        if question.constraints is NO_WISHES and not question.avoid_collisions:
+            return None
         constraints = self.make_constraints(question.constraints, current)
         if not question.avoid_collisions:
             return None if constraints is None else CandidateChecks(constraints, None)
@@ -690,19 +699,24 @@ class RobotServer:
 
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
     """Return a pose (4, 4) given in a frame (4, 4) in the model frame; None is the model frame itself."""
-    numbers = pose.ravel().tolist()
-    if not all(map(math.isfinite, numbers)):
+    if not all(map(poses.IS_WITHIN, map(abs, itertools.chain.from_iterable(pose.tolist())))):
+        _require_finite(link, pose)
+    return pose if frame is None else frame @ pose
+
+
+def _require_finite(link: str, pose: FloatArray) -> None:
+    """Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd."""
+    if not np.isfinite(pose).all():
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' is no finite rigid transform: a number is not finite, "
             'or the quaternion is zero.',
         )
-    if max(abs(numbers[3]), abs(numbers[7]), abs(numbers[11])) > poses.FARTHEST:
+    if np.abs(pose[:3, 3]).max() > poses.FARTHEST:
         raise QuestionRefused(
             Refusal.BAD_TARGET,
             f"The pose for link '{link}' has a coordinate {TOO_FAR}.",
         )
-    return pose if frame is None else frame @ pose
 
 
 def _require_jumps(question: PathQuestion) -> None:

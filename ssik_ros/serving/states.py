@@ -15,12 +15,14 @@ from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.serving.index_ranges import index_range
 from ssik_ros.serving.index_ranges import Places
+from ssik_ros.serving.poses import as_floats
 from ssik_ros.serving.poses import FARTHEST
 from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import AT_MODEL_FRAME
 from ssik_ros.serving.questions import FullState
+from ssik_ros.serving.questions import NEW
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
@@ -69,6 +71,7 @@ class StateReader:
         self._followers = {
             tree.joint_names[j]: j for j in np.flatnonzero(tree.leaders >= 0).tolist()
         }
+        self.has_followers = bool(self._followers)
         self._virtual = {joint.name: joint.type for joint in robot.virtual_joints}
         self._quaternions = [
             (tree.joint_names[j], int(tree.idx_q[j]) + QUATERNION_START[JointKind(kind)])
@@ -96,7 +99,7 @@ class StateReader:
         """
         state = current
         if len(given.names) or len(given.positions):
-            state = FullState(self._merge_joints(state.positions, given), state.root_pose)
+            state = NEW(FullState, (self._merge_joints(state.positions, given), state.root_pose))
         if len(given.multi_dof_names) or len(given.multi_dof_poses):
             state = self._merge_multi_dof(state, given)
         return state
@@ -108,9 +111,12 @@ class StateReader:
         :param given: what the question names.
         :param state: the merged state.
         """
-        if not self._followers or not len(given.names):
+        if not len(given.names):
             return []
-        following = self._find(tuple(given.names)).following
+        names = tuple(given.names)
+        following = (self._places.get(names) or self._find(names)).following
+        if not following:
+            return []
         return [
             given.names[index]
             for index, place in following
@@ -147,19 +153,19 @@ class StateReader:
                 f'robot_state names {len(given.names)} joints and gives {len(given.positions)} '
                 'positions.',
             )
-        places = self._find(tuple(given.names))
+        names = tuple(given.names)
+        places = self._places.get(names) or self._find(names)
         if places.unknown:
             raise self._unknown(places.unknown)
-        values = np.asarray(given.positions, dtype=np.float64)
-        if not is_within_reason(values):
-            pairs = zip(given.names, values.tolist(), strict=True)
+        if not is_within_reason(given.positions):
+            pairs = zip(given.names, given.positions, strict=True)
             bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
             raise QuestionRefused(
                 Refusal.BAD_STATE,
                 f'robot_state is not finite, or beyond {FARTHEST:g}, at {", ".join(bad)}.',
             )
-        written = self._write(positions, places, values)
-        wrong = self._no_rotation(written)
+        written = self._write(positions, places, as_floats(given.positions))
+        wrong = self._no_rotation(written) if self._quaternions else ''
         if wrong:
             raise QuestionRefused(
                 Refusal.BAD_STATE,

@@ -41,8 +41,8 @@ class SolveRequest:
     """(n,) first start and reference of distances; None means the middle of the limits."""
     state: FloatArray | None = None
     """(nq,) full state of the robot, read for joints outside the group; None means default values."""
-    locked: Mapping[str, float | None] = field(default_factory=dict)
-    """Joints of the group held at a value, or at the seed's value for None [rad or m]."""
+    locked: Mapping[str, float | None] | None = None
+    """Joints of the group held at a value, or at the seed's value for None [rad or m]; None means no joint."""
     tool_offsets: FloatArray | None = None
     """(t, 4, 4) or (4, 4): pose of the tool, which the targets then describe, in the tip frame."""
     lower: FloatArray | None = None
@@ -63,6 +63,8 @@ class SolveRequest:
     """Called with each candidate (n,); false or an exception refuses it (an exception propagates)."""
     cancel: NDArray[np.int64] | None = None
     """(1,) flag that another thread sets to end the search at its next iteration."""
+    wants_nearest: bool = False
+    """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
 
 
 class Solver(Protocol):
@@ -110,7 +112,7 @@ class BranchSet(NamedTuple):
     dropped: int
     """Of these, outside the limits."""
     samples: int
-    """Values of a held joint that were tried; 1 where none is held, 0 where no closed form answered."""
+    """Values of a held joint that were tried; 1 where none is held, 0 where none had to be."""
     searches: int
     """Starts of a search; 0 for closed forms."""
     clock_ended: bool

@@ -91,6 +91,9 @@ class IterativeSolver:
     at_lower: int
     """Where the limits of the velocity variables start in the options."""
     at_max_searches: int
+    at_keeps_looking: int
+    keeps_limits: bool = True
+    """Whether solutions outside the limits count for nothing."""
     packed: FloatArray
     """The kernel's options for the solver's own parameters; shared, not to be written to."""
 
@@ -148,7 +151,13 @@ class IterativeSolver:
             )
             for index, tip in enumerate(self.tip_frames)
         ]
-        return build_problem(self.robot.tree, self.joint_names, constraints)
+        return build_problem(
+            self.robot.tree,
+            self.joint_names,
+            constraints,
+            with_hulls=True,
+            keeps_limits=self.keeps_limits,
+        )
 
     def _middle_of_limits(self) -> FloatArray:
         """Return the seed of a request without one: mid-range, or the default where there is none."""
@@ -331,6 +340,7 @@ class IterativeSolver:
             or request.upper is not None
             or request.consistency_limits is not None
             or request.max_searches is not None
+            or request.wants_nearest
             or type(request.max_solutions) is not int
             or request.max_solutions < 1
             or request.locked
@@ -355,6 +365,7 @@ class IterativeSolver:
         require_count('max_solutions', request.max_solutions)
         options = options.copy()
         options[pose_search.VALIDATED] = float(request.validate is not None)
+        options[self.at_keeps_looking] = float(request.wants_nearest)
         if request.max_searches is not None:
             require_count('max_searches', request.max_searches)
             options[self.at_max_searches] = request.max_searches

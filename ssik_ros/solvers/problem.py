@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from enum import IntEnum
 import math
 from typing import Any
@@ -23,11 +24,13 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import ModelError
 from ssik_ros.kernels import layout
+from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import se3
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.solvers.reach_hull import make_hulls
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -426,6 +429,9 @@ def build_problem(
     joints: Sequence[str],
     constraints: Sequence[PoseConstraint],
     joint_rows: Sequence[JointRow] = (),
+    *,
+    with_hulls: bool = False,
+    keeps_limits: bool = True,
 ) -> Problem:
     """
     Pack a problem.
@@ -434,6 +440,8 @@ def build_problem(
     :param joints: the group's joints, in the order of its answers; none may be a mimic follower.
     :param constraints: at least one relative pose.
     :param joint_rows: rows in joint space.
+    :param with_hulls: add what proves that a target is out of reach, for problems of which many are asked.
+    :param keeps_limits: whether such proofs may rely on the limits of slides; not where solutions outside count.
     :raises JointNotFound, FrameNotFound: with the nearest name.
     """
     if not constraints:
@@ -461,7 +469,10 @@ def build_problem(
         q, v = variables.first[driver]
         nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
     variables.keep_periodic(nodes.driven)
-    return _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows))
+    # Of these velocity variables, the first ones, the limits hold; a passive slide stands where the state says.
+    own = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
+    problem = _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), own)
+    return _add_hulls(problem, nodes, tree, own) if with_hulls else problem
 
 
 def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
@@ -485,10 +496,10 @@ def _pack(
     group_size: int,
     constraints: tuple[PoseConstraint, ...],
     joint_rows: tuple[JointRow, ...],
+    own: int,
 ) -> Problem:
-    """Write all tables into the two arrays."""
+    """Write all tables into the two arrays; of the first ``own`` velocity variables limits hold."""
     lower, upper = variables.limits()
-    own = sum(place < group_size for place in variables.variable_q)
     travel = _travel(nodes, lower, upper, own)
     path_table: list[list[int]] = []
     constraint_i, constraint_f, levels = [], [], []
@@ -564,8 +575,7 @@ def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> li
     """
     Return how far each node can slide along its axis [m].
 
-    :param own: number of velocity variables of the group; a passive slide stands where the state says, which
-        the model's limits do not bound.
+    :param own: number of velocity variables whose limits hold.
     """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
@@ -614,6 +624,73 @@ def _pack_constraint(
     parts = [_twelve(place_a), _twelve(place_b), rows.weights, rows.lower, rows.upper]
     reals = np.concatenate([*parts, centre, [reach, 0.0, 0.0]])
     return [int(value) for value in ints], reals
+
+
+def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
+    """Return a problem with the hulls of its constraints behind its tables."""
+    reals = [problem.reals.copy()]
+    place = len(problem.reals)
+    first = int(problem.ints[layout.AT_CONSTRAINT_F])
+    for index, constraint in enumerate(problem.constraints):
+        hulls = _hulls_of(problem, nodes, tree, constraint, own)
+        if hulls is not None:
+            row = first + index * layout.CONSTRAINT_REALS
+            reals[0][row + layout.CONSTRAINT_HULLS] = place
+            reals[0][row + layout.CONSTRAINT_HULL_COUNT] = len(hulls) // reach_hull.BLOCK
+            reals.append(hulls)
+            place += len(hulls)
+    return replace(problem, reals=_frozen(np.concatenate(reals)))
+
+
+def _hulls_of(
+    problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
+) -> FloatArray | None:
+    """Return the hulls of a constraint, None where there is none: for a target in the root's frame whose place counts."""
+    rows = constraint.rows
+    is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
+    is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())
+    node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
+    last, placement = _link_frame(tree, nodes, constraint.frame_b)
+    is_fixed = (
+        node_a < 0 and constraint.offset is None and np.allclose(place_a, IDENTITY, 0, 1e-15)
+    )
+    is_free = not (is_full_pose or is_place) or rows.boxed or constraint.target is None
+    if is_free or not is_fixed or last < 0:
+        return None
+    pose, axes, points, travel, slides = IDENTITY, [], [], [], []
+    for node in nodes.ancestors(last):
+        kind = nodes.ints[node][layout.NODE_KIND]
+        if kind not in (layout.REVOLUTE, layout.PRISMATIC):
+            return None
+        pose = pose @ _four_by_four(nodes.reals[node])
+        axes.append(pose[:3, 2])
+        points.append(pose[:3, 3])
+        slides.append(kind == layout.PRISMATIC)
+        travel.append(_slide_range(nodes, node, problem, own))
+    tip = pose @ placement @ (IDENTITY if constraint.tool is None else constraint.tool)
+    lower, upper = np.array(travel).T
+    chain = np.array(slides), np.array(axes), np.array(points), lower, upper
+    return make_hulls(*chain, tip, is_full_pose=is_full_pose)
+
+
+def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:
+    """Return between which values a node slides [m]; from the velocity variable ``own`` on there are no limits."""
+    v = nodes.ints[node][layout.NODE_V]
+    multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])
+    offset = float(nodes.reals[node][layout.NODE_OFFSET])
+    if multiplier == 0.0:
+        return offset, offset
+    if v >= own:
+        return -math.inf, math.inf
+    ends = offset + multiplier * problem.lower[v], offset + multiplier * problem.upper[v]
+    return float(min(ends)), float(max(ends))
+
+
+def _four_by_four(numbers: FloatArray) -> FloatArray:
+    """Return the transform (4, 4) of twelve numbers."""
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = numbers[:9].reshape(3, 3), numbers[9:12]
+    return transform
 
 
 def _pack_joint_rows(

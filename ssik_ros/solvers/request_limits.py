@@ -51,7 +51,7 @@ def narrow_limits(
             return False
     passive = problem.variable_q >= problem.group_size
     lower[passive] = upper[passive] = seed[problem.variable_q[passive]]
-    for name, value in request.locked.items():
+    for name, value in (request.locked or {}).items():
         _lock(name, value, problem, group, seed, lower, upper)
     return True
 

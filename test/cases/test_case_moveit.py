@@ -311,7 +311,7 @@ def test_f03_no_time_out_is_the_group_s_own(robots):
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
     own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=0.1, parameters=slow)
     desk = Desk(robots['panda'], {'panda_arm': own})
-    request = desk.request('panda_arm', pose_of((0.17258, 0.07068, 1.21998), (1.0, 1.9, 0.8)))
+    request = desk.request('panda_arm', pose_of((-0.534, -0.303, 0.681), (-1.729, -0.865, -2.348)))
     begin = time.monotonic()
     answer = desk.ik(request)
     assert 0.09 <= time.monotonic() - begin <= 0.5
@@ -493,7 +493,7 @@ def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose):
         assert answer.error_code.source == 'ssik_ros'
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
     own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=1e-3, parameters=slow)
-    blocked = pose_of((0.17258, 0.07068, 1.21998), (1.0, 1.9, 0.8))
+    blocked = pose_of((-0.534, -0.303, 0.681), (-1.729, -0.865, -2.348))
     for report, code in ((True, TIMED_OUT), (False, NO_SOLUTION)):
         desk = Desk(robots['panda'], {'panda_arm': own}, report_timeout=report)
         assert desk.ik(desk.request('panda_arm', blocked)).error_code.val == code

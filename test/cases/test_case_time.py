@@ -48,7 +48,8 @@ def tilted():
 def test_e01_time_outs_are_kept_to_the_nanosecond_that_was_asked(robots):
     robot = robots['panda']
     slow = Asked(robot, robot.group('panda_arm'), parameters=SLOW, timeout=0.05)
-    pose = pose_of((0.17258, 0.07068, 1.21998), (1.0, 1.9, 0.8))
+    # Inside the hull of what the arm reaches: nothing but a search can tell.
+    pose = pose_of((-0.534, -0.303, 0.681), (-1.729, -0.865, -2.348))
     for asked, expected in ((1e-9, 0.0), (5e-4, 5e-4), (0.12, 0.12), (0.0, 0.05), (-1.0, 0.05)):
         begin = time.monotonic()
         answer = slow.ask([('', pose)], timeout=asked)
@@ -66,7 +67,7 @@ def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
             answer = panda.ask([('', pose_of((distance, 0.0, 0.3)))], timeout=10.0)
             spent.append(time.perf_counter() - begin)
             assert answer.cause is Cause.UNREACHABLE and answer.result.searches == 0
-            assert 'proved by the length of its links' in answer.text
+            assert 'proved by the geometry of its links' in answer.text
     assert min(spent) < 1e-3
     # Links of 0.6 m and 0.4 m, and a rail of a metre to either side.
     bar = from_text(arms.TWO_LINK)

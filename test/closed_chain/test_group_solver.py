@@ -95,12 +95,31 @@ def test_a_search_ends_when_it_is_told_to(panda):
     stop = np.ones(1, dtype=np.int64)
     result = solver.solve(SolveRequest(targets=far, seed=group.lower, cancel=stop))
     assert result.cause == Cause.DEADLINE and result.searches <= 1
-    assert solver.solve(SolveRequest(targets=far, seed=group.lower)).cause == Cause.BUDGET
+    assert solver.solve(SolveRequest(targets=far, seed=group.lower)).cause == Cause.LIMITS
     far[:3, 3] += 5.0
     result = solver.solve(SolveRequest(targets=far, seed=group.lower))
     assert result.cause == Cause.UNREACHABLE
     assert np.isfinite(result.residual) and result.q @ result.q > 0.0
     assert solver.solve(SolveRequest(targets=far * np.nan)).cause == Cause.BAD_TARGET
+
+
+def test_limits_are_the_cause_where_the_target_is_reached_without_them(panda):
+    solver, pose, group = panda
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        q = draw(group, rng)
+        lower, upper = q - 0.05, q + 0.05
+        upper[0] = q[0] - 0.3
+        lower[0] = q[0] - 0.5
+        ask = SolveRequest(targets=pose(q), seed=upper, lower=lower, upper=upper, max_searches=3)
+        result = solver.solve(ask)
+        assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.LIMITS)
+        assert (result.q >= lower).all() and (result.q <= upper).all()
+        assert result.searches == 3
+        # With the other joints locked, no value of the first one helps.
+        locked = {f'panda_joint{k + 1}': q[k] + 0.2 for k in range(1, 7)}
+        ask = SolveRequest(targets=pose(q), seed=q, locked=locked, max_searches=3)
+        assert solver.solve(ask).cause == Cause.BUDGET
 
 
 def test_a_position_alone_leaves_the_orientation_free(panda):

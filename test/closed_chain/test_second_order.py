@@ -6,16 +6,20 @@ from mechanisms import add_arm
 from mechanisms import make_four_bar
 import numpy as np
 import pytest
+from random_mechanisms import draw_mechanism
 
 from ssik_ros.closed_chain import DOF
 from ssik_ros.closed_chain import Goal
 from ssik_ros.closed_chain import Link
 from ssik_ros.closed_chain import Solver
+from ssik_ros.kernels.closed_chain import acceleration
+from ssik_ros.kernels.closed_chain import descent
 from ssik_ros.kernels.closed_chain import mechanism
 from ssik_ros.kernels.closed_chain import normal
 from ssik_ros.kernels.closed_chain import second_order
 
 EPS = 1e-6
+PROBE = 1e-3
 
 
 def gather(solver, program):
@@ -23,7 +27,8 @@ def gather(solver, program):
     t, v, flags = program._tables, program._view, solver.mechanism.storage.flags
     options = solver._packed
     mechanism.jacobian(
-        flags, options, t.node, t.factors, t.constraint, t.path, v.poses, v.ends, v.blocks, v.scratch, True
+        flags, options, t.node, t.factors, t.constraint, t.path, v.poses, v.ends, v.turns, v.blocks,
+        v.scratch, True
     )  # fmt: skip
     normal.gather(
         options, math.inf, t.variable, t.constraint, t.column, v.blocks, v.residual, v.errors, v.normal,
@@ -80,3 +85,71 @@ def test_the_hessian_of_a_goal_is_exact(dof, frame):
 def test_the_hessian_of_a_loop_is_exact():
     expected, found = hessians(Solver(make_four_bar().root))
     assert np.abs(expected - found).max() < 1e-7
+
+
+def bends(solver, chain, rng):
+    """Return J^T e_dd of a random step by differences and by the kernel, and the size of e_dd."""
+    storage, program = solver.mechanism.storage, solver.mechanism.chains[chain].program
+    t, v, flags, options = program._tables, program._view, storage.flags, solver._packed
+    program.measure(storage.reals, flags, options)
+    state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.keys))
+    found = np.empty_like(step)
+    acceleration.bend(
+        flags, options, t.node, t.factors, t.constraint, t.column, v.poses, v.ends, v.turns, v.blocks,
+        step, v.rates, found, v.scratch
+    )  # fmt: skip
+    rows = []
+    for share in (PROBE, 0.0, -PROBE):
+        v.held[:] = 0.0
+        descent.advance(t.variable, v.lower, v.upper, v.held, share * step, state, v.trial)
+        program._evaluate(v.trial, flags, options)
+        rows.append(v.residual.copy())
+    bent = (rows[0] - 2.0 * rows[1] + rows[2]) / PROBE**2
+    expected = np.zeros_like(step)
+    for c, row in enumerate(t.constraint):
+        for k in range(row[11], row[11] + row[12]):
+            expected[t.column[k]] += v.blocks[k] @ bent[c]
+    return expected, found, np.abs(bent).max()
+
+
+@pytest.mark.parametrize('seed', range(40))
+def test_the_bend_of_a_step_is_that_of_the_errors_along_it(seed):
+    rng = np.random.default_rng(seed)
+    solver = Solver(draw_mechanism(rng), translation_factor=1.3, rotation_factor=0.7)
+    for chain in range(len(solver.mechanism.chains)):
+        if solver.mechanism.chains[chain].program.keys:
+            expected, found, size = bends(solver, chain, rng)
+            assert np.abs(expected - found).max() < 1e-3 * max(size, 1.0)
+
+
+def test_the_bend_of_followers_is_that_of_the_errors_along_it():
+    root, goal = Link('root'), Goal('goal')
+    joints, hand = add_arm(root, 'a', (0, 0, 0))
+    joints[4].follow(DOF.EZ, joints[2], DOF.EZ, 0.5, 0.1)
+    goal.set_matrix(hand.matrix_world)
+    goal.make_closure(hand)
+    expected, found, size = bends(Solver(root), 0, np.random.default_rng(0))
+    assert size > 0.1 and np.abs(expected - found).max() < 1e-5
+
+
+@pytest.mark.parametrize('damping', [0.0, 1e-3, 0.5])
+def test_the_decrease_of_a_step_that_solves_for_it_needs_no_product(damping):
+    root, goal = Link('root'), Goal('goal')
+    _, hand = add_arm(root, 'a', (0, 0, 0))
+    goal.set_position(0.3, 0.9, -0.4)
+    goal.make_closure(hand)
+    solver = Solver(root)
+    storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
+    program.measure(storage.reals, storage.flags, solver._packed)
+    gather(solver, program)
+    t, v = program._tables, program._view
+    v.low[:], v.high[:] = -np.inf, np.inf
+    damping += 1e-9
+    held = normal.bounded_step(
+        t.variable, v.normal, v.gradient, damping, -1.0, v.low, v.high, v.held, v.step, v.right, v.pull,
+        v.factor, v.dense
+    )  # fmt: skip
+    arrays = t.variable, v.normal, v.gradient, v.step, v.right
+    expected = descent.predicted_decrease(*arrays, -1.0)
+    assert held == 0 and expected > 0.0
+    assert descent.predicted_decrease(*arrays, damping) == pytest.approx(expected, rel=1e-9)

@@ -1,5 +1,7 @@
 """What the solver says is true: statuses, best states, limits, targets, rest poses, options."""
 
+import copy
+
 from mechanisms import add_arm
 from mechanisms import add_joint
 from mechanisms import make_hexapod
@@ -17,6 +19,7 @@ from ssik_ros.closed_chain import SOLVE_STATUS_NAMES
 from ssik_ros.closed_chain import Solver
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 
@@ -351,15 +354,47 @@ def test_a_follower_moves_with_its_leader_and_shares_its_limits():
     assert values(joints)[2] <= 1.0 + 1e-12
 
 
-def test_numbers_that_are_none_raise_before_anything_moves():
+@pytest.mark.parametrize('number', [np.nan, np.inf])
+def test_numbers_that_are_none_raise_before_anything_moves(number):
     root, joints, goal = make_planar(2)
     solver = Solver(root)
     solver.solve()
-    solver.mechanism.storage.reals[goal._row, 0] = np.nan
+    reals = solver.mechanism.storage.reals
+    reals[goal._row, 0] = number
     before = values(joints)
-    with pytest.raises(InvalidTarget, match='goal'):
-        solver.solve()
+    for _ in range(2):
+        # The second time the kernel has seen these numbers already.
+        with pytest.raises(InvalidTarget, match='goal'):
+            solver.solve()
     assert (values(joints) == before).all()
+    reals[goal._row, 0] = 1.3
+    assert solver.solve()[0].converged
+
+
+def test_every_number_of_a_pose_is_read_anew_once_it_has_changed():
+    root, joints, _ = make_planar(3, dof=tuple(DOF))
+    solver = Solver(root)
+    place(joints, [0.3, 0.4, 0.5])
+    tip = joints[-1].child.children[0]
+    solver.solve()
+    for k in range(layout.FIXED):
+        before = solver.residual()
+        tip._storage.reals[tip._row, k] += 0.01
+        assert (solver.residual() != before).any(), k
+
+
+def test_a_program_is_copied_with_memory_of_its_own():
+    root, joints, goal = make_planar(2)
+    goal.set_position(1.2, 0.4, 0.0)
+    solver = Solver(root)
+    place(joints, [0.3, 0.4])
+    (result,) = solver.solve()
+    program = result.chain.program
+    twin = copy.copy(program)
+    assert not np.shares_memory(twin.work, program.work)
+    storage = solver.mechanism.storage
+    assert twin.solve(storage.reals, storage.flags, solver._packed) == result
+    assert twin.snapshot() != program.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -395,6 +430,9 @@ def test_time_budgets_and_unbounded_iterations_end():
     )
     (result,) = solver.solve()
     assert result.status in (SOLVE_STATUS.TIMEOUT, SOLVE_STATUS.STALLED)
+    goal.set_position(4, 1, 0)
+    solver.configure(max_time=1e30)
+    assert solver.solve()[0].converged
 
 
 def test_random_mechanisms_end_with_finite_numbers_within_limits():

@@ -13,7 +13,8 @@ print(*sorted(sys.modules))
 print(type(steps.clamp_seed).__name__, type(getattr(steps.clamp_seed, '_cache', None)).__name__)
 """
 AFTERWARDS = """
-from ssik_ros.kernels import lapack
+from ssik_ros.kernels import _symbols, lapack
+_symbols.define_provided()
 from scipy.linalg import cython_lapack, eigvals
 import scipy.linalg.cython_lapack
 print(

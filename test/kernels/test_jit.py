@@ -282,7 +282,10 @@ def test_literal_arguments_do_not_make_versions_of_their_own(package_copy):
 
 ALLOCATIONS = """
 import numpy as np
+from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+# Kernels from disk do not make numba read its settings (ADR 12).
+cpu_target.target_context.refresh()
 from ssik_ros.model.loader import load_robot
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.pose_ik import solver as pose_ik

@@ -11,8 +11,8 @@ import pytest
 from ssik_ros.kernels import layout
 from ssik_ros.kernels.newton import null_space
 from ssik_ros.kernels.newton import search
-from ssik_ros.solvers.newton.settings import make_settings
 from ssik_ros.solvers.newton.solver import NewtonSolver
+from ssik_ros.solvers.newton_settings import make_settings
 from ssik_ros.solvers.problem import Rows
 
 REDUNDANT = ('panda', 'gen3')

@@ -37,7 +37,7 @@ class Arm:
     joints: tuple[str, ...]
     """All joints with one variable, in model order."""
     blocked: tuple[float, ...]
-    """Position and quaternion that many starts fail to reach, though the links are long enough."""
+    """Position and quaternion that many starts fail to reach: only postures beyond the limits have it."""
 
     def file(self, name):
         """Return the path of a file of its MoveIt configuration."""
@@ -87,7 +87,7 @@ PANDA = Arm(
     'panda_link8',
     'world',
     (*(f'panda_joint{i}' for i in range(1, 8)), 'panda_finger_joint1', 'panda_finger_joint2'),
-    (0.17258, 0.07068, 1.21998, 0.486811, 0.809357, 0.32617, -0.039609),
+    (-0.10667, 0.054041, 0.28758, -0.004294, 0.873859, 0.359482, -0.327299),
 )
 FANUC = Arm(
     'fanuc',
@@ -96,7 +96,7 @@ FANUC = Arm(
     'tool0',
     'base_link',
     tuple(f'joint_{i}' for i in range(1, 7)),
-    (0.44691, -0.47306, 1.81016, -0.036507, -0.10104, 0.815931, 0.568079),
+    (0.059236, 0.034244, -0.733881, 0.30066, 0.2124, 0.925681, 0.087198),
 )
 ARMS = {arm.name: arm for arm in (PANDA, FANUC)}
 

@@ -126,8 +126,10 @@ def test_markers_are_messages_that_rviz_draws(relay):
     assert {Marker.LINE_LIST, Marker.CYLINDER} <= kinds
     for marker in drawn:
         if marker.action == Marker.ADD:
-            assert marker.color.a > 0.0 and min(marker.scale.x, marker.scale.z) > 0.0
-            if marker.type == Marker.LINE_LIST:
+            is_line = marker.type == Marker.LINE_LIST
+            assert marker.color.a > 0.0 and marker.scale.x > 0.0
+            assert (marker.scale.z == 0.0) == is_line, 'RViz warns about what it does not read'
+            if is_line:
                 assert len(marker.points) % 2 == 0 and marker.points
             q = marker.pose.orientation
             assert math.hypot(q.x, q.y, q.z, q.w) == pytest.approx(1.0)

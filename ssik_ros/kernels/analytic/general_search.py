@@ -70,6 +70,8 @@ def search(
     """
     if not common.begin(counters, ints, reals, matrix_t, options, work):
         return -1
+    if common.is_refused(counters, ints, reals, options, work):
+        return 0
     n, held = ints[common.N], ints[common.HELD]
     axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
     g = vector(work, 0, 12)

@@ -125,6 +125,9 @@ def search(
     """
     if not common.begin(counters, ints, reals, matrix_t, options, work):
         return -1
+    if common.is_refused(counters, ints, reals, options, work):
+        spread[TRIED] = 0.0
+        return 0
     n, capacity, wanted = ints[common.N], out.shape[0], int(spread[WANTED])
     last, own = last_scanned(wanted), hb.scratch_size(n)
     values, ranges = vector(scratch, hb.VALUES, LANES), vector(scratch, own, hb.ranges_size(n))

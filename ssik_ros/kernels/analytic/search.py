@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels import lanes
+from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import se3
 from ssik_ros.kernels import so3
 from ssik_ros.kernels import vectors
@@ -41,8 +42,9 @@ RIGID = 8
 OPTIONS = 9
 
 # What a call counts.
-RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT = 0, 1, 2, 3, 4, 5
-COUNTERS = 6
+RAW, CERTIFIED, BRANCHES, DROPPED, KEPT, COUNT, PROVED = 0, 1, 2, 3, 4, 5, 6
+"""PROVED: 1 where a pose was refused before any candidate was made, by the hull of what the chain reaches."""
+COUNTERS = 7
 
 # Places in the scratch: G, T, what is left at a candidate, then what depends on the number of joints.
 TARGET, LEFT, STORE = 12, 24, 27
@@ -64,6 +66,16 @@ BRANCHES_OF_SIX = 16
 def plan_size(n: int) -> int:
     """
     Return how many real numbers the plan of a chain has.
+
+    :param n: number of joints.
+    """
+    return 14 * n + 30 + reach_hull.BLOCK
+
+
+@inline_kernel
+def at_hull(n):
+    """
+    Return where the hull of a chain begins in the plan, its point in the base frame with all joints at zero.
 
     :param n: number of joints.
     """
@@ -108,6 +120,7 @@ def pack_plan(
     special: np.ndarray,
     own_axes: np.ndarray,
     own_points: np.ndarray,
+    hull: np.ndarray | None = None,
 ) -> np.ndarray:
     """
     Return the real numbers of a plan.
@@ -118,11 +131,13 @@ def pack_plan(
     :param special: (6,) special points of the class, NaN for none.
     :param own_axes, own_points: (n, 3) the chain from which candidates are made: the same, or the nearest one that
         the class fits exactly.
+    :param hull: (BLOCK,) of what the chain reaches, see :mod:`ssik_ros.kernels.reach_hull`; None for none.
     """
     inverse = np.empty(12)
     se3.invert(inverse, home)
     chain = (axes.ravel(), points.ravel(), home, inverse, lower, upper)
-    parts = (*chain, special, own_axes.ravel(), own_points.ravel())
+    refusing = reach_hull.no_hull() if hull is None else hull
+    parts = (*chain, special, own_axes.ravel(), own_points.ravel(), refusing)
     return np.concatenate(parts).astype(np.float64)
 
 
@@ -143,6 +158,8 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
     if not begin(counters, ints, reals, matrix_t, options, work):
         return -1
+    if is_refused(counters, ints, reals, options, work):
+        return 0
     n = ints[N]
     raw = matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
     own = vector(work, STORE + 2 * n + BRANCHES_OF_SIX * n, candidates.SCRATCH)
@@ -204,6 +221,21 @@ def begin(counters, ints, reals, matrix_t, options, work):
     se3.orthonormalise(target)
     se3.compose(vector(work, 0, 12), target, vector(reals, 6 * n + 12, 12))
     return True
+
+
+@kernel
+def is_refused(counters, ints, reals, options, work):
+    """
+    Return whether the target is outside of what the chain can reach, whatever its limits, by the hull of that: a proof.
+
+    :param counters, ints, reals, options, work: as for :func:`search`, after :func:`begin`.
+    """
+    hull, tolerance = vector(reals, at_hull(ints[N]), reach_hull.BLOCK), options[TOLERANCE]
+    # What moves the tip from where it is with all joints at zero moves the point, too.
+    if reach_hull.refuses(hull, 1, vector(work, 0, 12), tolerance, tolerance):
+        counters[PROVED] = 1
+        return True
+    return False
 
 
 @kernel

@@ -34,7 +34,9 @@ References
 """
 
 import math
+from typing import Any
 
+import numba
 import numpy as np
 
 from ssik_ros.kernels import clock
@@ -43,6 +45,8 @@ from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.addresses import direct_call
+from ssik_ros.kernels.closed_chain import acceleration
 from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.kernels.closed_chain import mechanism
 from ssik_ros.kernels.closed_chain import normal
@@ -76,8 +80,6 @@ UPHILL_STEPS, LONGEST_EXCURSION, MOST_EXCURSIONS = 2, 4, 3
 """Steps of an excursion that may raise the cost, steps until it has to pay, excursions of a descent."""
 HIGHEST = 20.0
 """How far above its start the cost of an excursion may go, as a factor."""
-PROBE = 0.1
-"""Share of a step at which the curvature along it is measured."""
 FLAT = 0.1
 """Share of the tighter tolerance up to which the square of a step is too little to bend it: it ends within as it is."""
 LARGEST_BEND = 0.5
@@ -163,13 +165,23 @@ def copy(out, state):
 
 
 @inline_kernel
-def predicted_decrease(variable, hessian, gradient, step, right):
-    """Return how much the cost falls by the step, in the linear model."""
-    normal.multiply(variable, hessian, step, right)
-    total = 0.0
+def predicted_decrease(variable, hessian, gradient, step, right, damping):
+    """
+    Return how much the cost falls by the step, in the linear model.
+
+    :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
+    """
+    along, square = 0.0, 0.0
     for v in range(step.shape[0]):
-        total += step[v] * (gradient[v] - 0.5 * right[v])
-    return total
+        along += step[v] * gradient[v]
+        square += step[v] * step[v]
+    if damping >= 0.0:
+        return 0.5 * (along + damping * square)
+    normal.multiply(variable, hessian, step, right)
+    curved = 0.0
+    for v in range(step.shape[0]):
+        curved += step[v] * right[v]
+    return along - 0.5 * curved
 
 
 @inline_kernel
@@ -182,7 +194,7 @@ def largest_diagonal(variable, hessian, held):
     return largest
 
 
-@kernel
+@inline_kernel
 def judge(options, counters, numbers, over, cost, error, inside, current, trial, good, best):
     """
     Take or refuse the state that was just measured; steps 1 and 2 of the method.
@@ -306,7 +318,7 @@ def judge_damped(
     return layout.TIMEOUT if over else layout.RUNNING
 
 
-@kernel
+@inline_kernel
 def next_task(options, counters, numbers, code, over, value, count, current, good, best):
     """
     Decide what follows a descent; steps 3 and 4 of the method.
@@ -387,30 +399,37 @@ def add_priority(hessian, gradient, largest):
 
 
 @inline_kernel
-def terms_of_step(options):
-    """Return which joint rows belong to the problem itself, and which to the secondary objective."""
+def terms_of_step(options, flags, joints):
+    """Return which joint rows there are, of the problem itself, and of the secondary objective."""
+    set_ones = normal.CENTRES
+    for joint in range(joints.shape[0]):
+        frame = joints[joint, layout.JOINT_FRAME]
+        if flags[frame, layout.TARGET_SET] != 0:
+            set_ones |= normal.TARGETS
+        if flags[frame, layout.REST_SET] != 0:
+            set_ones |= normal.RESTS
     low = options[layout.LOW_TARGETS] != 0.0
     later = normal.RESTS + (normal.TARGETS if low else 0)
     if options[layout.SECONDARY] == layout.LIMIT_CENTRE:
         later += normal.CENTRES
-    return 0 if low else normal.TARGETS, later
+    return set_ones & (0 if low else normal.TARGETS), set_ones & later
 
 
 @inline_kernel
-def measure(table, flags, options, t, w, own):
+def measure(address, table, flags, options, t, w, own):
     """
     Write poses, residual and errors of the trial state.
 
     :returns: cost, sum of unmet errors, whether every tolerance is met.
     """
-    place(t, w)
-    cost, error, inside = mechanism.residuals(
-        flags, options, t.constraint, w.ends, w.residual, w.errors
-    )
-    more, translation, rotation, _ = normal.joint_terms(
-        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.trial, own, False,
-        1.0, math.inf, w.normal, w.gradient, w.scratch
-    )  # fmt: skip
+    cost, error, inside = mechanism.locate(address)
+    translation, rotation = 0.0, 0.0
+    if own != 0:
+        more, translation, rotation, _ = normal.joint_terms(
+            table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.trial, own, False,
+            1.0, math.inf, w.normal, w.gradient, w.scratch
+        )  # fmt: skip
+        cost += more
     w.numbers[layout.TARGET_TRANSLATION], w.numbers[layout.TARGET_ROTATION] = translation, rotation
     if not (
         translation < options[layout.TRANSLATION_TOLERANCE]
@@ -418,12 +437,14 @@ def measure(table, flags, options, t, w, own):
     ):
         inside = False
         error += translation + rotation
-    return cost + more, error, inside
+    return cost, error, inside
 
 
 @inline_kernel
 def secondary(table, flags, options, t, w, later):
     """Return the secondary objective at ``current``, and of how many joints it is."""
+    if later == 0:
+        return 0.0, 0
     value, _, _, count = normal.joint_terms(
         table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, later, False,
         1.0, math.inf, w.normal, w.gradient, w.scratch
@@ -435,15 +456,13 @@ def secondary(table, flags, options, t, w, later):
 def linearise(table, flags, options, t, w, own, later, clamp, pulling):
     """Write H and g at ``current``, which was measured last; with a pull, the secondary objective's as well."""
     mechanism.jacobian(
-        flags, options, t.node, t.factors, t.constraint, t.path, w.poses, w.ends, w.blocks, w.scratch, True
+        flags, options, t.node, t.factors, t.constraint, t.path, w.poses, w.ends, w.turns, w.blocks,
+        w.scratch, True
     )  # fmt: skip
     normal.gather(
         options, clamp, t.variable, t.constraint, t.column, w.blocks, w.residual, w.errors, w.normal,
         w.gradient, w.scratch
     )  # fmt: skip
-    for c in range(w.base.shape[0]):
-        for k in range(6):
-            w.base[c, k] = w.residual[c, k]
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
         second_order.add_second_order(
             flags,
@@ -461,10 +480,11 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
         )
     terms, gain = own, 1.0
     for part in range(2):
-        normal.joint_terms(
-            table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, terms, True,
-            gain, clamp, w.normal, w.gradient, w.scratch
-        )  # fmt: skip
+        if terms != 0:
+            normal.joint_terms(
+                table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, terms,
+                True, gain, clamp, w.normal, w.gradient, w.scratch
+            )  # fmt: skip
         w.numbers[layout.LARGEST] = largest_diagonal(t.variable, w.normal, w.held)
         if not pulling or part == 1:
             return
@@ -473,7 +493,7 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
 
 
 @inline_kernel
-def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
+def step_on(address, table, flags, options, t, w, counters, own, later, pulling):
     """
     Write the next state to be measured into ``trial``: a step from ``current``.
 
@@ -481,7 +501,8 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
     """
     numbers = w.numbers
     damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
-    if counters[layout.ANEW] != 0:
+    at_hand = counters[layout.ANEW] != 0
+    if at_hand:
         clamp = numbers[layout.CLAMP] if damped else math.inf
         linearise(table, flags, options, t, w, own, later, clamp, pulling)
         bounds_of_step(t.variable, w.lower, w.upper, w.current, w.low, w.high)
@@ -509,12 +530,13 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
             w.right,
             w.pull,
             w.factor,
-            dense,
+            w.dense,
         )
         if counters[layout.HELD] != normal.INDEFINITE:
             break
         damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
     longest = scale_step(t.variable, w.step)
+    is_plain = counters[layout.HELD] == 0 and sigma < 0.0 and longest < LONGEST_TURN
     moved = longest > options[layout.STALL]
     if pulling:
         counters[layout.FRESH] = PULLED
@@ -527,25 +549,30 @@ def step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
         counters[layout.ITERATIONS] += 1
         numbers[layout.LEAST] = max(numbers[layout.LEAST], damping)
         numbers[layout.EXPECTED] = predicted_decrease(
-            t.variable, w.normal, w.gradient, w.step, w.right
+            t.variable, w.normal, w.gradient, w.step, w.right, damping if is_plain else -1.0
         )
         tolerance = min(options[layout.TRANSLATION_TOLERANCE], options[layout.ROTATION_TOLERANCE])
         curved = longest * longest > FLAT * tolerance
         if curved and not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
-            bend_step(flags, options, t, w)
+            bend_step(address, flags, options, t, w, at_hand)
         advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
     return moved
 
 
 @inline_kernel
-def bend_step(flags, options, t, w):
-    """Add to a step d half of the acceleration a that keeps a path along d where the linear model has it."""
-    for v in range(w.step.shape[0]):
-        w.right[v] = PROBE * w.step[v]
-    advance(t.variable, w.lower, w.upper, w.held, w.right, w.current, w.trial)
-    place(t, w)
-    mechanism.residuals(flags, options, t.constraint, w.ends, w.residual, w.errors)
-    normal.curvature(t.constraint, t.column, w.blocks, w.step, PROBE, w.base, w.residual, w.right)
+def bend_step(address, flags, options, t, w, at_hand):
+    """
+    Add to a step d half of the acceleration a that keeps a path along d where the linear model has it.
+
+    :param at_hand: whether the poses are those of ``current``; else they are measured again.
+    """
+    if not at_hand:
+        copy(w.trial, w.current)
+        mechanism.locate(address)
+    acceleration.bend(
+        flags, options, t.node, t.factors, t.constraint, t.column, w.poses, w.ends, w.turns, w.blocks,
+        w.step, w.rates, w.right, w.scratch
+    )  # fmt: skip
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
             w.right[v] = 0.0
@@ -560,22 +587,6 @@ def bend_step(flags, options, t, w):
 
 
 @inline_kernel
-def place(t, w):
-    """Write the poses of the trial state."""
-    mechanism.forward(
-        w.trial,
-        t.node,
-        t.factors,
-        t.constraint,
-        w.placements,
-        w.end_placements,
-        w.poses,
-        w.ends,
-        w.scratch,
-    )
-
-
-@inline_kernel
 def start(counters, numbers):
     """Set the counters of a solve to its beginning."""
     for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
@@ -585,27 +596,30 @@ def start(counters, numbers):
 
 
 @kernel
-def solve(table, flags, ints, reals, options, cancel, counters, work):
+def solve(address, seed, stop):
     """
     Solve one chain from the state in the table, and write the state that was found there.
 
-    ``counters`` hands in the deadline and the random state, and back the row of a frame whose numbers are none. The
-    workspace keeps what a result tells of the final state.
+    ``counters`` hands back the row of a frame whose numbers are none. The workspace keeps what a result tells of the
+    final state.
 
+    :param address: of the chain's :class:`~ssik_ros.kernels.closed_chain.layout.Block`.
+    :param seed: of random states.
+    :param stop: monotonic time at which to stop [ns]; 0 for none.
     :returns: the status, or BAD_FRAME.
     """
+    table, flags, options, cancel, ints, counters, reals, work = layout.view_block(address)
     t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
+    counters[layout.RANDOM], counters[layout.STOP] = seed, stop
     counters[layout.BAD] = mechanism.load(table, flags, t, w)
     if counters[layout.BAD] >= 0:
         return layout.BAD_FRAME
     random = counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
-    spectral = options[layout.METHOD] == layout.SVD
-    dense = np.empty(2 * w.step.shape[0] ** 2 if spectral else 0)
-    own, later = terms_of_step(options)
+    own, later = terms_of_step(options, flags, t.joint)
     start(counters, w.numbers)
     copy(w.trial, w.current)
     while True:
-        cost, error, inside = measure(table, flags, options, t, w, own)
+        cost, error, inside = measure(address, table, flags, options, t, w, own)
         if counters[layout.TASK] == LAST_WORD:
             break
         over = is_over(options, cancel, counters)
@@ -616,7 +630,7 @@ def solve(table, flags, ints, reals, options, cancel, counters, work):
         if code == layout.RUNNING:
             if counters[layout.ANEW] == REMEASURE:
                 continue
-            if step_on(table, flags, options, t, w, counters, own, later, pulling, dense):
+            if step_on(address, table, flags, options, t, w, counters, own, later, pulling):
                 continue
             code = layout.STALLED
         task = counters[layout.TASK]
@@ -642,3 +656,8 @@ def solve(table, flags, ints, reals, options, cancel, counters, work):
     w.numbers[layout.STEPS] = counters[layout.ITERATIONS]
     w.numbers[layout.TRIED] = counters[layout.ESCAPED]
     return counters[layout.STATUS]
+
+
+def direct_solve() -> Any:
+    """Return :func:`solve`, compiled, for callers who keep to the types of its three integers."""
+    return direct_call(solve, numba.int64, numba.int64, numba.int64)

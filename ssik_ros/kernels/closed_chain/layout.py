@@ -27,10 +27,14 @@ import numpy as np
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.addresses import floats_at
+from ssik_ros.kernels.addresses import integers_at
 
 # Columns of the table of numbers, one row per frame.
 POSITION = 0
 QUATERNION = 3
+FIXED = 7
+"""How many of them, from the first on, are a frame's fixed pose."""
 VALUES = 7
 ROTATION = 13
 """The rotation of a joint with three turns as a quaternion: the state of a ball."""
@@ -71,8 +75,8 @@ MOTIONS = 14
 """Most elementary motions (nodes, of balls three) on the path of a constraint."""
 WORK = 15
 """The places of the workspace's arrays, one after the other, follow from here."""
-WORK_ARRAYS = 27
-RESULT = 11
+WORK_ARRAYS = 30
+RESULT = 14
 """Which of them is the first of those that a result keeps, from the errors to the end."""
 HEADER = WORK + WORK_ARRAYS + 1
 
@@ -193,6 +197,19 @@ WATCH = 13
 EXCURSIONS = 14
 COUNTERS = 15
 
+# Head of a block, of integers: where the arrays are that may be others at every solve, and the sizes of those that follow.
+# Behind it stand ``ints`` and the counters, then ``reals`` and the workspace.
+BLOCK_TABLE = 0
+BLOCK_FLAGS = 1
+BLOCK_OPTIONS = 2
+BLOCK_CANCEL = 3
+BLOCK_FRAMES = 4
+"""Rows of table and flags."""
+BLOCK_INTS = 5
+BLOCK_REALS = 6
+BLOCK_WORK = 7
+BLOCK = 8
+
 # Statuses.
 CONVERGED = 0
 STALLED = 1
@@ -239,6 +256,24 @@ MOTION = 17
 SCRATCH = 64
 
 
+class Block(NamedTuple):
+    """Everything that a solve of one chain reads and writes, as views of what a block tells."""
+
+    table: np.ndarray
+    """(F, FRAME_REALS) numbers of the mechanism's frames."""
+    flags: np.ndarray
+    """(F, FRAME_FLAGS) their flags."""
+    options: np.ndarray
+    """(OPTIONS,)"""
+    cancel: np.ndarray
+    """(1,) set to 1 by another thread, it ends the solve."""
+    ints: np.ndarray
+    counters: np.ndarray
+    """(COUNTERS,)"""
+    reals: np.ndarray
+    work: np.ndarray
+
+
 class Tables(NamedTuple):
     """The tables of a compiled chain, as views."""
 
@@ -265,8 +300,8 @@ class Workspace(NamedTuple):
     """(2 C, 12) their poses."""
     residual: np.ndarray
     """(C, 6) weighted rows; those that do not count are zero."""
-    base: np.ndarray
-    """(C, 6) residual of the state that the Jacobian belongs to."""
+    rates: np.ndarray
+    """(N, 12) twist of each node along a step, and its derivative."""
     blocks: np.ndarray
     """(columns, 6) Jacobian of each constraint, column by column."""
     motions: np.ndarray
@@ -277,6 +312,12 @@ class Workspace(NamedTuple):
     """(P,) profile of its L D L^T factors."""
     scratch: np.ndarray
     """(SCRATCH,)"""
+    fixed: np.ndarray
+    """(segments, FIXED) fixed poses of frames as placements have them; NaN for none yet."""
+    turns: np.ndarray
+    """(C, 3) rotation vector of each constraint in world axes, whole and without weight."""
+    dense: np.ndarray
+    """(2 n n,) scratch of spectral steps."""
     errors: np.ndarray
     """(C, 2) length and angle [m, rad] of the rows that count."""
     gradient: np.ndarray
@@ -312,12 +353,14 @@ class Workspace(NamedTuple):
 
 
 def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
-    """Return the shapes of the workspace's arrays, in order."""
+    """Return the shapes of the workspace's arrays, in order, given the integers of a chain."""
     nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
     motions = (int(header[MOTIONS]), MOTION)
     poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
-    rows = [(count, 6), (count, 6), (columns, 6), motions, (profile,), (profile,), (SCRATCH,)]
-    return [*poses, *rows, (count, 2), *[(n,)] * 9, *[(states,)] * 5, (NUMBERS,)]
+    rows = [(count, 6), (nodes, 12), (columns, 6), motions, (profile,), (profile,), (SCRATCH,)]
+    segments = len(header) - int(header[AT_SEGMENT])
+    more = [(segments, FIXED), (count, 3), (2 * n * n,)]
+    return [*poses, *rows, *more, (count, 2), *[(n,)] * 9, *[(states,)] * 5, (NUMBERS,)]
 
 
 def place_workspace(header: np.ndarray) -> int:
@@ -330,7 +373,7 @@ def place_workspace(header: np.ndarray) -> int:
 
 
 def show_workspace(header: np.ndarray, work: np.ndarray) -> Workspace:
-    """Return the views of :func:`view_workspace` without a kernel."""
+    """Return the views of :func:`view_workspace` without a kernel, given the integers of a chain."""
     places = header[WORK : WORK + WORK_ARRAYS].tolist()
     return Workspace(
         *(
@@ -371,32 +414,58 @@ def view_workspace(ints, work):
     """Return the :class:`Workspace` of a solve."""
     nodes, n, states, count = ints[NODES], ints[VARIABLES], ints[STATES], ints[CONSTRAINTS]
     columns, profile = ints[BLOCKS], ints[PROFILE]
+    segments = ints.shape[0] - ints[AT_SEGMENT]
     return Workspace(
         matrix(work, ints[WORK], nodes, 12),
         matrix(work, ints[WORK + 1], nodes, 12),
         matrix(work, ints[WORK + 2], 2 * count, 12),
         matrix(work, ints[WORK + 3], 2 * count, 12),
         matrix(work, ints[WORK + 4], count, 6),
-        matrix(work, ints[WORK + 5], count, 6),
+        matrix(work, ints[WORK + 5], nodes, 12),
         matrix(work, ints[WORK + 6], columns, 6),
         matrix(work, ints[WORK + 7], ints[MOTIONS], MOTION),
         vector(work, ints[WORK + 8], profile),
         vector(work, ints[WORK + 9], profile),
         vector(work, ints[WORK + 10], SCRATCH),
-        matrix(work, ints[WORK + 11], count, 2),
-        vector(work, ints[WORK + 12], n),
-        vector(work, ints[WORK + 13], n),
-        vector(work, ints[WORK + 14], n),
+        matrix(work, ints[WORK + 11], segments, FIXED),
+        matrix(work, ints[WORK + 12], count, 3),
+        vector(work, ints[WORK + 13], 2 * n * n),
+        matrix(work, ints[WORK + 14], count, 2),
         vector(work, ints[WORK + 15], n),
         vector(work, ints[WORK + 16], n),
         vector(work, ints[WORK + 17], n),
         vector(work, ints[WORK + 18], n),
         vector(work, ints[WORK + 19], n),
         vector(work, ints[WORK + 20], n),
-        vector(work, ints[WORK + 21], states),
-        vector(work, ints[WORK + 22], states),
-        vector(work, ints[WORK + 23], states),
+        vector(work, ints[WORK + 21], n),
+        vector(work, ints[WORK + 22], n),
+        vector(work, ints[WORK + 23], n),
         vector(work, ints[WORK + 24], states),
         vector(work, ints[WORK + 25], states),
-        vector(work, ints[WORK + 26], NUMBERS),
+        vector(work, ints[WORK + 26], states),
+        vector(work, ints[WORK + 27], states),
+        vector(work, ints[WORK + 28], states),
+        vector(work, ints[WORK + 29], NUMBERS),
+    )
+
+
+@inline_kernel
+def view_block(address):
+    """
+    Return the :class:`Block` at an address.
+
+    :param address: of its head.
+    """
+    head = integers_at(address, 0, BLOCK)
+    frames, ints, reals = head[BLOCK_FRAMES], head[BLOCK_INTS], head[BLOCK_REALS]
+    at = BLOCK + ints + COUNTERS
+    return Block(
+        matrix(floats_at(head[BLOCK_TABLE], 0, frames * FRAME_REALS), 0, frames, FRAME_REALS),
+        matrix(integers_at(head[BLOCK_FLAGS], 0, frames * FRAME_FLAGS), 0, frames, FRAME_FLAGS),
+        floats_at(head[BLOCK_OPTIONS], 0, OPTIONS),
+        integers_at(head[BLOCK_CANCEL], 0, 1),
+        integers_at(address, BLOCK, ints),
+        integers_at(address, BLOCK + ints, COUNTERS),
+        floats_at(address, at, reals),
+        floats_at(address, at + reals, head[BLOCK_WORK]),
     )

@@ -78,19 +78,42 @@ def fold(table, segments, start, count, out, scratch):
     return -1
 
 
-@kernel
-def load_poses(table, node, constraint, segments, placements, end_placements, scratch):
+@inline_kernel
+def place_anew(table, segments, start, count, fixed, out, scratch):
+    """Write the product of the fixed poses of frames if one has changed; return as :func:`fold` does."""
+    changed = 0
+    for k in range(start, start + count):
+        frame = segments[k]
+        # All of them, without a branch for each.
+        for i in range(layout.FIXED):
+            changed |= int(fixed[k, i] != table[frame, i])
+    if changed == 0:
+        return -1
+    for k in range(start, start + count):
+        for i in range(layout.FIXED):
+            fixed[k, i] = table[segments[k], i]
+    bad = fold(table, segments, start, count, out, scratch)
+    if bad >= 0:
+        fixed[start, 0] = math.nan
+    return bad
+
+
+@inline_kernel
+def load_poses(table, node, constraint, segments, placements, end_placements, fixed, scratch):
     """
-    Read the fixed poses of nodes and ends from the table.
+    Read the fixed poses of nodes and ends from the table, where they differ from those that were read before.
+
+    :param fixed: (segments, FIXED) what was read; NaN where nothing was.
 
     :returns: the row of a frame with a number that is none, or -1.
     """
     for i in range(node.shape[0]):
-        bad = fold(
+        bad = place_anew(
             table,
             segments,
             node[i, layout.NODE_SEGMENT],
             node[i, layout.NODE_SEGMENTS],
+            fixed,
             placements[i],
             scratch,
         )
@@ -98,11 +121,12 @@ def load_poses(table, node, constraint, segments, placements, end_placements, sc
             return bad
     for c in range(constraint.shape[0]):
         for side in range(2):
-            bad = fold(
+            bad = place_anew(
                 table,
                 segments,
                 constraint[c, layout.CONSTRAINT_SEGMENT_A + 3 * side],
                 constraint[c, layout.CONSTRAINT_SEGMENTS_A + 3 * side],
+                fixed,
                 end_placements[2 * c + side],
                 scratch,
             )
@@ -119,7 +143,7 @@ def load(table, flags, t, w):
     :returns: the row of a frame with a number that is none, or -1.
     """
     bad = load_poses(
-        table, t.node, t.constraint, t.segment, w.placements, w.end_placements, w.scratch
+        table, t.node, t.constraint, t.segment, w.placements, w.end_placements, w.fixed, w.scratch
     )
     if bad >= 0:
         return bad
@@ -128,7 +152,7 @@ def load(table, flags, t, w):
     )
 
 
-@kernel
+@inline_kernel
 def load_state(table, flags, node, factors, variable, state, lower, upper, held):
     """Read the state and its limits; return the row of a frame with a number that is none, or -1."""
     for v in range(variable.shape[0]):
@@ -162,7 +186,7 @@ def load_state(table, flags, node, factors, variable, state, lower, upper, held)
     return -1
 
 
-@kernel
+@inline_kernel
 def tighten_by_followers(table, node, factors, lower, upper):
     """Tighten the limits of variables by those of the degrees of freedom that follow them."""
     for i in range(node.shape[0]):
@@ -177,19 +201,25 @@ def tighten_by_followers(table, node, factors, lower, upper):
             upper[v] = max(lower[v], min(upper[v], max(one, other)))
 
 
-@kernel
+@inline_kernel
 def forward(state, node, factors, constraint, placements, end_placements, poses, ends, scratch):
     """Write the poses of nodes and ends at a state."""
     for i in range(node.shape[0]):
         parent, kind = node[i, layout.NODE_PARENT], node[i, layout.NODE_KIND]
-        attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
         at = node[i, layout.NODE_STATE]
         if kind == layout.BALL:
+            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
             turn_by_quaternion(poses[i], state, at, scratch)
+            continue
+        value = factors[i, layout.NODE_OFFSET] + factors[i, layout.NODE_MULTIPLIER] * state[at]
+        if kind < layout.FIRST_TURN:
+            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
+            for k in range(3):
+                poses[i, 9 + k] += value * poses[i, 3 * k + kind]
         else:
-            value = factors[i, layout.NODE_OFFSET]
-            value += factors[i, layout.NODE_MULTIPLIER] * state[at]
-            move_along_axis(poses[i], kind, value)
+            sine, cosine = so3.sine_cosine(value)
+            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
+            turn_columns(poses[i], kind - layout.FIRST_TURN, sine, cosine)
     for c in range(constraint.shape[0]):
         for side in range(2):
             attach(
@@ -215,19 +245,23 @@ def attach(out, poses, parent, placement, segments):
 
 
 @inline_kernel
-def move_along_axis(pose, kind, value):
-    """Slide a pose along one of its axes, or turn it about one."""
-    if kind < layout.FIRST_TURN:
-        for k in range(3):
-            pose[9 + k] += value * pose[3 * k + kind]
+def turn_columns(pose, axis, sine, cosine):
+    """Turn a pose about one of its axes; each case with places that the compiler knows."""
+    if axis == 0:
+        turn_pair(pose, 1, 2, sine, cosine)
+    elif axis == 1:
+        turn_pair(pose, 2, 0, sine, cosine)
     else:
-        sine, cosine = so3.sine_cosine(value)
-        a = (kind - layout.FIRST_TURN + 1) % 3
-        b = (kind - layout.FIRST_TURN + 2) % 3
-        for k in range(3):
-            x, y = pose[3 * k + a], pose[3 * k + b]
-            pose[3 * k + a] = cosine * x + sine * y
-            pose[3 * k + b] = cosine * y - sine * x
+        turn_pair(pose, 0, 1, sine, cosine)
+
+
+@inline_kernel
+def turn_pair(pose, a, b, sine, cosine):
+    """Turn two columns of a pose in their plane."""
+    for k in range(3):
+        x, y = pose[3 * k + a], pose[3 * k + b]
+        pose[3 * k + a] = cosine * x + sine * y
+        pose[3 * k + b] = cosine * y - sine * x
 
 
 @kernel
@@ -241,8 +275,8 @@ def turn_by_quaternion(pose, state, at, scratch):
             pose[3 * k + j] = x * r[j] + y * r[3 + j] + z * r[6 + j]
 
 
-@kernel
-def residuals(flags, options, constraint, ends, residual, errors):
+@inline_kernel
+def residuals(flags, options, constraint, ends, residual, errors, turns):
     """
     Write residual and errors of every constraint at the poses at hand.
 
@@ -256,7 +290,7 @@ def residuals(flags, options, constraint, ends, residual, errors):
         errors[c, 0] = errors[c, 1] = 0.0
         if flags[constraint[c, layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
-        constraint_error(constraint[c], ends[2 * c], ends[2 * c + 1], e)
+        constraint_error(constraint[c], ends[2 * c], ends[2 * c + 1], e, turns[c])
         for half in range(2):
             total = 0.0
             factor = options[layout.TRANSLATION_FACTOR + half]
@@ -275,13 +309,14 @@ def residuals(flags, options, constraint, ends, residual, errors):
 
 
 @inline_kernel
-def constraint_error(constraint, a, b, e):
-    """Write the six error components of a constraint, zero where they do not count."""
+def constraint_error(constraint, a, b, e, turn):
+    """Write the six error components of a constraint, zero where they do not count, and the rotation vector."""
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
     wx, wy, wz = 0.0, 0.0, 0.0
     if mask >= 8:
         wx, wy, wz = se3.relative_rotation_vector(b, a)
+    turn[0], turn[1], turn[2] = wx, wy, wz
     if constraint[layout.CONSTRAINT_WORLD] != 0:
         e[0], e[1], e[2], e[3], e[4], e[5] = dx, dy, dz, wx, wy, wz
     else:
@@ -294,8 +329,34 @@ def constraint_error(constraint, a, b, e):
 
 
 @kernel
-def jacobian(flags, options, node, factors, constraint, path, poses, ends, blocks, scratch, exact):
-    """Write the weighted Jacobian of every constraint at the poses at hand, column by column."""
+def locate(address):
+    """
+    Write poses, residual and errors of the trial state.
+
+    :param address: of the chain's block: all arrays of both steps as arguments would cost more than they do.
+    :returns: as :func:`residuals`.
+    """
+    _, flags, options, _, ints, _, reals, work = layout.view_block(address)
+    t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
+    forward(
+        w.trial,
+        t.node,
+        t.factors,
+        t.constraint,
+        w.placements,
+        w.end_placements,
+        w.poses,
+        w.ends,
+        w.scratch,
+    )
+    return residuals(flags, options, t.constraint, w.ends, w.residual, w.errors, w.turns)
+
+
+@inline_kernel
+def jacobian(
+    flags, options, node, factors, constraint, path, poses, ends, turns, blocks, scratch, exact
+):
+    """Write the weighted Jacobian of every constraint at the poses whose :func:`residuals` are at hand."""
     maps = matrix(scratch, 0, 3, 9)
     for c in range(constraint.shape[0]):
         row = constraint[c]
@@ -305,7 +366,7 @@ def jacobian(flags, options, node, factors, constraint, path, poses, ends, block
                 blocks[k, i] = 0.0
         if flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
-        write_maps(row, ends[2 * c], ends[2 * c + 1], exact, maps, scratch)
+        write_maps(row, ends[2 * c], turns[c], exact, maps, scratch)
         start = row[layout.CONSTRAINT_PATH]
         for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
             i = path[k, layout.PATH_NODE]
@@ -341,12 +402,12 @@ def weigh(constraint, options, blocks, first):
 
 
 @inline_kernel
-def write_maps(constraint, a, b, exact, maps, scratch):
+def write_maps(constraint, a, turn, exact, maps, scratch):
     """Write the matrices that take world twists to rows: F, M for nodes that move A, M for nodes that move B."""
     world = constraint[layout.CONSTRAINT_WORLD] != 0
     wx, wy, wz = 0.0, 0.0, 0.0
-    if exact and constraint[layout.CONSTRAINT_MASK] >= 8:
-        wx, wy, wz = se3.relative_rotation_vector(b, a)
+    if exact:
+        wx, wy, wz = turn[0], turn[1], turn[2]
     if world:
         for k in range(9):
             maps[0, k] = 1.0 if k % 4 == 0 else 0.0
@@ -365,7 +426,7 @@ def write_maps(constraint, a, b, exact, maps, scratch):
                 maps[1, 3 * i + j] = maps[2, 3 * i + j] = total
 
 
-@kernel
+@inline_kernel
 def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
     """Add the effect of a node on a constraint to its column, or to the three of a ball."""
     if kind < layout.FIRST_TURN:

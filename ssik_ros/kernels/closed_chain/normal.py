@@ -49,7 +49,7 @@ ROTATED_OFF = 1e-30
 """Squared off-diagonal part, relative to the squared matrix, at which it counts as diagonal."""
 
 
-@kernel
+@inline_kernel
 def gather(
     options,
     clamp,
@@ -93,31 +93,6 @@ def gather(
                 normal[row + column[first + b]] += (
                     j0 * o[0] + j1 * o[1] + j2 * o[2] + (j3 * o[3] + j4 * o[4] + j5 * o[5])
                 )
-
-
-@kernel
-def curvature(constraint, column, blocks, step, share, base, residual, right):
-    """
-    Write J^T e_dd, with e_dd the second derivative of the residual along a step.
-
-    From the residual at a share h of the step: e(h d) = e - h J d + h^2 e_dd / 2.
-
-    :param share: h.
-    :param base, residual: (C, 6) e, and e(h d).
-    :param right: (n,) result.
-    """
-    for v in range(right.shape[0]):
-        right[v] = 0.0
-    for c in range(constraint.shape[0]):
-        first = constraint[c, layout.CONSTRAINT_COLUMN]
-        end = first + constraint[c, layout.CONSTRAINT_COLUMNS]
-        for k in range(6):
-            along = 0.0
-            for a in range(first, end):
-                along += blocks[a, k] * step[column[a]]
-            bend = 2.0 * ((residual[c, k] - base[c, k]) / share + along) / share
-            for a in range(first, end):
-                right[column[a]] += blocks[a, k] * bend
 
 
 @kernel
@@ -310,7 +285,7 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
                 normal[variable[v, layout.VARIABLE_DIAGONAL] - v + u] += total
 
 
-@kernel
+@inline_kernel
 def factorise(variable, normal, held, damping, factor):
     """
     Write the factors of H + damping I; rows and columns of held variables are those of the identity.
@@ -377,7 +352,7 @@ def multiply(variable, normal, x, out):
         out[i] = total
 
 
-@kernel
+@inline_kernel
 def bounded_step(
     variable, normal, gradient, damping, sigma, low, high, held, step, right, pull, factor, dense
 ):
@@ -385,7 +360,7 @@ def bounded_step(
     Write the step within its bounds; step 3 of the method.
 
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
-    :param dense: (2 n n,) scratch of the spectral step, empty for the ordinary one.
+    :param dense: (2 n n,) scratch of the spectral step.
     :returns: how many variables are held at a bound, or INDEFINITE where H + damping I has a negative pivot.
     """
     n = variable.shape[0]

@@ -44,6 +44,7 @@ import numpy as np
 from ssik_ros.kernels import clock
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
+from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import restarts
 from ssik_ros.kernels import rows
 from ssik_ros.kernels import se3
@@ -114,6 +115,8 @@ SERIAL = 16
 """Whether :func:`ssik_ros.kernels.newton.serial.evaluate` holds."""
 NEAR_SQUARED = 17
 """Squared error that a start may have, further away it is given up at once; zero for any."""
+KEEPS_LOOKING = 18
+"""Whether the nearest state is looked for also where a target is proved to be out of reach."""
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
@@ -175,7 +178,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
     :returns: FOUND, CANDIDATE, EXHAUSTED, DEADLINE, CANCELLED, or why the search could not run.
     """
     if phase == FRESH:
-        code = begin(ints, reals, options, timeout_ns, counters, work)
+        code = prove_or_begin(ints, reals, options, timeout_ns, counters, work)
     else:
         code = RUNNING
         if phase == ACCEPTED:
@@ -231,7 +234,23 @@ def begin(ints, reals, options, timeout_ns, counters, work):
             return BAD_TARGET
         se3.from_matrix(targets[t], w.matrices, 4 * t)
         se3.orthonormalise(targets[t])
-    return OUT_OF_REACH if out_of_reach(ints, reals, options, targets) else RUNNING
+    if options[KEEPS_LOOKING] == 0.0 and out_of_reach(ints, reals, options, targets):
+        return OUT_OF_REACH
+    return RUNNING
+
+
+@kernel
+def prove_or_begin(ints, reals, options, timeout_ns, counters, work):
+    """
+    Begin as :func:`begin`, but end where the hull of what the chain reaches proves that there is no solution.
+
+    A control loop goes towards such targets all the same, and begins without this.
+    """
+    code = begin(ints, reals, options, timeout_ns, counters, work)
+    if code == RUNNING and options[KEEPS_LOOKING] == 0.0:
+        targets = layout.view_workspace(ints, work).targets
+        code = OUT_OF_REACH if beyond_hull(ints, reals, options, targets) else code
+    return code
 
 
 @kernel
@@ -261,6 +280,26 @@ def out_of_reach(ints, reals, options, targets):
                 d = targets[target, 9 + k] - t.constraint_f[c, layout.CONSTRAINT_REACH_CENTRE + k]
                 total += d * d
             if math.sqrt(total) > reach + slack:
+                return True
+    return False
+
+
+@kernel
+def beyond_hull(ints, reals, options, targets):
+    """Return whether a target is outside of what the chain can reach, by the hull of that: a proof."""
+    t = layout.view_tables(ints, reals)
+    nv, constraints = ints[layout.VARIABLES], ints[layout.CONSTRAINTS]
+    for c in range(constraints):
+        count = int(t.constraint_f[c, layout.CONSTRAINT_HULL_COUNT])
+        if count > 0:
+            at = OPTIONS + 6 * nv + c
+            norm = min(options[at], math.sqrt(options[ERROR_SQUARED]))
+            position = min(norm, options[at + constraints])
+            rotation = min(norm, options[at + 2 * constraints])
+            at_hulls = int(t.constraint_f[c, layout.CONSTRAINT_HULLS])
+            hulls = vector(reals, at_hulls, count * reach_hull.BLOCK)
+            target = targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
+            if reach_hull.refuses(hulls, count, target, position, rotation):
                 return True
     return False
 

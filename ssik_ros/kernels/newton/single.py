@@ -87,7 +87,7 @@ def ask(address, q0, target, q):
     ints, counters, cancel, reals, options, work = views(address)
     load(ints, work, q0, target)
     w = layout.view_workspace(ints, work)
-    code = search.begin(ints, reals, options, 0, counters, work)
+    code = search.prove_or_begin(ints, reals, options, 0, counters, work)
     if code == RUNNING:
         code = search.find(ints, reals, options, 1, cancel, counters, work)
     square = 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidLimits
+from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import se3
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import held_search
@@ -18,12 +19,18 @@ from ssik_ros.kernels.analytic import held_slide
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING
 from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.solvers.analytic.placing import place
 from ssik_ros.solvers.analytic.plan import AnalyticPlan
 from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.solvers.analytic.plan import SAME
+from ssik_ros.solvers.analytic.plan import TOLERANCE
+from ssik_ros.solvers.analytic.posture_search import Limits
+from ssik_ros.solvers.analytic.posture_search import PostureSearch
 from ssik_ros.solvers.analytic.search_arrays import SearchArrays
 
 FloatArray = NDArray[np.float64]
@@ -38,6 +45,8 @@ AT_ONCE = 50
 """Values of a sampled joint that are tried once more where no branch was found."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
 """Values that are tried in turn while there are branches, but all outside the limits."""
+FEW_STARTS, MANY_STARTS = 16, 64
+"""First starts of a search where samples have met nothing: as long as the samples took, or less."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed over the held joint."""
 
@@ -58,7 +67,11 @@ class Branches(NamedTuple):
     dropped: int
     """Of these, outside the limits."""
     samples: int
-    """Values of a held joint that were tried; 1 where none is held."""
+    """Values of a held joint that were tried; 1 where none is held, 0 where a proof came first that there are none."""
+    starts: int = 0
+    """Descents of a search, where no value of the held joint had met the pose."""
+    is_too_far: bool = False
+    """Whether a proof says that the pose is out of reach: the hull of what the arm reaches, or the length of its links."""
 
 
 class Question(NamedTuple):
@@ -124,6 +137,7 @@ class AnalyticArm:
         self._parallel, self._meeting = parallel, meeting
         self.plan = self._make_plan(None)
         self._plans = {self.plan.held: self.plan}
+        self._searches: dict[int, PostureSearch] = {}
         self._pool: list[SearchArrays] = []
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         per_pose = 1 if self.plan.held < 0 else samples + 1
@@ -173,16 +187,77 @@ class AnalyticArm:
         """
         Return the branches of a pose, a sampled joint being sampled where they are within limits.
 
+        Where no sample meets the pose, a search for one posture says which value of the joint does.
+
         :param pose, question: as for :meth:`branches`.
         """
         if not self.is_refinable(question):
             return self.branches(pose, question)
-        if not self.has_arcs(question):
-            return self._refine(pose, question, self.branches(pose, question))
-        found = self._branches_on_arcs(pose, question)
-        if found is None or found.branches > found.dropped:
+        if self.has_arcs(question):
+            found = self._branches_on_arcs(pose, question)
+            if found is None or found.is_too_far or _is_met(found, question):
+                return found
+            found = self._refine(pose, question, found._replace(branches=0, dropped=0))
+        else:
+            found = self._refine(pose, question, self.branches(pose, question))
+        if found is None or found.is_too_far or _is_met(found, question):
             return found
-        return self._refine(pose, question, found._replace(branches=0, dropped=0))
+        # Those that are exact only beside a limit are outside.
+        return self._branches_by_search(pose, question, found._replace(dropped=found.branches))
+
+    def _branches_by_search(
+        self, pose: FloatArray, question: Question, found: Branches
+    ) -> Branches:
+        """
+        Return the branches at the held joint's value in a posture that a search finds, that posture among them.
+
+        :param found: what samples have met: nothing within limits.
+        """
+        plan = self._plan_for(question.held)
+        tolerance = TOLERANCE if question.tolerance is None else question.tolerance
+        lower = self.chain.lower if question.lower is None else question.lower
+        upper = self.chain.upper if question.upper is None else question.upper
+        aim = pose if question.tool is None else pose @ invert_pose(question.tool)
+        limits = Limits(lower, upper, question.mode == WITHIN_LIMITS)
+        search_for = self._posture_search(plan.held)
+        posture = search_for.find(aim, question.seed, limits, tolerance)
+        starts = found.starts + posture.starts
+        if posture.q is None:
+            found = found._replace(starts=starts, is_too_far=posture.is_too_far)
+            if not (posture.is_outside and found.branches == 0):
+                return found
+            posture = search_for.find(
+                aim, question.seed, limits._replace(are_kept=False), tolerance
+            )
+            met = int(posture.q is not None)
+            return found._replace(raw=found.raw + met, certified=met, branches=met, dropped=met)
+        row = place(plan, posture.q, aim, question.seed, (lower, upper), question.mode)
+        values = posture.q[plan.held : plan.held + 1].copy()
+        there = self.branches(pose, question._replace(held_values=values))
+        if row is None or there is None or row[-1] > tolerance:
+            return found._replace(starts=starts)
+        return with_row(there, row, question, plan)._replace(
+            samples=found.samples + 1, starts=starts
+        )
+
+    def warm_up_search(self, pose: FloatArray) -> None:
+        """
+        Load or compile what a pose needs that samples of the held joint miss; nothing where none is held.
+
+        :param pose: (4, 4) a pose.
+        """
+        held = self.plan.held
+        if held >= 0:
+            limits = Limits(self.chain.lower, self.chain.upper, True)
+            self._posture_search(held).find(pose, None, limits, TOLERANCE)
+
+    def _posture_search(self, held: int) -> PostureSearch:
+        """Return the search that moves a joint, made at the first call."""
+        if held not in self._searches:
+            is_fast = self._plan_for(held).ints[search.KIND] in TURNING
+            starts = FEW_STARTS if is_fast else MANY_STARTS
+            self._searches[held] = PostureSearch(self.chain, held, starts)
+        return self._searches[held]
 
     def _branches_on_arcs(self, pose: FloatArray, question: Question) -> Branches | None:
         """Return the branches within limits at values of the held joint on the arcs where there are any."""
@@ -218,8 +293,12 @@ class AnalyticArm:
     def _read(self, arrays: SearchArrays, count: int, samples: int) -> Branches:
         """Return what a search has written."""
         rows, n = arrays.rows, self.plan.size
-        raw, certified, different, dropped, *_ = arrays.counters[: search.COUNTERS].tolist()
+        raw, certified, different, dropped, _, _, proved = arrays.counters[
+            : search.COUNTERS
+        ].tolist()
         q, errors = rows[:count, :n].copy(), rows[:count, n:].copy()
+        if proved:
+            return Branches(q, errors, 0, 0, 0, 0, 0, is_too_far=True)
         return Branches(q, errors, raw, certified, different, dropped, samples)
 
     def _refine(
@@ -228,7 +307,7 @@ class AnalyticArm:
         """Return the branches of finer samples of a held joint where there are none yet."""
         for samples in FINER_SAMPLES:
             # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
-            if found is None or found.branches > found.dropped:
+            if found is None or found.is_too_far or _is_met(found, question):
                 break
             if not found.branches and samples > AT_ONCE:
                 break
@@ -385,8 +464,51 @@ class AnalyticArm:
             inverse = np.empty(12)
             se3.invert(inverse, reals[6 * n : 6 * n + 12].copy())
             reals[6 * n + 12 : 6 * n + 24] = inverse
+            hull = search.plan_size(n) - reach_hull.BLOCK
+            place = reals[hull + reach_hull.POINT : hull + reach_hull.POINT + 3]
+            reals[hull + reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
         if question.lower is not None:
             reals[6 * n + 24 : 7 * n + 24] = question.lower
         if question.upper is not None:
             reals[7 * n + 24 : 8 * n + 24] = question.upper
         return reals
+
+
+def _is_met(found: Branches, question: Question) -> bool:
+    """Return whether there is a branch within limits, even where none is wanted."""
+    is_any_wanted = question.max_solutions > 0
+    return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
+
+
+def with_row(found: Branches, row: FloatArray, question: Question, plan: AnalyticPlan) -> Branches:
+    """
+    Return branches with one more, in its place of their order, unless they have it.
+
+    :param found: the branches, best first.
+    :param row: (n + 3,) joint values and errors.
+    :param question: what says which order.
+    :param plan: of the chain.
+    """
+    n, chain = plan.size, plan.chain
+    same = SAME if question.same is None else question.same
+    away = chain.wrap_turns(found.q - row[:n])
+    if (np.abs(away) < same).all(axis=1).any():
+        return found
+    rows = np.vstack([np.hstack([found.q, found.errors]), row])
+    if question.seed is not None:
+        lower = chain.lower if question.lower is None else question.lower
+        upper = chain.upper if question.upper is None else question.upper
+        slides, metric = int(plan.ints[search.SLIDES]), question.metric
+        keys = [
+            ranking.distance(each, question.seed, n, slides, lower, upper, metric)
+            for each in np.ascontiguousarray(rows[:, :n])
+        ]
+        rows = rows[np.argsort(keys, kind='stable')]
+    rows = rows[: question.max_solutions]
+    return found._replace(
+        q=np.ascontiguousarray(rows[:, :n]),
+        errors=np.ascontiguousarray(rows[:, n:]),
+        raw=found.raw + 1,
+        certified=found.certified + 1,
+        branches=found.branches + 1,
+    )

@@ -28,6 +28,7 @@ from ssik_ros.solvers.analytic.rules import Match
 from ssik_ros.solvers.analytic.rules import matches
 from ssik_ros.solvers.analytic.rules import RULES
 from ssik_ros.solvers.analytic.search_arrays import SearchArrays
+from ssik_ros.solvers.reach_hull import hull_of_wrist
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -183,6 +184,7 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
             np.full(6, np.nan),
             chain.axes,
             chain.points,
+            hull_of_wrist(chain),
         )
         yield AnalyticPlan(
             chain=chain,
@@ -298,6 +300,7 @@ def _pack(
         match.special.points,
         nearby.axes,
         nearby.points,
+        hull_of_wrist(chain),
     )
     where = ' of the reversed chain' if match.is_reversed else ''
     lock = '' if held < 0 else f" with joint '{chain.joint_names[held]}' held"

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels.analytic import certify
-from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.placing import measure
+from ssik_ros.solvers.analytic.placing import place
+from ssik_ros.solvers.analytic.placing import pose_numbers
 
 FloatArray = NDArray[np.float64]
 
@@ -64,7 +66,10 @@ def rescue(
             row = _Iteration(arm, target, question.held).run(q.copy(), iterations)
             if not row[-1] <= tolerance or any(_is_same(arm.chain, row, other) for other in found):
                 continue
-            placed = _place(arm, row, question, target)
+            limits = arm.chain.lower, arm.chain.upper
+            placed = place(
+                arm.plan, row[: arm.plan.size], target, question.seed, limits, question.mode
+            )
             if placed is None:
                 outside += 1
             elif placed[-1] <= tolerance:
@@ -93,29 +98,17 @@ class _Iteration:
     def __init__(self, arm: AnalyticArm, target: FloatArray, fixed: int | None) -> None:
         """Take a target (4, 4); the joint ``fixed`` does not move."""
         chain = arm.chain
-        self.n = arm.plan.size
+        self.plan, self.n, self.target = arm.plan, arm.plan.size, target
         self.slides = int(arm.plan.ints[search.SLIDES])
         self.fixed = fixed
         self.axes, self.points = chain.axes.ravel(), chain.points.ravel()
-        self.home = _pose_numbers(chain.home)
-        self.aim = _pose_numbers(target)
+        self.home = pose_numbers(chain.home)
+        self.aim = pose_numbers(target)
         self.scratch = np.empty(certify.scratch_size(self.n))
 
     def measure(self, q: FloatArray) -> FloatArray:
         """Return (n + 3,) joint angles and the errors at them."""
-        errors = np.empty(3)
-        certify.measure(
-            self.axes,
-            self.points,
-            self.home,
-            self.n,
-            self.slides,
-            q,
-            self.aim,
-            errors,
-            self.scratch,
-        )
-        return np.concatenate([q, errors])
+        return measure(self.plan, q, self.target)
 
     def run(self, q: FloatArray, iterations: int) -> FloatArray:
         """Return (n + 3,) the best state met, and its errors."""
@@ -149,24 +142,6 @@ class _Iteration:
         return step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
 
 
-def _pose_numbers(pose: FloatArray) -> FloatArray:
-    """Return a pose (4, 4) as twelve numbers."""
-    return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
-
-
 def _is_same(chain: SerialChain, row: FloatArray, other: FloatArray) -> bool:
     """Return whether two solutions are one."""
     return bool(np.abs(chain.wrap_turns(row[:-3] - other[:-3])).max() < 1e-3)
-
-
-def _place(
-    arm: AnalyticArm, row: FloatArray, question: Question, target: FloatArray
-) -> FloatArray | None:
-    """Return a solution at a turn within limits, measured there; None when there is no such turn."""
-    n, chain = arm.plan.size, arm.chain
-    q = row[:n].copy()
-    wishes = q.copy() if question.seed is None else question.seed
-    slides = int(arm.plan.ints[search.SLIDES])
-    if not ranking.place(q, n, slides, chain.lower, chain.upper, wishes, question.mode):
-        return None
-    return _Iteration(arm, target, None).measure(q)

@@ -75,6 +75,10 @@ class AnalyticSolver:
         self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
         """The closed form itself."""
         self._metric = METRICS[self.options.seed_metric]
+        n = len(self.joint_names)
+        self._zeros, self._nothing = np.zeros(n), (np.empty((0, n)), np.empty((0, 2)))
+        for array in self._nothing:
+            array.setflags(write=False)
 
     @property
     def tier(self) -> str:
@@ -92,8 +96,10 @@ class AnalyticSolver:
         return self.arm.plan.held < 0 and self.arm.plan.drift == 0.0
 
     def warm_up(self) -> None:
-        """Load or compile the kernel by solving one pose."""
-        self.solve(SolveRequest(targets=self.chain.home.copy()))
+        """Load or compile the kernels by solving one pose, and one that is too far away."""
+        home = self.chain.home.copy()
+        self.solve(SolveRequest(targets=home))
+        self.arm.warm_up_search(home)
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
@@ -114,7 +120,8 @@ class AnalyticSolver:
         for array in (q, errors):
             array.setflags(write=False)
         residual = math.hypot(*errors[0].tolist())
-        return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, found.samples, False)
+        searches = found.samples + found.starts
+        return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
@@ -146,7 +153,7 @@ class AnalyticSolver:
             found.branches,
             found.dropped,
             found.samples,
-            0,
+            found.starts,
             False,
         )
 
@@ -170,25 +177,28 @@ class AnalyticSolver:
         self, request: SolveRequest, found: Branches, seed: FloatArray | None
     ) -> IkResult:
         """Return the result that says why there is no solution."""
+        if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
+            # At the one value that was tried; what others would do is the question.
+            others = self._find(dataclasses.replace(request, locked=None), seed)
+            found = others._replace(q=found.q) if isinstance(others, Branches) else found
+        searches = found.samples + found.starts
         if len(found.q):
             cause = Cause.VALIDATION
         elif found.certified:
             cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
+        elif self.is_complete or found.is_too_far:
+            cause, searches = Cause.UNREACHABLE, 0
         else:
-            cause = Cause.UNREACHABLE
-        # A complete closed form proves; samples of a held joint are evidence.
-        is_proof = self.arm.plan.held < 0 and cause == Cause.UNREACHABLE
-        return self._empty(IkStatus.UNSOLVED, cause, 0 if is_proof else found.samples, seed)
+            cause = Cause.BUDGET
+        return self._empty(IkStatus.UNSOLVED, cause, searches, seed)
 
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
         """Return a result without solutions; a closed form knows no state that is nearest, so it is the seed."""
-        n = len(self.joint_names)
-        arrays = np.empty((0, n)), np.empty((0, 2)), np.zeros(n) if seed is None else seed.copy()
-        for array in arrays:
-            array.setflags(write=False)
-        return IkResult(status, cause, *arrays, math.inf, 0, searches, False)
+        nearest = self._zeros.copy() if seed is None else seed.copy()
+        nearest.setflags(write=False)
+        return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
     def _target(self, request: SolveRequest) -> FloatArray:
         """Return the target (4, 4)."""
@@ -270,7 +280,7 @@ class AnalyticSolver:
     ) -> tuple[int | None, float | None]:
         """Narrow the limits of locked joints to their values, in place; return one to hold and its value."""
         held: tuple[int | None, float | None] = (None, None)
-        for joint, given in request.locked.items():
+        for joint, given in (request.locked or {}).items():
             index = self._joint(joint)
             value = given if given is not None else (math.nan if seed is None else seed[index])
             if not math.isfinite(value):

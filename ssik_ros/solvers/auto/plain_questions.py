@@ -62,7 +62,7 @@ class PlainQuestions:
         self._size = solver.problem.group_size
         self._shape = (self._size,)
         self._out, self._middle = (1, self._size), solver.middle[: self._size].copy()
-        self._never = solver.never
+        self._never = self._known_flag = solver.never
         self._closed_form = closed_form
         self._search, self._answer = plain_question.direct_calls()
         self._pool: list[tuple[SingleArrays, _ClosedFormBlock | None]] = []
@@ -82,6 +82,7 @@ class PlainQuestions:
             or request.upper is not None
             or request.consistency_limits is not None
             or request.max_searches is not None
+            or request.wants_nearest
             or request.locked
         ):
             return None
@@ -99,11 +100,16 @@ class PlainQuestions:
         if target.dtype is not FLOAT64 or seed.dtype is not FLOAT64:
             return None
         try:
-            arrays, block = self._pool.pop()
+            own = self._pool.pop()
         except IndexError:
-            arrays, block = self._make_arrays()
+            own = self._make_arrays()
+        arrays, block = own
         timeout = 0 if request.timeout is None else nanoseconds(request.timeout)
-        cancel = self._never if cancel is None else checked_flag(cancel)
+        if cancel is None:
+            cancel = self._never
+        elif cancel is not self._known_flag:
+            # A server has one flag for all of its questions.
+            self._known_flag = cancel = checked_flag(cancel)
         q, errors = EMPTY(self._out), EMPTY(TWO_ERRORS)
         if block is None:
             report = self._search(arrays.address, timeout, seed, target, cancel, q, errors)
@@ -123,7 +129,7 @@ class PlainQuestions:
             )
         elif code not in (pose_search.BAD_TARGET, pose_search.BAD_STATE, pose_search.UNSAMPLED):
             result = self._unsolved(code, arrays, q, report)
-        self._pool.append((arrays, block))
+        self._pool.append(own)
         return result
 
     def _unsolved(

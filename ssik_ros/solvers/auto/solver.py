@@ -38,8 +38,8 @@ from ssik_ros.solvers.analytic.solver import AnalyticSolver
 from ssik_ros.solvers.auto.plain_questions import ClosedForm
 from ssik_ros.solvers.auto.plain_questions import PlainQuestions
 from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.newton.settings import NewtonSettings
 from ssik_ros.solvers.newton.solver import NewtonSolver
+from ssik_ros.solvers.newton_settings import NewtonSettings
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
@@ -104,7 +104,9 @@ class AutoSolver:
         self._closed_form: AnalyticSolver | None = None
         self._no_closed_form = self._find_closed_form()
         self._first_starts = self._search(self._count_first_starts(), 0)
-        self._plain = self._make_plain()
+        plain = self._make_plain()
+        # The bound method: looking it up costs time at every solve.
+        self._ask_plain = None if plain is None else plain.ask
 
     def _find_closed_form(self) -> str:
         """Make the closed form; return why there is none, nothing where there is one."""
@@ -162,6 +164,11 @@ class AutoSolver:
         if self._closed_form is None or not self.is_complete:
             return False
         return bool(self._closed_form.arm.plan.ints[search.KIND] in TURNING)
+
+    @property
+    def knows_branches(self) -> bool:
+        """Return whether several solutions of a pose are those of a closed form, and not found by chance."""
+        return self._closed_form is not None and not self._asks_pose_ik
 
     @functools.cached_property
     def _pose_ik(self) -> PoseIkSolver:
@@ -246,7 +253,8 @@ class AutoSolver:
         """
         # The clock is read only where it counts.
         began = 0.0 if request.timeout is None else time.monotonic()
-        tried = None if self._plain is None else self._plain.ask(request)
+        ask = self._ask_plain
+        tried = None if ask is None else ask(request)
         if tried is not None and (tried[0] is SOLVED or self.is_fast or _is_final(tried)):
             return tried
         if self._asks_pose_ik:

@@ -27,8 +27,9 @@ FIRST_TURN = layout.FIRST_TURN
 VECTORS = 9
 """Arrays of one number per unknown in the workspace."""
 # Looked up once: next to its answer a solve is short enough for look-ups to show.
-RANDOM, STOP, BAD_FRAME = layout.RANDOM, layout.STOP, layout.BAD_FRAME
-solve_chain: Any = descent.solve
+BAD_FRAME = layout.BAD_FRAME
+ENDLESS = 1e9
+"""Times from here on, thirty years, are none at all: their nanoseconds would not fit [s]."""
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
@@ -61,13 +62,48 @@ class ChainProgram:
         self._make_variables()
         self._make_constraints()
         self._order_variables()
-        self._pack()
-        self.work = np.zeros(layout.place_workspace(self.ints))
+        self._make_block(*self._pack())
         self._tables = layout.show_tables(self.ints, self.reals)
         self._view = layout.show_workspace(self.ints, self.work)
-        self.counters = np.zeros(layout.COUNTERS, dtype=np.int64)
+        self._view.fixed[:] = np.nan
         self.closure_count = len(chain.closures)
-        self._ending = self.work[int(self.ints[layout.WORK + layout.RESULT]) :]
+        ending = self.work[int(self.ints[layout.WORK + layout.RESULT]) :]
+        self.snapshot = ending.tobytes
+        """Returns a copy of everything that says how the last solve ended."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make a copy: one with memory of its own."""
+        return ChainProgram, (self.shape, self.chain)
+
+    def _make_block(self, ints: IntArray, reals: FloatArray) -> None:
+        """Put the tables into one block of memory, with counters and a workspace."""
+        size = layout.place_workspace(ints)
+        ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
+        self._block = np.zeros(ends[-1])
+        self._address = int(self._block.ctypes.data)
+        integers: IntArray = self._block[: ends[2]].view(np.int64)
+        self._head, self.ints, self._counters = np.split(integers, ends[:2])
+        self.reals, self.work = np.split(self._block[ends[2] :], [len(reals)])
+        self._head[layout.BLOCK_INTS :] = len(ints), len(reals), size
+        self.ints[:] = ints
+        self.reals[:] = reals
+        self._bound: tuple[Any, ...] = (None,) * 4
+        self._solve: Any = None
+
+    def _bind(
+        self, table: FloatArray, flags: IntArray, options: FloatArray, cancel: IntArray
+    ) -> None:
+        """Let the block tell of these arrays, and keep them alive; on first use load or compile the call."""
+        arrays = table, flags, options, cancel
+        for array, kind in zip(arrays, (float, np.int64, float, np.int64), strict=True):
+            assert array.dtype == kind and array.flags.c_contiguous
+        if self._solve is None:
+            self._solve = descent.direct_solve()
+        # Interrupted in between, it begins anew next time.
+        self._bound = (None,) * 4
+        self._head[: layout.BLOCK_FRAMES] = [array.ctypes.data for array in arrays]
+        self._head[layout.BLOCK_FRAMES] = len(table)
+        self._bound = arrays
 
     def _make_nodes(self) -> None:
         """List the elementary motions, parents first, and the last one of each joint."""
@@ -179,8 +215,8 @@ class ChainProgram:
         result[order] = np.arange(len(place))
         return result
 
-    def _pack(self) -> None:
-        """Write the tables."""
+    def _pack(self) -> tuple[IntArray, FloatArray]:
+        """Return the tables: a header and all integers, and the real numbers."""
         segments: list[int] = []
 
         def store(frames: list[int]) -> tuple[int, int]:
@@ -218,9 +254,8 @@ class ChainProgram:
         for entry, table in zip(range(layout.AT_NODE, layout.MOTIONS), tables, strict=True):
             header[entry] = sum(part.size for part in parts)
             parts.append(np.array(table, dtype=np.int64).ravel())
-        self.ints = np.concatenate(parts)
         factors = [[node.multiplier, node.offset] for node in self._nodes]
-        self.reals = np.array([*factors, [0.0, 0.0]], dtype=float).ravel()
+        return np.concatenate(parts), np.array([*factors, [0.0, 0.0]], dtype=float).ravel()
 
     def _place_states(self) -> dict[tuple[int, int], int]:
         """Return where the state of each degree of freedom stands; a ball has four numbers."""
@@ -310,23 +345,28 @@ class ChainProgram:
         :returns: the status.
         :raises InvalidTarget: when a pose or a value is not finite.
         """
-        counters = self.counters
-        counters[RANDOM] = seed
-        counters[STOP] = 0 if max_time == math.inf else time.monotonic_ns() + int(1e9 * max_time)
-        status: int = solve_chain(
-            table, flags, self.ints, self.reals, options, cancel, counters, self.work
-        )
+        held = self._bound
+        if (
+            table is not held[0]
+            or flags is not held[1]
+            or options is not held[2]
+            or cancel is not held[3]
+        ):
+            self._bind(table, flags, options, cancel)
+        stop = 0 if max_time >= ENDLESS else time.monotonic_ns() + int(1e9 * max_time)
+        status: int = self._solve(self._address, seed, stop)
         if status == BAD_FRAME:
-            self._refuse_bad(int(counters[layout.BAD]))
+            self._refuse_bad(int(self._counters[layout.BAD]))
         return status
 
-    def snapshot(self) -> FloatArray:
-        """Return a copy of everything that says how the last solve ended."""
-        return self._ending.copy()
+    @staticmethod
+    def numbers(snapshot: bytes) -> FloatArray:
+        """Return the numbers of a snapshot; read-only."""
+        return np.frombuffer(snapshot)
 
     def errors(self, snapshot: FloatArray) -> FloatArray:
         """Return (C, 2) length and angle of what each closure misses [m, rad]."""
-        return snapshot[: 2 * self.closure_count].reshape(-1, 2)
+        return snapshot[: 2 * self.closure_count].reshape(-1, 2).copy()
 
     def number(self, snapshot: FloatArray, which: int) -> float:
         """Return a single number of a solve, by its place in the layout."""
@@ -388,6 +428,7 @@ class ChainProgram:
             t.path,
             view.poses,
             view.ends,
+            view.turns,
             view.blocks,
             view.scratch,
             exact,
@@ -437,6 +478,7 @@ class ChainProgram:
             t.segment,
             view.placements,
             view.end_placements,
+            view.fixed,
             view.scratch,
         )
         if bad < 0:
@@ -474,7 +516,9 @@ class ChainProgram:
             view.ends,
             view.scratch,
         )
-        mechanism.residuals(flags, options, t.constraint, view.ends, view.residual, view.errors)
+        mechanism.residuals(
+            flags, options, t.constraint, view.ends, view.residual, view.errors, view.turns
+        )
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
         """Write a state in which one unknown has moved; of balls about an axis of its own."""

@@ -25,8 +25,8 @@ from ssik_ros.solvers.newton.options import LEVENBERG_FILE
 from ssik_ros.solvers.newton.options import LevenbergMarquardtOptions
 from ssik_ros.solvers.newton.options import NEWTON_FILE
 from ssik_ros.solvers.newton.options import NewtonRaphsonOptions
-from ssik_ros.solvers.newton.settings import NewtonSettings
 from ssik_ros.solvers.newton.single import SingleSearch
+from ssik_ros.solvers.newton_settings import NewtonSettings
 from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.problem import position_rows
 from ssik_ros.solvers.problem import Problem
@@ -41,6 +41,7 @@ class NewtonSolver(IterativeSolver):
     kernel = staticmethod(search.search)
     at_lower = search.OPTIONS
     at_max_searches = search.MAX_SEARCHES
+    at_keeps_looking = search.KEEPS_LOOKING
 
     def __init__(
         self,
@@ -61,8 +62,8 @@ class NewtonSolver(IterativeSolver):
         :param tip_frames: links that targets are for; None means the group's tips.
         :param rows: which rows of each target count; None means all six.
         """
+        self.settings, self.keeps_limits = settings, settings.joint_limits
         super().__init__(robot, group, name, base_frame, tip_frames, rows or Rows())
-        self.settings = settings
         self.seeded = settings.pack(self.problem, self.middle, True)
         self.unseeded = settings.pack(self.problem, self.middle, False)
         # A request without a seed starts in the middle of the limits.

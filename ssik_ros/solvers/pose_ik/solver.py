@@ -47,6 +47,7 @@ class PoseIkSolver(IterativeSolver):
     kernel = staticmethod(pose_search.search)
     at_lower = pose_search.OPTIONS
     at_max_searches = pose_search.MAX_SEARCHES
+    at_keeps_looking = pose_search.KEEPS_LOOKING
 
     def __init__(
         self,
