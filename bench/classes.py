@@ -14,6 +14,7 @@ from bench.cases import draw_cases
 from bench.hard_cases import draw_near_limits
 from bench.hard_cases import draw_near_singular
 from bench.hard_cases import draw_unreachable
+from bench.hidden_cases import draw_unreachable_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,14 @@ CLASSES = {
             'No answer exists: the tip or the wrist would be out of reach',
             reference='roboticstoolbox',
             draw=draw_unreachable,
+            reachable=False,
+            most=40,
+        ),
+        BenchClass(
+            'unreachable_inside',
+            'No answer exists, yet tip and wrist are inside the hull of what they reach',
+            reference='roboticstoolbox',
+            draw=draw_unreachable_inside,
             reachable=False,
             most=40,
         ),

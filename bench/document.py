@@ -208,7 +208,7 @@ def loop_section(content: Mapping[str, Any]) -> str:
         for row in content['rows']
     ]
     text = '## Mechanisms with loops\n\nThe platform on a circle, 1.3 mm a frame (track), and from one random pose to the next '
-    text += '(jump). "Converged" is the word of the solver; "within" is measured, 1e-3 m and 1e-3 rad at most.\n\n'
+    text += '(jump); an open chain from seeds within 0.05 rad of a solution (near). "Converged" is the word of the solver; "within" is measured, 1e-3 m and 1e-3 rad at most.\n\n'
     text += report.table(LOOP_HEADER, lines)
     note = content.get('note', '')
     return f'{text}\n\n{note}' if note else text

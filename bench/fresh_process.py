@@ -1,5 +1,5 @@
 """
-Print what one solver costs this process: ``python bench/fresh_process.py MODULE PEER URDF BASE TIP``.
+Print what one solver costs this process: ``python bench/fresh_process.py MODULES PEER URDF BASE TIP``.
 
 A line of JSON: seconds of wall clock and processor time for the import, the set-up from the URDF and the first answer,
 then the most memory that was in use at once. Nothing of the peer is loaded before.
@@ -49,9 +49,10 @@ def peak_mib(process: int | None = None) -> float | None:
 
 def main() -> None:
     """Import, set up and solve once, reading the clocks in between."""
-    module, name, path, base, tip = sys.argv[1:]
+    modules, name, path, base, tip = sys.argv[1:]
     begin = clocks()
-    __import__(module)
+    for module in modules.split(','):
+        __import__(module)
     imported = clocks()
 
     import xml.etree.ElementTree as ElementTree

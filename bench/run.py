@@ -115,8 +115,15 @@ def compare(
     arm = find_arm(arm_name, options.output)
     path = options.output / 'cases' / f'{bench_class.name}_{arm_name}.npz'
     count = min(options.samples, bench_class.most or options.samples)
-    cases = load_cases(path, arm, count, bench_class.draw)
     taking_part = {n: peer for n, peer in peers.items() if bench_class.name in peer.classes}
+    try:
+        cases = load_cases(path, arm, count, bench_class.draw)
+    except NotComparable as reason:
+        note = f'no goals: {reason}'
+        return [
+            report.Row(bench_class.name, arm_name, name, note=note, own=peer.own)
+            for name, peer in taking_part.items()
+        ]
     prepared, refusals = prepare_all(taking_part, arm)
     repeats = options.repeats if bench_class.most is None else 1
     part = cases.every(min(SLOW_SHARE, max(1, count // LEAST_POSES)))

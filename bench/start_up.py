@@ -38,8 +38,8 @@ PEOPLE = ('first_found_1e-3', CLASS)
 """Who is asked: everybody who takes part in one of these."""
 OWN_MODULE = 'ssik_ros.api'
 """What users of this package import; the package itself is empty."""
-BARE = 'numpy'
-"""A process that imports this alone, for comparison."""
+BARE = ('numpy', 'numpy,numba,pinocchio')
+"""Processes that import these alone, for comparison: the second is what this package imports of others."""
 COMPILING = 10
 """How many times longer a process of ours may take."""
 COLD = 'solve_q'
@@ -81,7 +81,7 @@ def ask(
     Return what a fresh process prints.
 
     :param arm: the arm.
-    :param module: what is imported.
+    :param module: what is imported; several with commas between them.
     :param name: the peer, or :data:`~bench.fresh_process.NOBODY`.
     :param seconds: after which the process is ended; the result says so.
     :param environment: added to this process' own.
@@ -89,6 +89,8 @@ def ask(
     script = Path(__file__).with_name('fresh_process.py')
     words = [sys.executable, str(script), module, name, str(arm.urdf_path), arm.base, arm.tip]
     surroundings = {**os.environ, **(environment or {})}
+    # As for any user: the first process keeps the bytecode of sources, which others load.
+    surroundings.pop('PYTHONDONTWRITEBYTECODE', None)
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=seconds, env=surroundings
@@ -216,7 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.arms:
         arm = find_arm(name, options.output)
         if not rows:
-            rows.append(make_row('none', BARE, ask(arm, BARE, NOBODY, options.seconds), False))
+            rows += [
+                make_row('none', bare, ask(arm, bare, NOBODY, options.seconds), False)
+                for bare in BARE
+            ]
         rows += [measure(arm, peer, options.seconds) for peer in peers]
         if name == COLD_ARM and not options.no_cold:
             rows.append(measure_cold(arm, options.seconds))

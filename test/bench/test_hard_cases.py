@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from bench import hard_cases
+from bench import hidden_cases
 from bench.arms import CHAINS
 from bench.arms import read_arm
 from bench.cases import draw_cases
 from bench.peers import load_peers
+from bench.peers import NotComparable
+from ssik_ros.model.loader import load_robot
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
 
 COUNT = 60
 
@@ -69,3 +74,24 @@ def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
     assert within[1::2].all() and not within[::2].any()
     solve = load_peers(['ik_LM'])['ik_LM'].prepare(arm).solve
     assert [solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [None] * 20
+
+
+def test_goals_without_an_answer_inside_the_hull_need_a_search(arm):
+    if arm.name in ('gen3', 'fanuc'):
+        with pytest.raises(NotComparable, match='the hull tells nearly all'):
+            hidden_cases.draw_unreachable_inside(arm, 10)
+        return
+    cases = hidden_cases.draw_unreachable_inside(arm, 10)
+    assert np.isnan(cases.q).all() and cases.seeds.shape == (10, len(arm.joints))
+    away = np.linalg.norm(cases.targets[:, :3, 3] - arm.joints[0].placement[:3, 3], axis=1)
+    assert (away <= hard_cases.reach(arm, np.zeros(3))).all()
+    answer = load_peers(['ik_LM'])['ik_LM'].prepare(arm)
+    assert [answer.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [
+        None
+    ] * 10
+    robot = load_robot(arm.urdf_path)
+    search = create_solver(
+        'ssik_ros/LevenbergMarquardt', robot, robot.group_from_links(arm.base, arm.tip)
+    )
+    for target in cases.targets:
+        assert search.solve(SolveRequest(target, max_searches=1)).searches == 1

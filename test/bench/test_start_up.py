@@ -26,8 +26,10 @@ def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
     words = ['--arms', 'ur5e', '--peers', 'ik_LM', '--no-cold', '--output', str(tmp_path)]
     start_up.main(words)
     content = json.loads((tmp_path / 'start_up.json').read_text())
-    bare, ours = content['rows']
+    bare, others, ours = content['rows']
     assert (bare['solver'], ours['solver'], ours['note']) == ('numpy', 'ik_LM', '')
+    assert others['solver'] == 'numpy,numba,pinocchio'
+    assert others['peak_mib'] > bare['peak_mib']
     assert ours['own'] and not bare['own'] and bare['set_up'] is None
     assert ours['together'] == ours['set_up'] + ours['first_answer'] > 0.0
     assert 5.0 < bare['peak_mib'] < ours['peak_mib'] < 2000.0

@@ -1,0 +1,101 @@
+"""Goals that are out of reach by their orientation alone, so that no bound on places tells."""
+
+import numpy as np
+
+from bench.arms import Arm
+from bench.arms import FloatArray
+from bench.cases import Cases
+from bench.cases import SEED
+from bench.hard_cases import reach
+from bench.peers import NotComparable
+from ssik_ros.kernels import reach_hull
+from ssik_ros.kernels import se3
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.reach_hull import make_hulls
+
+SHARES = (0.5, 1.0)
+"""How far the tip is from the first axis, in reaches."""
+SAMPLES = 1024
+"""Values of the held joint of seven."""
+BESIDE = 0.01
+"""How far from a goal there must be no branch either, along and about six directions [m, rad]."""
+MOST_DRAWS = 50
+"""Poses that are drawn for each goal, at most."""
+
+
+def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
+    """
+    Draw goals without an answer whose tip and wrist are inside the hull of what they reach.
+
+    That there is none is proved by the closed form, limits left out; for seven joints it is as far as many values of one
+    joint tell.
+
+    :param arm: an arm of turning joints with a closed form.
+    :param count: number of goals.
+    :raises NotComparable: when too few poses are such: where a wrist turns freely, places tell nearly all.
+    """
+    generator = np.random.default_rng(SEED)
+    chain = SerialChain.from_robot(load_robot(arm.urdf_path), arm.base, arm.tip)
+    closed_form = AnalyticArm(chain)
+    question = Question(mode=KEEP_ALL, max_solutions=1, samples=SAMPLES)
+    hulls = _hulls(chain)
+    farthest, centre = reach(arm, np.zeros(3)), arm.joints[0].placement[:3, 3]
+    targets: list[FloatArray] = []
+    for _ in range(MOST_DRAWS * count):
+        if len(targets) == count:
+            break
+        pose = _random_pose(generator)
+        pose[:3, 3] = centre + generator.uniform(*SHARES) * farthest * pose[:3, 3]
+        if not _is_refused(hulls, pose) and not _is_reached(closed_form, question, pose):
+            targets.append(pose)
+    if len(targets) < count:
+        drawn = MOST_DRAWS * count
+        raise NotComparable(f'{len(targets)} of {drawn} poses are such: the hull tells nearly all')
+    lower, upper = arm.sampling_bounds()
+    seeds = generator.uniform(lower, upper, (count, len(lower)))
+    return Cases(np.full(seeds.shape, np.nan), seeds, np.array(targets))
+
+
+def _is_reached(closed_form: AnalyticArm, question: Question, pose: FloatArray) -> bool:
+    """Return whether there is a branch of a pose (4, 4) or of one of those beside it."""
+    for shift in (np.zeros(6), *(BESIDE * np.vstack([np.eye(6), -np.eye(6)]))):
+        beside = pose.copy()
+        if shift[3:].any():
+            beside[:3, :3] = rotate_about(shift[3:] / BESIDE, BESIDE) @ pose[:3, :3]
+        beside[:3, 3] += shift[:3]
+        found = closed_form.branches(beside, question)
+        if found is None or found.certified:
+            return True
+    return False
+
+
+def _random_pose(generator: np.random.Generator) -> FloatArray:
+    """Return a transform (4, 4) of any rotation, its origin at a distance of one."""
+    pose = np.eye(4)
+    pose[:3, :3] = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+    pose[:3, 0] *= np.linalg.det(pose[:3, :3])
+    away = generator.normal(size=3)
+    pose[:3, 3] = away / np.linalg.norm(away)
+    return pose
+
+
+def _hulls(chain: SerialChain) -> FloatArray:
+    """Return the hulls of wrist and tip."""
+    turns, none = np.zeros(len(chain.axes), dtype=bool), np.zeros(len(chain.axes))
+    hulls = make_hulls(turns, chain.axes, chain.points, none, none, chain.home, is_full_pose=True)
+    if hulls is None:
+        raise ValueError('a chain of turning joints has a hull')
+    return hulls
+
+
+def _is_refused(hulls: FloatArray, pose: FloatArray) -> bool:
+    """Return whether a hull tells that a pose (4, 4) is out of reach."""
+    numbers = np.empty(12)
+    se3.from_matrix(numbers, pose, 0)
+    count = len(hulls) // reach_hull.BLOCK
+    return bool(reach_hull.refuses(hulls, count, numbers, 0.0, 0.0))
