@@ -1,5 +1,7 @@
 #include "ssik_moveit/in_process.hpp"
 
+#include <dlfcn.h>
+
 #include <cmath>
 #include <memory>
 #include <mutex>
@@ -40,9 +42,32 @@ python::Object from_texts(const std::vector<std::string> & texts)
   return list;
 }
 
+/**
+ * Import pinocchio with libraries of its own.
+ *
+ * Its wheel brings urdfdom, octomap and assimp, of which a host with MoveIt has others of the same names: bound to each
+ * other's, static objects are made twice, and destroyed twice when the process ends.
+ */
+void import_model_library()
+{
+  // A sanitizer refuses the flag.
+  if (dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
+    return;
+  }
+  const python::Object numpy(PyImport_ImportModule("numpy"));
+  const python::Object sys = python::require(PyImport_ImportModule("sys"));
+  const python::Object usual = python::require(PyObject_CallMethod(sys.get(), "getdlopenflags", nullptr));
+  python::require(PyObject_CallMethod(sys.get(), "setdlopenflags", "i", RTLD_NOW | RTLD_DEEPBIND));
+  const python::Object library(PyImport_ImportModule("pinocchio"));
+  // Where one of them is missing, the import of the package says so.
+  PyErr_Clear();
+  python::require(PyObject_CallMethod(sys.get(), "setdlopenflags", "O", usual.get()));
+}
+
 /// Return the module of the package. @throws LoadError that says where it was looked for.
 python::Object import_module()
 {
+  import_model_library();
   PyObject * module = PyImport_ImportModule(MODULE);
   if (module == nullptr) {
     const std::string error = python::take_error();
