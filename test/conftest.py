@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hypothesis import settings
 import pytest
+import ros_domain
 
 from ssik_ros.model.loader import load_robot
 
@@ -14,6 +15,20 @@ settings.load_profile('ci' if os.environ.get('CI') else 'dev')
 
 ROBOTS_DIRECTORY = Path(__file__).resolve().parents[1] / 'config' / 'robots'
 SHIPPED = ('panda', 'fanuc', 'gen3', 'ur5e')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop():
+    """Run all tests of this process in a ROS domain of its own."""
+    with ros_domain.own_environment():
+        return (yield)
+
+
+@pytest.fixture
+def domain():
+    """Return a ROS domain for one test."""
+    with ros_domain.claimed_domain() as claimed:
+        yield claimed
 
 
 @pytest.fixture(scope='session')

@@ -53,7 +53,7 @@ echo
 if python -c 'import rclpy, moveit_msgs.srv' 2> /dev/null; then
   export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
   # A domain for each node, so that no answer comes from another one.
-  domain=${ROS_DOMAIN_ID:-$(($$ % 90 + 1))}
+  domain=${ROS_DOMAIN_ID:-$((RANDOM % 90 + 1))}
   for config in config/benchmark/*.yaml; do
     robot=$(basename "$config" .yaml)
     echo "Through the node: $robot"

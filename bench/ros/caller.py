@@ -16,6 +16,9 @@ from ssik_msgs.srv import SolveBatch
 CALL_LIMIT = 5.0
 """Time after which a single call counts as lost [s]."""
 
+FIRST_TRY = 2.0
+"""Time after which a first question is asked again [s]."""
+
 
 class NoAnswer(RuntimeError):
     """A server did not answer in time."""
@@ -67,14 +70,26 @@ class Caller:
 
     def wait_for(self, namespace: str, limit: float) -> None:
         """
-        Wait until a service is there.
+        Wait until a service is there and has answered an empty request.
+
+        A server may have discovered the writer of a client's requests and not yet the reader of its answers; what
+        it answers then is lost, so that being there alone does not mean that a call will return.
 
         :param namespace: whose.
         :param limit: how long [s].
         :raises NoAnswer: when it is not there then.
         """
-        if not self._clients[namespace].wait_for_service(limit):
+        end = monotonic() + limit
+        client = self._clients[namespace]
+        if not client.wait_for_service(limit):
             raise NoAnswer(f'{namespace}/compute_ik did not appear within {limit} s')
+        while monotonic() < end:
+            future = client.call_async(GetPositionIK.Request())
+            self._executor.spin_until_future_complete(future, min(FIRST_TRY, end - monotonic()))
+            if future.done():
+                return
+            client.remove_pending_request(future)
+        raise NoAnswer(f'{namespace}/compute_ik is there and answered nothing within {limit} s')
 
     def timed_batch(self, namespace: str, request: Any, limit: float) -> tuple[Any, int]:
         """

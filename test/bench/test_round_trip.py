@@ -7,6 +7,7 @@ pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make se
 rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
 serialization = pytest.importorskip('rclpy.serialization')
 services = pytest.importorskip('moveit_msgs.srv')
+task = pytest.importorskip('rclpy.task')
 caller = pytest.importorskip('bench.ros.caller')
 processes = pytest.importorskip('bench.ros.processes')
 requests = pytest.importorskip('bench.ros.requests')
@@ -14,8 +15,6 @@ round_trip = pytest.importorskip('bench.round_trip')
 arms = pytest.importorskip('bench.arms')
 
 pytestmark = pytest.mark.ros
-
-DOMAIN = 127
 
 
 def prepared_response():
@@ -29,19 +28,19 @@ def prepared_response():
     return response
 
 
-def test_empty_server_answers_with_the_same_types_and_size(tmp_path, monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+def test_empty_server_answers_with_the_same_types_and_size(tmp_path, monkeypatch, domain):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
     expected = prepared_response()
     content = serialization.serialize_message(expected)
     (tmp_path / 'prepared').write_bytes(content)
     arm = arms.read_arm('panda')
     request = requests.make_request(arm, np.eye(4), np.zeros(7))
     with (
-        caller.Caller(['/empty'], DOMAIN) as client,
+        caller.Caller(['/empty'], domain) as client,
         processes.ServerProcesses(None, 60) as servers,
     ):
         servers.start(processes.empty_server('/empty', 2, tmp_path / 'prepared'), tmp_path / 'log')
-        client.wait_for('/empty', 30.0)
+        client.wait_for('/empty', 60.0)
         response = client.call('/empty', request, 10.0)
     assert response == expected
     assert len(serialization.serialize_message(response)) == len(content)
@@ -54,9 +53,47 @@ def test_servers_have_ended_on_leaving(tmp_path):
     assert process.poll() is not None
 
 
-def test_a_missing_server_is_an_error_and_no_endless_wait():
-    with caller.Caller(['/nobody'], DOMAIN) as client, pytest.raises(caller.NoAnswer):
+def test_a_missing_server_is_an_error_and_no_endless_wait(domain):
+    with caller.Caller(['/nobody'], domain) as client, pytest.raises(caller.NoAnswer):
         client.wait_for('/nobody', 0.1)
+
+
+class HalfDiscovered:
+    """A client whose first answers are lost, as long as the server does not know its reader."""
+
+    def __init__(self, lost):
+        self.left, self.pending = lost, []
+
+    def wait_for_service(self, limit):
+        return True
+
+    def call_async(self, request):
+        future = task.Future()
+        self.pending.append(future)
+        self.left -= 1
+        if self.left < 0:
+            future.set_result(services.GetPositionIK.Response())
+        return future
+
+    def remove_pending_request(self, future):
+        self.pending.remove(future)
+
+
+@pytest.mark.parametrize('lost', range(3))
+def test_a_server_is_there_when_it_has_answered(domain, monkeypatch, lost):
+    monkeypatch.setattr(caller, 'FIRST_TRY', 0.05)
+    with caller.Caller(['/half'], domain) as client:
+        half = HalfDiscovered(lost)
+        monkeypatch.setitem(client._clients, '/half', half)
+        client.wait_for('/half', 10.0)
+    assert len(half.pending) == 1 and half.pending[0].done()
+
+
+def test_a_server_that_never_answers_is_not_there(domain, monkeypatch):
+    with caller.Caller(['/half'], domain) as client:
+        monkeypatch.setitem(client._clients, '/half', HalfDiscovered(1000))
+        with pytest.raises(caller.NoAnswer, match='answered nothing'):
+            client.wait_for('/half', 0.1)
 
 
 def test_requests_carry_pose_seed_and_timeout():

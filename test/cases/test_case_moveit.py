@@ -70,7 +70,7 @@ file = parameter_tests.file
 @pytest.fixture(scope='module')
 def make_node():
     """Give a function that makes nodes, in a domain of this module."""
-    with node_maker(domain_id=128) as make:
+    with node_maker() as make:
         yield make
 
 
@@ -255,9 +255,9 @@ class Spinning:
         self.thread.join(10.0)
 
 
-def test_e09_a_service_may_be_called_from_a_callback_of_its_own_process(panda, pose):
+def test_e09_a_service_may_be_called_from_a_callback_of_its_own_process(panda, pose, domain):
     """The callback waits for the answer; the executor has to serve it meanwhile."""
-    spinning = Spinning(panda, 126)
+    spinning = Spinning(panda, domain)
     answers = []
 
     def ask(request, response):

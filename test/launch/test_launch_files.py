@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
@@ -182,28 +181,10 @@ def installed():
         pytest.skip('ssik_ros is not in AMENT_PREFIX_PATH')
 
 
-def free_domain():
-    """Return a ROS domain whose first ports are free."""
-    for offset in range(100):
-        domain = 1 + (os.getpid() + offset) % 100
-        with socket.socket(type=socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(('', 7400 + 250 * domain + 10))
-            except OSError:
-                continue
-            return domain
-    pytest.fail('Every ROS domain of this machine is in use.')
-
-
 def run(command, folder):
-    """Return a command that has ended, in a ROS domain of its own."""
+    """Return a command that has ended, in the ROS domain of this process."""
     installed()
-    environment = {
-        **os.environ,
-        'ROS_DOMAIN_ID': str(free_domain()),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        'ROS_LOG_DIR': str(folder),
-    }
+    environment = {**os.environ, 'ROS_LOG_DIR': str(folder)}
     process = subprocess.Popen(
         [str(word) for word in command],
         cwd=folder,

@@ -10,6 +10,7 @@ import itertools
 import os
 
 import pytest
+from ros_domain import claimed_domain
 
 # Outside an activated shell, rclpy from wheels would start the interpreter anew, with which the test
 # runner loses its output.
@@ -25,14 +26,9 @@ REQUIRED = {'required_gain': 2.0, 'required_labels': ['r']}
 
 
 @contextlib.contextmanager
-def node_maker(domain_id):
-    """
-    Give a function that makes nodes with overrides, and destroy them in the end.
-
-    :param domain_id: for this test module alone.
-    """
+def node_maker():
+    """Give a function that makes nodes with overrides, in a domain of their own, and destroy them in the end."""
     context, made, numbers = Context(), [], itertools.count()
-    context.init(domain_id=domain_id)
 
     def make(overrides=None, prefix=''):
         values = [
@@ -49,12 +45,14 @@ def node_maker(domain_id):
         )
         return made[-1]
 
-    try:
-        yield make
-    finally:
-        for node in made:
-            node.destroy_node()
-        context.try_shutdown()
+    with claimed_domain() as domain:
+        context.init(domain_id=domain)
+        try:
+            yield make
+        finally:
+            for node in made:
+                node.destroy_node()
+            context.try_shutdown()
 
 
 def through_service(name, value, kind=None):

@@ -10,12 +10,13 @@ from importlib.util import find_spec
 import os
 from pathlib import Path
 import signal
-import socket
 import subprocess
 import sys
 import time
 
 import pytest
+from ros_domain import claimed_domain
+from ros_domain import LOCAL
 import yaml
 
 import ssik_ros
@@ -37,31 +38,6 @@ START_WAIT = 300.0
 """The same for a node that starts, whose kernels may have to be compiled first."""
 SHUTDOWN_WAIT = 10.0
 """Bound of the time from a signal to the end of the process [s]."""
-DOMAINS = range(1, 101)
-"""Domains whose ports lie below those that the system hands out."""
-
-
-@contextlib.contextmanager
-def claimed_domain():
-    """
-    Give the number of a ROS domain that no other test run and no other node on this machine uses.
-
-    The first one tried follows from the process id. Holding its first port under TCP, where DDS does not
-    go, tells other test runs; a taken UDP port of its first participant tells of other nodes.
-    """
-    for offset in range(len(DOMAINS)):
-        domain = DOMAINS[(os.getpid() + offset) % len(DOMAINS)]
-        ports = 7400 + 250 * domain
-        with socket.socket() as claim, socket.socket(type=socket.SOCK_DGRAM) as probe:
-            try:
-                claim.bind(('127.0.0.1', ports))
-                probe.bind(('', ports + 10))
-            except OSError:
-                continue
-            probe.close()
-            yield domain
-            return
-    pytest.fail('Every ROS domain of this machine is in use.')
 
 
 def python_path(*folders):
@@ -104,7 +80,7 @@ class ServerProcess:
                     **os.environ,
                     'PYTHONPATH': python_path(),
                     'ROS_DOMAIN_ID': str(domain),
-                    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+                    **LOCAL,
                     'ROS_LOG_DIR': str(folder),
                     'RCUTILS_COLORIZED_OUTPUT': '0',
                     **(environment or {}),

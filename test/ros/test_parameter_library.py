@@ -46,7 +46,7 @@ ARM = 'robot_description_kinematics.arm.'
 
 @pytest.fixture(scope='module')
 def make_node():
-    with node_maker(domain_id=191) as make:
+    with node_maker() as make:
         yield make
 
 

@@ -78,7 +78,7 @@ CASES = [(name, value) for name, values in VALUES.items() for value in values]
 
 @pytest.fixture(scope='module')
 def make_node():
-    with node_maker(domain_id=192) as make:
+    with node_maker() as make:
         yield make
 
 

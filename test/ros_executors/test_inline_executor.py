@@ -16,7 +16,6 @@ String = pytest.importorskip('std_msgs.msg').String
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 125
 LIMIT = 10.0
 THREADS = 3
 
@@ -33,7 +32,7 @@ class Running:
 
     def __init__(self, threads, context=None):
         self.context = context or rclpy.Context()
-        rclpy.init(args=[], context=self.context, domain_id=DOMAIN)
+        rclpy.init(args=[], context=self.context)
         self.node = rclpy.create_node(
             'tested', context=self.context, start_parameter_services=False, enable_rosout=False
         )

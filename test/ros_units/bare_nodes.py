@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ros_domain import claimed_domain
 
 # Outside an activated shell, rclpy from wheels would start the interpreter anew, with which the test
 # runner loses its output.
@@ -36,14 +37,9 @@ def parameters_of(values):
 
 
 @contextlib.contextmanager
-def node_maker(domain_id):
-    """
-    Give a function that makes nodes with overrides, and destroy them in the end.
-
-    :param domain_id: for this test module alone.
-    """
+def node_maker():
+    """Give a function that makes nodes with overrides, in a domain of their own, and destroy them in the end."""
     context, made, numbers = Context(), [], itertools.count()
-    context.init(domain_id=domain_id)
 
     def make(overrides=None):
         made.append(
@@ -57,12 +53,14 @@ def node_maker(domain_id):
         )
         return made[-1]
 
-    try:
-        yield make
-    finally:
-        for node in made:
-            node.destroy_node()
-        context.try_shutdown()
+    with claimed_domain() as domain:
+        context.init(domain_id=domain)
+        try:
+            yield make
+        finally:
+            for node in made:
+                node.destroy_node()
+            context.try_shutdown()
 
 
 class NodeDouble:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.ros
 
 @pytest.fixture(scope='module')
 def make_node():
-    with node_maker(domain_id=112) as make:
+    with node_maker() as make:
         yield make
 
 

@@ -45,7 +45,7 @@ OF_MOVE_GROUP = (
 
 @pytest.fixture(scope='module')
 def make_node():
-    with node_maker(domain_id=111) as make:
+    with node_maker() as make:
         yield make
 
 

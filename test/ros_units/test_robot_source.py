@@ -239,7 +239,7 @@ def test_a_new_srdf_alone_makes_a_new_robot():
 
 
 def test_descriptions_arrive_over_real_topics():
-    with node_maker(domain_id=110) as make:
+    with node_maker() as make:
         node, publisher = make(), make()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         delivered = []
