@@ -27,6 +27,7 @@ from ssik_ros.analytic_answers import is_plain
 from ssik_ros.answers import Answer
 from ssik_ros.answers import SolverFacts
 from ssik_ros.batch_solutions import BatchSolutions
+from ssik_ros.default_branches import DefaultBranches
 from ssik_ros.diagnostic import Diagnostic
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
@@ -57,8 +58,6 @@ from ssik_ros.solve_settings import read_numbers
 from ssik_ros.solve_settings import read_seed
 from ssik_ros.solve_settings import read_target
 from ssik_ros.solve_settings import SolveSettings
-from ssik_ros.solvers.analytic.arm import Prepared
-from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.analytic.batch import ManyBranches
 from ssik_ros.solvers.analytic.batch import search_batch
 from ssik_ros.solvers.analytic.labels import name_branches
@@ -450,7 +449,6 @@ class Manipulator:
         """
         if explain is not True and explain is not False:
             raise InvalidOption(f'explain must be True or False, not {explain!r}.')
-        target = read_target(T_target)
         if (
             max_solutions is None
             and respect_limits is True
@@ -466,11 +464,11 @@ class Manipulator:
             and method is None
             and timeout is None
             and not (explain or solver_kwargs)
-            and self._analytic is not None
+            and self._default is not None
         ):
-            n = self._analytic.arm.plan.size
-            rows = self._all_branches(self._analytic, target, q_seed, n + 3)
-            return list(map(Solution, rows[:, :n], rows[:, -1].tolist()))
+            rows = self._default.find(T_target, q_seed, True)
+            return list(map(Solution, rows[:, : self.dof], rows[:, -1].tolist()))
+        target = read_target(T_target)
         options = {
             'max_solutions': max_solutions,
             'respect_limits': respect_limits,
@@ -510,9 +508,11 @@ class Manipulator:
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        target, analytic = read_target(T_target), self._analytic
-        if method is None and not options and analytic is not None:
-            return self._all_branches(analytic, target, q_seed, analytic.arm.plan.size)
+        if method is None and not options:
+            default = self._default
+            if default is not None:
+                return default.find(T_target, q_seed, False)
+        target = read_target(T_target)
         settings, parameters = self._settings(q_seed, options)
         return self._ask(target, settings, method, parameters)[0].q
 
@@ -582,34 +582,12 @@ class Manipulator:
             self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
         return self._solvers[key]
 
-    def _all_branches(
-        self, analytic: AnalyticAnswers, target: FloatArray, q_seed: ArrayLike | None, columns: int
-    ) -> FloatArray:
-        """Return the first columns of joint angles and errors (k, n + 3) of all branches: the answer to all defaults."""
-        seed = None if q_seed is None else read_seed(q_seed, analytic.arm.plan.size)
-        settings, question, prepared = self._default
-        if prepared is not None:
-            plain, seeded = prepared
-            rows = (
-                analytic.arm.rows(target, plain, plain.seed, columns)
-                if seed is None
-                else analytic.arm.rows(target, seeded, seed, columns)
-            )
-            if rows is not None:
-                return rows
-        found = analytic.branches(target, settings, question._replace(seed=seed))
-        return np.ascontiguousarray(np.hstack([found.q, found.errors])[:, :columns])
-
     @functools.cached_property
-    def _default(self) -> tuple[SolveSettings, Question, tuple[Prepared, Prepared] | None]:
-        """Return a solve without arguments: settings, question, and the question as arrays without and with a seed."""
-        analytic = self._closed_form()
-        settings, _ = self._settings(None, {})
-        question = analytic.question(settings)
-        if analytic.arm.plan.held >= 0:
-            return settings, question, None
-        seeded = question._replace(seed=np.zeros(self.dof))
-        return settings, question, (analytic.arm.prepare(question), analytic.arm.prepare(seeded))
+    def _default(self) -> DefaultBranches | None:
+        """Return what answers a solve without arguments, None where that is no closed form."""
+        if self._analytic is None:
+            return None
+        return DefaultBranches(self._analytic, self._settings(None, {})[0])
 
     @functools.cached_property
     def _analytic(self) -> AnalyticAnswers | None:

@@ -60,6 +60,7 @@ TABLE = (
             'answers',
             'api',
             'batch_solutions',
+            'default_branches',
             'diagnostic',
             'in_process',
             'iterative_answers',

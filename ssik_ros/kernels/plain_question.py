@@ -29,12 +29,9 @@ import numba
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
-from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels.addresses import direct_call
-from ssik_ros.kernels.addresses import floats_at
-from ssik_ros.kernels.addresses import integers_at
+from ssik_ros.kernels.analytic import branch_block
 from ssik_ros.kernels.analytic import search as closed_form
 from ssik_ros.kernels.newton import search
 from ssik_ros.kernels.newton import single
@@ -47,13 +44,10 @@ from ssik_ros.kernels.pose_search import RUNNING
 from ssik_ros.kernels.pose_search import SEARCHES
 from ssik_ros.kernels.pose_search import STOP
 
-PLAN_INTS, PLAN_REALS, CAPACITY, WORK = 0, 1, 2, 3
-"""Sizes at the head of a closed form's block: integers and real numbers of the plan, branches kept, scratch."""
-HEAD = 4
-TOLERANCE, FARTHEST, LONGEST_WAY, NO_SAMPLE = 0, 1, 2, 3
-"""Numbers behind the plan: norm over both errors that an answer may have; error at the seed, and way of a joint, from
-which on the closed form answers; the value of a held joint, which nobody reads."""
-NUMBERS = 4
+TOLERANCE, FARTHEST, LONGEST_WAY = 0, 1, 2
+"""What a closed form's block holds of its own: norm over both errors that an answer may have; error at the seed, and way of
+a joint, from which on the closed form answers."""
+NUMBERS = 3
 NOT_ASKED = -1
 """What stands in place of the number of branches where no closed form was asked."""
 
@@ -87,8 +81,8 @@ def answer(address, closed, timeout_ns, q0, target, cancel, q, errors):
     """
     Follow the seed, ask the closed form, or search at the edge.
 
-    :param closed: address of the closed form's block: sizes of integers, real numbers, branches, scratch (int64), then
-        the plan's integers, counters (int64), the plan's real numbers, the NUMBERS, options, branches and scratch.
+    :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.analytic.branch_block`; the NUMBERS are
+        its own.
     :param address, timeout_ns, q0, target, cancel, q, errors: as for :func:`search_one`; starts at the edge are those
         that the options of the search allow.
     :returns: as :func:`search_one`; at last how many branches there are without regard to limits.
@@ -100,7 +94,7 @@ def answer(address, closed, timeout_ns, q0, target, cancel, q, errors):
         return code, counters[ITERATIONS], counters[SEARCHES], math.inf, NOT_ASKED
     branches = NOT_ASKED
     if code == RUNNING:
-        stop, numbers = counters[STOP], _numbers(closed)
+        stop, numbers = counters[STOP], branch_block.floats(closed, branch_block.OWN)
         code = _follow(ints, reals, options, numbers, cancel, counters, work)
         if code != RUNNING:
             w = layout.view_workspace(ints, work)
@@ -138,14 +132,6 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
     return RUNNING
 
 
-@inline_kernel
-def _numbers(closed):
-    """Return the NUMBERS of a closed form's block."""
-    sizes = integers_at(closed, 0, HEAD)
-    at = HEAD + sizes[PLAN_INTS] + closed_form.COUNTERS + sizes[CAPACITY] + sizes[PLAN_REALS]
-    return floats_at(closed, at, NUMBERS)
-
-
 @kernel
 def _ask_closed_form(closed, target, seed, q, errors):
     """
@@ -153,28 +139,14 @@ def _ask_closed_form(closed, target, seed, q, errors):
 
     :returns: how many branches were written, and how many there are, those outside the limits included.
     """
-    sizes = integers_at(closed, 0, HEAD)
-    capacity, n = sizes[CAPACITY], q.shape[1]
-    at = HEAD
-    plan_ints = integers_at(closed, at, sizes[PLAN_INTS])
-    at += sizes[PLAN_INTS]
-    counters = integers_at(closed, at, closed_form.COUNTERS + capacity)
-    at += closed_form.COUNTERS + capacity
-    plan_reals = floats_at(closed, at, sizes[PLAN_REALS])
-    at += sizes[PLAN_REALS]
-    no_sample = floats_at(closed, at + NO_SAMPLE, 1)
-    options = floats_at(closed, at + NUMBERS, closed_form.OPTIONS)
-    at += NUMBERS + closed_form.OPTIONS
-    rows = matrix(floats_at(closed, at, capacity * (n + 3)), 0, capacity, n + 3)
-    at += capacity * (n + 3)
-    work = floats_at(closed, at, sizes[WORK])
-    written = closed_form.search(
-        rows, counters, plan_ints, plan_reals, no_sample, target, seed, options, work
-    )
+    n = q.shape[1]
+    written = branch_block.search_block(closed, target, seed)
     if written > 0:
+        rows = branch_block.rows_of(closed, n)
         for k in range(n):
             q[0, k] = rows[0, k]
         errors[0, 0], errors[0, 1] = rows[0, n], rows[0, n + 1]
+    counters = branch_block.integers(closed, branch_block.COUNTERS)
     return written, counters[closed_form.CERTIFIED]
 
 

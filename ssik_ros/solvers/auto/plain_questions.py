@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ssik_ros.kernels import plain_question
 from ssik_ros.kernels import pose_search
-from ssik_ros.kernels.analytic import search
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.branch_block import BranchBlock
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.iterative_solver import checked_flag
 from ssik_ros.solvers.iterative_solver import nanoseconds
@@ -65,7 +65,7 @@ class PlainQuestions:
         self._never = self._known_flag = solver.never
         self._closed_form = closed_form
         self._search, self._answer = plain_question.direct_calls()
-        self._pool: list[tuple[SingleArrays, _ClosedFormBlock | None]] = []
+        self._pool: list[tuple[SingleArrays, BranchBlock | None]] = []
 
     def ask(self, request: SolveRequest) -> IkResult | None:
         """
@@ -152,35 +152,18 @@ class PlainQuestions:
             array.setflags(write=False)
         return IkResult(status, cause, *empty, residual, iterations, searches, clock_ended)
 
-    def _make_arrays(self) -> 'tuple[SingleArrays, _ClosedFormBlock | None]':
+    def _make_arrays(self) -> tuple[SingleArrays, BranchBlock | None]:
         """Return fresh arrays."""
         known = self._closed_form
-        block = None if known is None else _ClosedFormBlock(known)
+        block = None if known is None else _make_block(known)
         return self._solver.single.make_arrays(seeded=True), block
 
 
-class _ClosedFormBlock:
-    """The arrays of one running question to a closed form, as :func:`plain_question.answer` wants them."""
-
-    __slots__ = ('address', 'block')
-
-    def __init__(self, known: ClosedForm) -> None:
-        """Allocate, and copy the plan there."""
-        arm = known.arm
-        n, capacity = arm.plan.size, search.BRANCHES_OF_SIX
-        asked = arm.prepare(Question(seed=np.zeros(n), max_solutions=1))
-        sizes = len(asked.ints), len(asked.reals), capacity, search.work_size(n, capacity)
-        numbers = np.zeros(plain_question.NUMBERS)
-        numbers[plain_question.TOLERANCE] = known.tolerance
-        numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0
-        numbers[plain_question.LONGEST_WAY] = LONGEST_WAY
-        head = plain_question.HEAD
-        plan = head + sizes[0] + search.COUNTERS + capacity
-        reals = np.concatenate([asked.reals, numbers, asked.options])
-        scratch = plan + len(reals)
-        self.block = np.zeros(scratch + capacity * (n + 3) + sizes[3])
-        integers = self.block[:plan].view(np.int64)
-        integers[:head] = sizes
-        integers[head : head + sizes[0]] = asked.ints
-        self.block[plan:scratch] = reals
-        self.address = int(self.block.ctypes.data)
+def _make_block(known: ClosedForm) -> BranchBlock:
+    """Return the arrays of one running question to a closed form, as :func:`plain_question.answer` wants them."""
+    asked = known.arm.prepare(Question(seed=np.zeros(known.arm.plan.size), max_solutions=1))
+    numbers = np.zeros(plain_question.NUMBERS)
+    numbers[plain_question.TOLERANCE] = known.tolerance
+    numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0
+    numbers[plain_question.LONGEST_WAY] = LONGEST_WAY
+    return BranchBlock(asked, numbers)
