@@ -1,5 +1,5 @@
 """
-Eight numbers that a kernel treats as one: a type of the compiler, for :mod:`ssik_ros.kernels.lanes`.
+Eight numbers, or four, that a kernel treats as one: types of the compiler, for :mod:`ssik_ros.kernels.lanes`.
 
 The type is a vector of the processor (or several, where its registers are shorter). The compiler is not asked to find
 out that a loop over eight candidates can be done at once: the source says so. Every operation is the one of IEEE 754 on
@@ -24,81 +24,80 @@ from numba.extending import register_model
 LANES = 8
 """How many numbers stand side by side."""
 
-_NUMBERS = ir.VectorType(ir.DoubleType(), LANES)
-_BITS = ir.VectorType(ir.IntType(1), LANES)
+HALF_LANES = 4
+"""How many are half of them."""
+
 _ALIGNMENT = 8
 """Of the arrays that are read and written: that of one number [bytes]."""
 
 
 class LanesType(types.Type):
-    """Eight numbers."""
+    """Numbers side by side."""
 
-    def __init__(self) -> None:
-        """Name the type."""
-        super().__init__(name='Lanes')
+    def __init__(self, count: int) -> None:
+        """Name the type of so many."""
+        self.count = count
+        self.vector = ir.VectorType(ir.DoubleType(), count)
+        super().__init__(name=f'Lanes{count}')
 
 
 class MaskType(types.Type):
-    """Eight truth values."""
+    """Truth values side by side."""
 
-    def __init__(self) -> None:
-        """Name the type."""
-        super().__init__(name='LaneMask')
+    def __init__(self, count: int) -> None:
+        """Name the type of so many."""
+        self.count = count
+        self.vector = ir.VectorType(ir.IntType(1), count)
+        super().__init__(name=f'LaneMask{count}')
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
-    """How numbers are kept."""
-
-    def __init__(self, manager: Any, type_: Any) -> None:
-        """Keep a vector."""
-        super().__init__(manager, type_, _NUMBERS)
-
-
 @register_model(MaskType)
-class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
-    """How truth values are kept."""
+class _Model(models.PrimitiveModel):  # type: ignore[misc]
+    """How they are kept."""
 
     def __init__(self, manager: Any, type_: Any) -> None:
         """Keep a vector."""
-        super().__init__(manager, type_, _BITS)
+        super().__init__(manager, type_, type_.vector)
 
 
-lanes_type = LanesType()
-mask_type = MaskType()
+_LANES = {count: LanesType(count) for count in (LANES, HALF_LANES)}
+_MASKS = {count: MaskType(count) for count in (LANES, HALF_LANES)}
 
 
-def _spread(builder: Any, type_: Any, value: Any) -> Any:
-    """Return a value as lanes: a number becomes all of them."""
-    if type_ == lanes_type:
+def _spread(builder: Any, count: int, type_: Any, value: Any) -> Any:
+    """Return a value as so many lanes: a number becomes all of them."""
+    if isinstance(type_, LanesType):
         return value
-    nothing = ir.Constant(_NUMBERS, ir.Undefined)
+    nothing = ir.Constant(_LANES[count].vector, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    same = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    same = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
     return builder.shuffle_vector(first, nothing, same)
 
 
-def _define_operator(function: Any, result: Any, build: Callable[[Any, Any, Any], Any]) -> None:
+def _define_operator(
+    function: Any, results: dict[int, Any], build: Callable[[Any, Any, Any], Any]
+) -> None:
     """
     Teach the compiler an operator between lanes, or lanes and a number.
 
     :param function: of the module ``operator``.
-    :param result: type of the result.
+    :param results: types of the result by the number of lanes.
     :param build: emits the instruction for two vectors.
     """
-    pairs = [
-        (lanes_type, lanes_type),
-        (lanes_type, types.float64),
-        (types.float64, lanes_type),
-    ]
-    _teach(function, [signature(result, *pair) for pair in pairs])
+    triples = []
+    for count, lanes_type in _LANES.items():
+        pairs = (lanes_type, lanes_type), (lanes_type, types.float64), (types.float64, lanes_type)
+        triples += [(results[count], *pair) for pair in pairs]
+    _teach(function, [signature(*triple) for triple in triples])
 
     def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        values = [_spread(builder, *both) for both in zip(sig.args, arguments, strict=True)]
+        count = sig.return_type.count
+        values = [_spread(builder, count, *both) for both in zip(sig.args, arguments, strict=True)]
         return build(builder, *values)
 
-    for pair in pairs:
-        lower_builtin(function, *pair)(lower)
+    for _, a, b in triples:
+        lower_builtin(function, a, b)(lower)
 
 
 def _teach(function: Any, signatures: list[Any]) -> None:
@@ -108,80 +107,119 @@ def _teach(function: Any, signatures: list[Any]) -> None:
 
 def _define_mask_operator(function: Any, build: Callable[[Any, Any, Any], Any]) -> None:
     """Teach the compiler an operator between truth values."""
-    _teach(function, [signature(mask_type, mask_type, mask_type)])
+    _teach(function, [signature(mask, mask, mask) for mask in _MASKS.values()])
 
     def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return build(builder, *arguments)
 
-    lower_builtin(function, mask_type, mask_type)(lower)
+    for mask in _MASKS.values():
+        lower_builtin(function, mask, mask)(lower)
 
 
-_define_operator(operator.add, lanes_type, lambda builder, a, b: builder.fadd(a, b))
-_define_operator(operator.sub, lanes_type, lambda builder, a, b: builder.fsub(a, b))
-_define_operator(operator.mul, lanes_type, lambda builder, a, b: builder.fmul(a, b))
-_define_operator(operator.truediv, lanes_type, lambda builder, a, b: builder.fdiv(a, b))
-_define_operator(operator.lt, mask_type, lambda builder, a, b: builder.fcmp_ordered('<', a, b))
-_define_operator(operator.le, mask_type, lambda builder, a, b: builder.fcmp_ordered('<=', a, b))
-_define_operator(operator.gt, mask_type, lambda builder, a, b: builder.fcmp_ordered('>', a, b))
-_define_operator(operator.ge, mask_type, lambda builder, a, b: builder.fcmp_ordered('>=', a, b))
-_define_operator(operator.eq, mask_type, lambda builder, a, b: builder.fcmp_ordered('==', a, b))
+_define_operator(operator.add, _LANES, lambda builder, a, b: builder.fadd(a, b))
+_define_operator(operator.sub, _LANES, lambda builder, a, b: builder.fsub(a, b))
+_define_operator(operator.mul, _LANES, lambda builder, a, b: builder.fmul(a, b))
+_define_operator(operator.truediv, _LANES, lambda builder, a, b: builder.fdiv(a, b))
+_define_operator(operator.lt, _MASKS, lambda builder, a, b: builder.fcmp_ordered('<', a, b))
+_define_operator(operator.le, _MASKS, lambda builder, a, b: builder.fcmp_ordered('<=', a, b))
+_define_operator(operator.gt, _MASKS, lambda builder, a, b: builder.fcmp_ordered('>', a, b))
+_define_operator(operator.ge, _MASKS, lambda builder, a, b: builder.fcmp_ordered('>=', a, b))
+_define_operator(operator.eq, _MASKS, lambda builder, a, b: builder.fcmp_ordered('==', a, b))
 _define_mask_operator(operator.and_, lambda builder, a, b: builder.and_(a, b))
 _define_mask_operator(operator.or_, lambda builder, a, b: builder.or_(a, b))
-_teach(operator.neg, [signature(lanes_type, lanes_type)])
+_teach(operator.neg, [signature(lanes_type, lanes_type) for lanes_type in _LANES.values()])
 
 
-@lower_builtin(operator.neg, lanes_type)
+@lower_builtin(operator.neg, _LANES[LANES])
+@lower_builtin(operator.neg, _LANES[HALF_LANES])
 def _negate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
     """Change the signs."""
     return builder.fneg(arguments[0])
 
 
-def _address(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-    """Return where in a flat array eight numbers begin."""
+def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -> Any:
+    """Return where in a flat array so many numbers begin."""
     array = context.make_array(sig.args[0])(context, builder, arguments[0])
-    return builder.bitcast(builder.gep(array.data, [arguments[1]]), _NUMBERS.as_pointer())
+    pointer = _LANES[count].vector.as_pointer()
+    return builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
 
 
-@intrinsic
-def load(typing_context: Any, array: Any, start: Any) -> Any:
-    """Return eight numbers of a flat array, from ``start`` on."""
+def _loader(count: int) -> Any:
+    """Return the function that reads so many lanes."""
 
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return builder.load(_address(context, builder, sig, arguments), align=_ALIGNMENT)
+    @intrinsic
+    def load_lanes(typing_context: Any, array: Any, start: Any) -> Any:
+        """Return numbers of a flat array, from ``start`` on."""
 
-    return lanes_type(array, types.intp), generate
+        def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+            address = _address(context, builder, sig, arguments, count)
+            return builder.load(address, align=_ALIGNMENT)
+
+        return _LANES[count](array, types.intp), generate
+
+    return load_lanes
+
+
+def _spreader(count: int) -> Any:
+    """Return the function that makes so many lanes of a number."""
+
+    @intrinsic
+    def spread_number(typing_context: Any, value: Any) -> Any:
+        """Return the same number in all lanes."""
+
+        def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+            return _spread(builder, count, sig.args[0], arguments[0])
+
+        return _LANES[count](types.float64), generate
+
+    return spread_number
+
+
+def _counter(count: int) -> Any:
+    """Return the function that counts so many lanes."""
+
+    @intrinsic
+    def places_of_lanes(typing_context: Any) -> Any:
+        """Return the place of each lane, from 0.0 on."""
+
+        def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+            return ir.Constant(_LANES[count].vector, [float(lane) for lane in range(count)])
+
+        return _LANES[count](), generate
+
+    return places_of_lanes
+
+
+load, load_half = _loader(LANES), _loader(HALF_LANES)
+spread, spread_half = _spreader(LANES), _spreader(HALF_LANES)
+places, places_half = _counter(LANES), _counter(HALF_LANES)
 
 
 @intrinsic
 def store(typing_context: Any, array: Any, start: Any, value: Any) -> Any:
-    """Write eight numbers into a flat array, from ``start`` on."""
+    """Write lanes into a flat array, from ``start`` on; a number becomes eight of them."""
+    count = value.count if isinstance(value, LanesType) else LANES
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        address = _address(context, builder, sig, arguments)
-        builder.store(_spread(builder, sig.args[2], arguments[2]), address, align=_ALIGNMENT)
+        address = _address(context, builder, sig, arguments, count)
+        values = _spread(builder, count, sig.args[2], arguments[2])
+        builder.store(values, address, align=_ALIGNMENT)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), generate
 
 
 @intrinsic
-def spread(typing_context: Any, value: Any) -> Any:
-    """Return the same number in all lanes."""
+def in_pairs(typing_context: Any, value: Any) -> Any:
+    """Return eight lanes, each of four in two neighbouring ones."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return _spread(builder, sig.args[0], arguments[0])
+        order = [lane // 2 for lane in range(LANES)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+        nothing = ir.Constant(_LANES[HALF_LANES].vector, ir.Undefined)
+        return builder.shuffle_vector(arguments[0], nothing, mask)
 
-    return lanes_type(types.float64), generate
-
-
-@intrinsic
-def places(typing_context: Any) -> Any:
-    """Return the place of each lane, from 0.0 on."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return ir.Constant(_NUMBERS, [float(lane) for lane in range(LANES)])
-
-    return lanes_type(), generate
+    return _LANES[LANES](_LANES[HALF_LANES]), generate
 
 
 @intrinsic
@@ -189,11 +227,12 @@ def select(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
     """Return a where the mask is true and b elsewhere."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        values = [_spread(builder, t, v) for t, v in zip(sig.args[1:], arguments[1:], strict=True)]
+        pairs = zip(sig.args[1:], arguments[1:], strict=True)
+        values = [_spread(builder, mask.count, t, v) for t, v in pairs]
         return builder.select(arguments[0], *values)
 
-    kinds = (a if a == lanes_type else types.float64, b if b == lanes_type else types.float64)
-    return lanes_type(mask_type, *kinds), generate
+    kinds = (x if isinstance(x, LanesType) else types.float64 for x in (a, b))
+    return _LANES[mask.count](mask, *kinds), generate
 
 
 @intrinsic
@@ -201,10 +240,10 @@ def bits_of(typing_context: Any, mask: Any) -> Any:
     """Return a mask as an integer, bit i for lane i."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        short = builder.bitcast(arguments[0], ir.IntType(LANES))
+        short = builder.bitcast(arguments[0], ir.IntType(mask.count))
         return builder.zext(short, ir.IntType(64))
 
-    return types.int64(mask_type), generate
+    return types.int64(mask), generate
 
 
 def _unary(name: str) -> Any:
@@ -217,13 +256,13 @@ def _unary(name: str) -> Any:
     @intrinsic
     def function(typing_context: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-            kind = ir.FunctionType(_NUMBERS, [_NUMBERS])
-            target = f'llvm.{name}.v{LANES}f64'
+            kind = ir.FunctionType(value.vector, [value.vector])
+            target = f'llvm.{name}.v{value.count}f64'
             return builder.call(
                 cgutils.get_or_insert_function(builder.module, kind, target), arguments
             )
 
-        return lanes_type(lanes_type), generate
+        return value(value), generate
 
     return function
 

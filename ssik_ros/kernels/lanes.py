@@ -3,7 +3,8 @@ Eight numbers side by side, for what is done to all candidates of a pose alike.
 
 A value of :func:`load` is used like a number: ``+ - * /``, comparisons, which give masks, and the functions here. The
 formulas of :mod:`ssik_ros.kernels.vectors` and of other modules without branches serve it as they are. There is no
-``if``: :func:`select` chooses in each lane. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
+``if``: :func:`select` chooses in each lane. Where what is done is the same for neighbours, four lanes take half the time:
+:func:`load_half` and its like, and :func:`in_pairs` back to eight. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
 numbers in it.
 
 References: [Cody1980] and [Ng1992] for the trigonometric functions, as in :mod:`ssik_ros.kernels.so3`.
@@ -21,22 +22,41 @@ from ssik_ros.kernels._jit import JIT_DISABLED
 if JIT_DISABLED:
     LANES = 8
     """How many numbers stand side by side."""
+    HALF_LANES = 4
+    """How many are half of them."""
 
     def load(array: Any, start: int) -> Any:
         """Return eight numbers of a flat array, from ``start`` on."""
         return np.array(array[start : start + LANES])
 
+    def load_half(array: Any, start: int) -> Any:
+        """Return four numbers of a flat array, from ``start`` on."""
+        return np.array(array[start : start + HALF_LANES])
+
     def store(array: Any, start: int, value: Any) -> None:
-        """Write eight numbers into a flat array, from ``start`` on."""
-        array[start : start + LANES] = np.full(LANES, value)
+        """Write lanes into a flat array, from ``start`` on; a number becomes eight of them."""
+        count = np.size(value) if np.ndim(value) else LANES
+        array[start : start + count] = value
 
     def spread(value: float) -> Any:
         """Return the same number in all lanes."""
         return np.full(LANES, value)
 
+    def spread_half(value: float) -> Any:
+        """Return the same number in four lanes."""
+        return np.full(HALF_LANES, value)
+
     def places() -> Any:
         """Return the place of each lane, from 0.0 on."""
         return np.arange(LANES) + 0.0
+
+    def places_half() -> Any:
+        """Return the place of each of four lanes, from 0.0 on."""
+        return np.arange(HALF_LANES) + 0.0
+
+    def in_pairs(value: Any) -> Any:
+        """Return eight lanes, each of four in two neighbouring ones."""
+        return np.repeat(value, 2)
 
     def select(mask: Any, a: Any, b: Any) -> Any:
         """Return a where the mask is true and b elsewhere."""
@@ -44,7 +64,7 @@ if JIT_DISABLED:
 
     def bits_of(mask: Any) -> int:
         """Return a mask as an integer, bit i for lane i."""
-        return sum(1 << lane for lane in range(LANES) if mask[lane])
+        return sum(1 << lane for lane in range(len(mask)) if mask[lane])
 
     def floor(value: Any) -> Any:
         """Return the largest whole numbers that are not above."""
@@ -62,15 +82,21 @@ else:
     from ssik_ros.kernels._lane_type import absolute
     from ssik_ros.kernels._lane_type import bits_of
     from ssik_ros.kernels._lane_type import floor
+    from ssik_ros.kernels._lane_type import HALF_LANES
+    from ssik_ros.kernels._lane_type import in_pairs
     from ssik_ros.kernels._lane_type import LANES
     from ssik_ros.kernels._lane_type import load
+    from ssik_ros.kernels._lane_type import load_half
     from ssik_ros.kernels._lane_type import places
+    from ssik_ros.kernels._lane_type import places_half
     from ssik_ros.kernels._lane_type import root
     from ssik_ros.kernels._lane_type import select
     from ssik_ros.kernels._lane_type import spread
+    from ssik_ros.kernels._lane_type import spread_half
     from ssik_ros.kernels._lane_type import store
 
 __all__ = (
+    'HALF_LANES',
     'LANES',
     'absolute',
     'arc_tangent',
@@ -78,13 +104,17 @@ __all__ = (
     'ceil',
     'floor',
     'greater',
+    'in_pairs',
     'lesser',
     'load',
+    'load_half',
     'places',
+    'places_half',
     'root',
     'select',
     'sine_cosine',
     'spread',
+    'spread_half',
     'store',
     'wrap_to_pi',
 )

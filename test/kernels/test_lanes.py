@@ -40,17 +40,56 @@ def write_functions(out, y, x):
 
 
 @kernel
+def write_halves(out, y, x):
+    """Write what the functions make of eight pairs of numbers, four at a time, in the rows of eight."""
+    for first in range(0, lanes.LANES, lanes.HALF_LANES):
+        a, b = lanes.load_half(y, first), lanes.load_half(x, first)
+        sine, cosine = lanes.sine_cosine(a)
+        lanes.store(out, first, sine)
+        lanes.store(out, 8 + first, cosine)
+        lanes.store(out, 16 + first, lanes.arc_tangent(a, b))
+        lanes.store(out, 24 + first, lanes.wrap_to_pi(a))
+        lanes.store(out, 32 + first, lanes.lesser(a, b))
+        lanes.store(out, 40 + first, lanes.greater(a, b))
+        lanes.store(out, 48 + first, lanes.floor(a))
+        lanes.store(out, 56 + first, lanes.ceil(a))
+        lanes.store(out, 64 + first, lanes.absolute(a))
+        lanes.store(out, 72 + first, lanes.root(lanes.absolute(b)))
+        lanes.store(out, 80 + first, lanes.select(a < b, 1.5, b))
+        lanes.store(out, 88 + first, lanes.select((a <= b) & (b > 0.5) | (a >= 2.0), a, -1.0))
+        lanes.store(out, 96 + first, (a + b) * 0.3 - 2.0 / (b - 1.0) * -a)
+        places = lanes.places_half() + first
+        lanes.store(out, 104 + first, (1.0 - a) / lanes.spread_half(3.0) + places)
+
+
+@kernel
+def write_pairs(out, y, bits):
+    """Write four numbers twice each, and which of them are positive."""
+    a = lanes.load_half(y, 0)
+    lanes.store(out, 0, lanes.in_pairs(a))
+    lanes.store(out, 8, lanes.in_pairs(lanes.select(a > 0.0, 1.0, -1.0)))
+    bits[0] = lanes.bits_of(a > 0.0)
+
+
+@kernel
 def write_bits(out, a, b, start):
     """Write which of eight numbers from ``start`` on are smaller, larger or the same."""
     x, y = lanes.load(a, start), lanes.load(b, start)
     out[0], out[1], out[2] = lanes.bits_of(x < y), lanes.bits_of(x > y), lanes.bits_of(x == y)
 
 
-def functions_of(y, x):
+def functions_of(y, x, write=write_functions):
     """Return the rows (14, 8)."""
     out = np.zeros(112)
-    write_functions(out, y, x)
+    write(out, y, x)
     return out.reshape(14, 8)
+
+
+def pairs_of(y):
+    """Return four numbers of a row twice each, their signs twice each, and the bits of those that are positive."""
+    out, bits = np.zeros(16), np.zeros(1, dtype=np.int64)
+    write_pairs(out, y, bits)
+    return [*out, float(bits[0])]
 
 
 def pairs():
@@ -70,6 +109,20 @@ def test_sine_and_cosine_and_wrapping_are_those_of_one_number():
         assert (rows[0] == single[:, 0]).all()
         assert (rows[1] == single[:, 1]).all()
         assert (rows[3] == [so3.wrap_to_pi(value) for value in y]).all()
+
+
+def test_four_at_a_time_are_the_same_as_eight():
+    for y, x in pairs():
+        halves = functions_of(y, x, write_halves)
+        assert halves.tobytes() == functions_of(y, x).tobytes()
+
+
+def test_each_of_four_comes_into_two_neighbouring_lanes():
+    for y, _ in pairs():
+        doubled, signs, bits = np.split(np.array(pairs_of(y)), [8, 16])
+        assert (doubled == np.repeat(y[:4], 2)).all()
+        assert (signs == np.repeat(np.where(y[:4] > 0.0, 1.0, -1.0), 2)).all()
+        assert bits[0] == sum(1 << i for i in np.flatnonzero(y[:4] > 0.0))
 
 
 def test_arc_tangents_are_right_to_two_units_in_the_last_place():
@@ -118,8 +171,12 @@ def test_what_is_not_a_number_is_neither_smaller_nor_larger_nor_the_same():
 CODE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from test_lanes import functions_of, pairs
-print(json.dumps([[float(v).hex() for v in functions_of(y, x).ravel()] for y, x in pairs()[:20]]))
+from test_lanes import functions_of, pairs, pairs_of, write_halves
+rows = [
+    [*functions_of(y, x).ravel(), *functions_of(y, x, write_halves).ravel(), *pairs_of(y)]
+    for y, x in pairs()[:20]
+]
+print(json.dumps([[float(value).hex() for value in row] for row in rows]))
 """
 
 
