@@ -5,9 +5,11 @@ Arrays are read-only. ``n`` is the number of joint variables of the group, ``t``
 poses, ``k`` the number of solutions.
 """
 
+from collections import namedtuple
+from collections.abc import Iterator
 from enum import IntEnum
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +84,22 @@ CAUSE_TEXT: dict[Cause, str] = {
 
 _SOLVED = IkStatus.SOLVED
 """By a plain name: looking up a member of an enumeration costs time at every solve."""
+Report = tuple[Any, int, int, float, float, float, Any]
+"""Something, iterations, searches, residual, position error [m], rotation error [rad], something."""
 
 
-class IkResult(NamedTuple):
+NEW = tuple.__new__
+
+
+class IkResult:
     """
     The answer of any solver: solutions first, then everything needed to judge them.
 
-    Made once per solve in a few hundred nanoseconds; views that few callers need are properties.
+    Read-only; unpacks as a tuple of the fields in this order. ``IkResult(...)`` takes all of them, and :class:`OneSolution`
+    says the same, but makes most of it when it is asked. Views that few callers need are properties.
     """
+
+    __slots__ = ()
 
     status: IkStatus
     cause: Cause
@@ -107,6 +117,65 @@ class IkResult(NamedTuple):
     """Starts tried, the seed included."""
     clock_ended: bool
     """True when a wall-clock budget or a cancel flag, not the search itself, ended the solve."""
+
+    def __new__(
+        cls,
+        status: IkStatus,
+        cause: Cause,
+        solutions: FloatArray,
+        errors: FloatArray,
+        nearest: FloatArray | None,
+        residual: float,
+        iterations: int,
+        searches: int,
+        clock_ended: bool,
+    ) -> 'IkResult':
+        """Take all fields."""
+        said = (
+            status,
+            cause,
+            solutions,
+            errors,
+            nearest,
+            residual,
+            iterations,
+            searches,
+            clock_ended,
+        )
+        return NEW(_AllFields, said)
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return len(FIELDS)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the field at a place, or those of a slice."""
+        return tuple(self)[place]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the fields."""
+        return (getattr(self, name) for name in FIELDS)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another result says the same."""
+        if not isinstance(other, IkResult):
+            return NotImplemented
+        return all(map(np.array_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return all fields by name."""
+        values = ', '.join(f'{name}={value!r}' for name, value in zip(FIELDS, self, strict=True))
+        return f'IkResult({values})'
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copies are made of."""
+        return IkResult, tuple(self)
+
+    def _replace(self, **changes: Any) -> 'IkResult':
+        """Return the same result with other values of some fields."""
+        return IkResult(**(dict(zip(FIELDS, self, strict=True)) | changes))
 
     @property
     def solved(self) -> bool:
@@ -152,3 +221,76 @@ class IkResult(NamedTuple):
         )
         sure = proof if self.cause == Cause.UNREACHABLE else ''
         return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({work}).{clock}'
+
+
+FIELDS = tuple(IkResult.__annotations__)
+_Fields: Any = namedtuple('IkResult', FIELDS)  # type: ignore[misc]
+
+
+class _AllFields(_Fields, IkResult):  # type: ignore[misc]
+    """A result that holds its fields as a tuple."""
+
+    __slots__ = ()
+    # Not those of tuples.
+    __eq__, __repr__, __reduce__ = IkResult.__eq__, IkResult.__repr__, IkResult.__reduce__
+    __ne__ = object.__ne__
+    __hash__ = None  # type: ignore[assignment]
+
+
+class OneSolution(IkResult):
+    """One solution for one tip, made in a tenth of a microsecond: arrays and views come into being when they are looked at."""
+
+    __slots__ = ('_q', '_report')
+
+    _q: FloatArray
+    _report: Report
+    status, cause, nearest, clock_ended = _SOLVED, Cause.NONE, None, False
+    solved = True
+
+    def __new__(cls, q: FloatArray, report: Report) -> 'OneSolution':
+        """
+        Take what a kernel leaves.
+
+        :param q: (n,) read-only joint vector.
+        :param report: whatever the kernel says, with the numbers of :data:`Report` at their places.
+        """
+        result = object.__new__(cls)
+        result._q, result._report = q, report
+        return result
+
+    @property
+    def q(self) -> FloatArray:
+        """Return (n,): the solution."""
+        return self._q
+
+    @property
+    def solutions(self) -> FloatArray:  # type: ignore[override]
+        """Return (1, n): the solution."""
+        return self._q[None]
+
+    @property
+    def errors(self) -> FloatArray:  # type: ignore[override]
+        """Return (1, 2): position and rotation error."""
+        errors = np.array([self._report[4:6]])
+        errors.setflags(write=False)
+        return errors
+
+    @property
+    def residual(self) -> float:  # type: ignore[override]
+        """Return the norm of both errors."""
+        return self._report[3]
+
+    @property
+    def iterations(self) -> int:  # type: ignore[override]
+        """Return the number of joint updates over all searches."""
+        return self._report[1]
+
+    @property
+    def searches(self) -> int:  # type: ignore[override]
+        """Return the number of starts."""
+        return self._report[2]
+
+    def summary(self) -> str:
+        """Return one sentence that says what happened."""
+        _, iterations, searches, _, *errors, _ = self._report
+        return _SOLVED_TEXT % (1, *errors, searches, iterations)

@@ -45,7 +45,7 @@ def prepare_at(solver_name: str, tolerance: float) -> Callable[[Arm], Prepared]:
         solver.warm_up()
 
         def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
-            result = solver.solve(SolveRequest(targets=target, seed=seed))
+            result = solver.solve(SolveRequest(target, seed))
             return result.q if result.solved else None
 
         return Prepared(solve, np.ascontiguousarray)

@@ -31,6 +31,7 @@ from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.addresses import direct_call
+from ssik_ros.kernels.addresses import integers_at
 from ssik_ros.kernels.analytic import branch_block
 from ssik_ros.kernels.analytic import search as closed_form
 from ssik_ros.kernels.newton import search
@@ -50,67 +51,75 @@ a joint, from which on the closed form answers."""
 NUMBERS = 3
 NOT_ASKED = -1
 """What stands in place of the number of branches where no closed form was asked."""
+MISSHAPEN = -1
+"""Code for arrays of other shapes than are asked for, which nobody has looked at."""
 
 
 @kernel
-def search_one(address, timeout_ns, q0, target, cancel, q, errors):
+def search_one(address, timeout_ns, flag, q0, target, q):
     """
     Run a search for one pose whose arrays lie in one block.
 
     :param address: of the block, see :func:`ssik_ros.kernels.newton.single.ask`.
     :param timeout_ns: wall-clock budget; <= 0 for none.
+    :param flag: address of an int64 that ends the search when it is not zero.
     :param q0: (n,) start, the first n variables of the problem; the others keep what stands in ``reference``.
     :param target: (4, 4).
-    :param cancel: (1,) int64, not zero ends the search.
-    :param q: (1, n) result: the solution, or the best state seen.
-    :param errors: (1, 2) position and rotation error of it.
-    :returns: code as of :func:`ssik_ros.kernels.newton.search.search`, updates, searches, norm of the error, branches.
+    :param q: (n,) result: the solution, or the best state seen.
+    :returns: code as of :func:`ssik_ros.kernels.newton.search.search`, or MISSHAPEN; updates, searches, norm of the
+        error, position and rotation error, branches.
     """
+    if q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4:
+        return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_ASKED
     ints, counters, _own_cancel, reals, options, work = single.views(address)
+    cancel = integers_at(flag, 0, 1)
     single.load(ints, work, q0, target)
     code = search.prove_or_begin(ints, reals, options, timeout_ns, counters, work)
     if code == RUNNING:
         code = search.find(ints, reals, options, 1, cancel, counters, work)
-    norm = _write_state(ints, reals, options, work, code, q, errors)
+    norm, position, rotation = _write_state(ints, reals, options, work, code, q)
     code = FOUND if code == RUNNING else code
-    return code, counters[ITERATIONS], counters[SEARCHES], norm, NOT_ASKED
+    return code, counters[ITERATIONS], counters[SEARCHES], norm, position, rotation, NOT_ASKED
 
 
 @kernel
-def answer(address, closed, timeout_ns, q0, target, cancel, q, errors):
+def answer(address, closed, timeout_ns, flag, q0, target, q):
     """
     Follow the seed, ask the closed form, or search at the edge.
 
     :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.analytic.branch_block`; the NUMBERS are
         its own.
-    :param address, timeout_ns, q0, target, cancel, q, errors: as for :func:`search_one`; starts at the edge are those
-        that the options of the search allow.
+    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are those that the
+        options of the search allow.
     :returns: as :func:`search_one`; at last how many branches there are without regard to limits.
     """
+    if q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4:
+        return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_ASKED
     ints, counters, _own_cancel, reals, options, work = single.views(address)
+    cancel = integers_at(flag, 0, 1)
     single.load(ints, work, q0, target)
     code = search.prove_or_begin(ints, reals, options, timeout_ns, counters, work)
-    if code == BAD_TARGET or code == BAD_STATE:
-        return code, counters[ITERATIONS], counters[SEARCHES], math.inf, NOT_ASKED
     branches = NOT_ASKED
     if code == RUNNING:
         stop, numbers = counters[STOP], branch_block.floats(closed, branch_block.OWN)
         code = _follow(ints, reals, options, numbers, cancel, counters, work)
         if code != RUNNING:
             w = layout.view_workspace(ints, work)
-            written, branches = _ask_closed_form(closed, w.matrices, w.reference, q, errors)
-            norm = math.hypot(errors[0, 0], errors[0, 1])
+            written, branches, position, rotation = _ask_closed_form(
+                closed, w.matrices, w.reference, q
+            )
+            norm = math.hypot(position, rotation)
             if written > 0 and norm <= numbers[TOLERANCE]:
-                return FOUND, counters[ITERATIONS], 1, norm, branches
+                return FOUND, counters[ITERATIONS], 1, norm, position, rotation, branches
             # What the closed form certifies is not enough: nothing is proved.
             branches = NOT_ASKED if written > 0 else branches
             # The descent has moved the state; the first start is the seed again.
             search.begin(ints, reals, options, timeout_ns, counters, work)
             counters[STOP] = stop
             code = search.find(ints, reals, options, 1, cancel, counters, work)
-    norm = _write_state(ints, reals, options, work, code, q, errors)
+    norm, position, rotation = _write_state(ints, reals, options, work, code, q)
     code = FOUND if code == RUNNING else code
-    return code, counters[ITERATIONS], counters[SEARCHES], norm, branches
+    return code, counters[ITERATIONS], counters[SEARCHES], norm, position, rotation, branches
 
 
 @kernel
@@ -133,27 +142,27 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
 
 
 @kernel
-def _ask_closed_form(closed, target, seed, q, errors):
+def _ask_closed_form(closed, target, seed, q):
     """
     Write the branch that is nearest to the seed.
 
-    :returns: how many branches were written, and how many there are, those outside the limits included.
+    :returns: how many branches were written, how many there are, those outside the limits included, and position and
+        rotation error.
     """
-    n = q.shape[1]
+    n = q.shape[0]
     written = branch_block.search_block(closed, target, seed)
-    if written > 0:
-        rows = branch_block.rows_of(closed, n)
-        for k in range(n):
-            q[0, k] = rows[0, k]
-        errors[0, 0], errors[0, 1] = rows[0, n], rows[0, n + 1]
+    rows = branch_block.rows_of(closed, n)
     counters = branch_block.integers(closed, branch_block.COUNTERS)
-    return written, counters[closed_form.CERTIFIED]
+    if written > 0:
+        for k in range(n):
+            q[k] = rows[0, k]
+    return written, counters[closed_form.CERTIFIED], rows[0, n], rows[0, n + 1]
 
 
 @kernel
-def _write_state(ints, reals, options, work, code, q, errors):
+def _write_state(ints, reals, options, work, code, q):
     """
-    Write the solution, or the best state seen, and its errors; return the norm of the error.
+    Write the solution, or the best state seen; return the norm of its error, its position and its rotation error.
 
     :param code: RUNNING where the state is a solution.
     """
@@ -163,18 +172,17 @@ def _write_state(ints, reals, options, work, code, q, errors):
     elif code != BAD_TARGET and code != BAD_STATE:
         square = search.settle_for_best(ints, reals, options, work)
     else:
-        return math.inf
-    for k in range(q.shape[1]):
-        q[0, k] = w.state[k]
-    errors[0, 0], errors[0, 1] = w.errors[0, 0], w.errors[0, 1]
-    return math.sqrt(square)
+        return math.inf, math.inf, math.inf
+    for k in range(q.shape[0]):
+        q[k] = w.state[k]
+    return math.sqrt(square), w.errors[0, 0], w.errors[0, 1]
 
 
 def direct_calls() -> tuple[Any, Any]:
-    """Return both for callers who look at the types themselves; all arrays but ``q0`` and ``target`` contiguous."""
+    """Return both for callers who look at the types themselves; ``q`` must be contiguous, the others need not."""
     number, integer = numba.float64, numba.int64
-    arrays = number[:], number[:, :], integer[::1], number[:, ::1], number[:, ::1]
+    arrays = number[:], number[:, :], number[::1]
     return (
-        direct_call(search_one, integer, integer, *arrays),
-        direct_call(answer, integer, integer, integer, *arrays),
+        direct_call(search_one, integer, integer, integer, *arrays),
+        direct_call(answer, integer, integer, integer, integer, *arrays),
     )

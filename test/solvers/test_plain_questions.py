@@ -10,6 +10,7 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import RequestError
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
@@ -119,6 +120,32 @@ def test_what_is_no_question_is_refused(arms, name):
         solver.solve(SolveRequest(target, seed, cancel=np.zeros(2, dtype=np.int64)))
     with pytest.raises(InvalidOption):
         solver.solve(SolveRequest(target, seed, timeout=float('nan')))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_arrays_of_other_shapes_are_an_error(arms, name):
+    robot, group, solver = arms[name]
+    (target,), (seed,) = questions(robot, group, 1)
+    # What lies behind the arrays would be a question, if anybody looked there.
+    poses = target[:3], target[:, :3], np.tile(target, 2), target.ravel(), target[None, None]
+    asked = [(pose, seed) for pose in (*poses, np.array([target, target]), target[:0])]
+    asked += [(target, q) for q in (seed[:-1], np.append(seed, 0.0), seed[None], seed[:0])]
+    for pose, q in asked:
+        with pytest.raises(RequestError):
+            solver.solve(SolveRequest(pose, q))
+
+
+@pytest.mark.parametrize('name', NAMES[1:])
+def test_a_flag_that_is_set_ends_the_search(arms, name):
+    robot, group, solver = arms[name]
+    (target,), (seed,) = questions(robot, group, 1)
+    for value, solved in ((0, True), (1, False), (0, True)):
+        # A flag of its own for each question, of which the solver keeps the last one.
+        flag = np.full(1, value, dtype=np.int64)
+        for _ in range(2):
+            assert solver.solve(SolveRequest(target, seed, cancel=flag)).solved is solved
+        flag[0] = 1 - value
+        assert solver.solve(SolveRequest(target, seed, cancel=flag)).solved is not solved
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -14,7 +14,7 @@ from ssik_ros.kernels import plain_question
 from ssik_ros.kernels import pose_search
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import OneSolution
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.analytic.branch_block import BranchBlock
@@ -30,11 +30,16 @@ FARTHEST = 0.3
 """Error at the seed up to which a descent starts there: more than that of joints turned by 0.05 rad on an arm of a metre."""
 LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
-SOLVED, NO_CAUSE, FOUND = IkStatus.SOLVED, Cause.NONE, pose_search.FOUND
-"""Members of enumerations by plain names: looking them up costs time at every solve."""
-NDARRAY, FLOAT64, EMPTY = np.ndarray, np.dtype(np.float64), np.empty
-POSE, TWO_ERRORS = (4, 4), (1, 2)
-NEW = tuple.__new__
+NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
+"""By plain names: looking up an attribute costs time at every solve."""
+FOUND, ONE_TIP = pose_search.FOUND, (1, 4, 4)
+NO_QUESTION = (
+    plain_question.MISSHAPEN,
+    pose_search.BAD_TARGET,
+    pose_search.BAD_STATE,
+    pose_search.UNSAMPLED,
+)
+"""Codes of those that were asked wrongly, which others say in words."""
 
 
 class ClosedForm(NamedTuple):
@@ -60,12 +65,12 @@ class PlainQuestions:
         """
         self._solver = solver
         self._size = solver.problem.group_size
-        self._shape = (self._size,)
-        self._out, self._middle = (1, self._size), solver.middle[: self._size].copy()
-        self._never = self._known_flag = solver.never
+        self._middle = solver.middle[: self._size].copy()
+        self._never_at = int(solver.never.ctypes.data)
+        self._known_flag = solver.never, self._never_at
         self._closed_form = closed_form
         self._search, self._answer = plain_question.direct_calls()
-        self._pool: list[tuple[SingleArrays, BranchBlock | None]] = []
+        self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
     def ask(self, request: SolveRequest) -> IkResult | None:
         """
@@ -89,74 +94,73 @@ class PlainQuestions:
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
             seed = self._middle
-        if type(target) is not NDARRAY or type(seed) is not NDARRAY:
+        # The kernel looks at the sizes.
+        if type(target) is not NDARRAY or type(seed) is not NDARRAY or seed.ndim != 1:
             return None
-        if target.shape != POSE:
-            if target.shape != (1, 4, 4):
+        if target.ndim != 2:
+            if target.shape != ONE_TIP:
                 return None
             target = target[0]
-        if seed.shape != self._shape:
-            return None
         if target.dtype is not FLOAT64 or seed.dtype is not FLOAT64:
             return None
+        timeout = 0 if request.timeout is None else nanoseconds(request.timeout)
+        flag = self._never_at if cancel is None else self._address_of(cancel)
         try:
             own = self._pool.pop()
         except IndexError:
             own = self._make_arrays()
-        arrays, block = own
-        timeout = 0 if request.timeout is None else nanoseconds(request.timeout)
-        if cancel is None:
-            cancel = self._never
-        elif cancel is not self._known_flag:
-            # A server has one flag for all of its questions.
-            self._known_flag = cancel = checked_flag(cancel)
-        q, errors = EMPTY(self._out), EMPTY(TWO_ERRORS)
-        if block is None:
-            report = self._search(arrays.address, timeout, seed, target, cancel, q, errors)
-        else:
-            report = self._answer(
-                arrays.address, block.address, timeout, seed, target, cancel, q, errors
-            )
-        code, iterations, searches, residual, _ = report
-        result = None
-        if code == FOUND:
-            # Without the name of the argument (write), and without the constructor of the tuple: half the time.
+        address, closed, arrays = own
+        q = EMPTY(self._size)
+        report = (
+            self._search(address, timeout, flag, seed, target, q)
+            if closed is None
+            else self._answer(address, closed.address, timeout, flag, seed, target, q)
+        )
+        if report[0] == FOUND:
+            self._pool.append(own)
+            # Without the name of the argument (write): half the time.
             q.setflags(False)  # type: ignore[call-arg]
-            errors.setflags(False)  # type: ignore[call-arg]
-            result = NEW(
-                IkResult,
-                (SOLVED, NO_CAUSE, q, errors, None, residual, iterations, searches, False),
-            )
-        elif code not in (pose_search.BAD_TARGET, pose_search.BAD_STATE, pose_search.UNSAMPLED):
-            result = self._unsolved(code, arrays, q, report)
+            found = NEW(OneSolution)
+            found._q, found._report = q, report
+            return found
+        result = None if report[0] in NO_QUESTION else self._unsolved(arrays, q, report)
         self._pool.append(own)
         return result
 
+    def _address_of(self, cancel: NDArray[np.int64]) -> int:
+        """Return where a cancel flag lies, which the request keeps alive."""
+        known, address = self._known_flag
+        if cancel is not known:
+            # A server has one flag for all of its questions.
+            address = int(checked_flag(cancel).ctypes.data)
+            self._known_flag = cancel, address
+        return address
+
     def _unsolved(
         self,
-        code: int,
         arrays: SingleArrays,
         q: FloatArray,
-        report: tuple[int, int, int, float, int],
+        report: tuple[int, int, int, float, float, float, int],
     ) -> IkResult:
         """Return what a question without an answer has to say."""
-        _, iterations, searches, residual, branches = report
+        code, iterations, searches, residual, *_, branches = report
         status, cause = self._solver.explain(code, arrays.counters)
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         if branches != plain_question.NOT_ASKED and not clock_ended:
             # No branch at all: a proof, for which no start was needed.
             cause = Cause.LIMITS if branches else Cause.UNREACHABLE
             searches = 1 if branches else 0
-        empty = np.empty((0, self._size)), np.empty((0, 2)), q[0]
+        empty = np.empty((0, self._size)), np.empty((0, 2)), q
         for array in empty:
             array.setflags(write=False)
         return IkResult(status, cause, *empty, residual, iterations, searches, clock_ended)
 
-    def _make_arrays(self) -> tuple[SingleArrays, BranchBlock | None]:
-        """Return fresh arrays."""
+    def _make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
+        """Return fresh arrays, and where those of the search begin."""
         known = self._closed_form
         block = None if known is None else _make_block(known)
-        return self._solver.single.make_arrays(seeded=True), block
+        arrays = self._solver.single.make_arrays(seeded=True)
+        return arrays.address, block, arrays
 
 
 def _make_block(known: ClosedForm) -> BranchBlock:

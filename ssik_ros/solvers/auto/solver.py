@@ -255,7 +255,7 @@ class AutoSolver:
         began = 0.0 if request.timeout is None else time.monotonic()
         ask = self._ask_plain
         tried = None if ask is None else ask(request)
-        if tried is not None and (tried[0] is SOLVED or self.is_fast or _is_final(tried)):
+        if tried is not None and (tried.status is SOLVED or self.is_fast or _is_final(tried)):
             return tried
         if self._asks_pose_ik:
             return self._pose_ik.solve(request)
