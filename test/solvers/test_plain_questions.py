@@ -157,6 +157,10 @@ def test_a_pose_beyond_the_links_is_refused_without_a_start(arms, name):
     assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
     assert (result.searches, result.clock_ended) == (0, False)
     assert np.isfinite(result.residual)
+    assert (result.solutions.shape, result.errors.shape) == ((0, len(seed)), (0, 2))
+    assert result.nearest.shape == seed.shape and within(group, result.nearest)
+    for array in (result.solutions, result.errors, result.nearest):
+        assert not array.flags.writeable
 
 
 def test_the_clock_ends_a_search_without_an_answer(arms):

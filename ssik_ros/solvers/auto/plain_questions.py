@@ -14,6 +14,7 @@ from ssik_ros.kernels import plain_question
 from ssik_ros.kernels import pose_search
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
 from ssik_ros.results import OneSolution
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
@@ -32,7 +33,8 @@ LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """By plain names: looking up an attribute costs time at every solve."""
-FOUND, ONE_TIP = pose_search.FOUND, (1, 4, 4)
+FOUND, OUT_OF_REACH, ONE_TIP = pose_search.FOUND, pose_search.OUT_OF_REACH, (1, 4, 4)
+PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 NO_QUESTION = (
     plain_question.MISSHAPEN,
     pose_search.BAD_TARGET,
@@ -65,6 +67,9 @@ class PlainQuestions:
         """
         self._solver = solver
         self._size = solver.problem.group_size
+        self._nothing = np.empty((0, self._size)), np.empty((0, 2))
+        for array in self._nothing:
+            array.setflags(write=False)
         self._middle = solver.middle[: self._size].copy()
         self._never_at = int(solver.never.ctypes.data)
         self._known_flag = solver.never, self._never_at
@@ -143,17 +148,21 @@ class PlainQuestions:
         report: tuple[int, int, int, float, float, float, int],
     ) -> IkResult:
         """Return what a question without an answer has to say."""
-        code, iterations, searches, residual, *_, branches = report
+        code, iterations, searches, residual, _, _, branches = report
+        q.setflags(False)  # type: ignore[call-arg]
+        if code == OUT_OF_REACH:
+            return IkResult(
+                *PROVED, *self._nothing, q, residual, iterations, searches, clock_ended=False
+            )
         status, cause = self._solver.explain(code, arrays.counters)
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         if branches != plain_question.NOT_ASKED and not clock_ended:
             # No branch at all: a proof, for which no start was needed.
             cause = Cause.LIMITS if branches else Cause.UNREACHABLE
             searches = 1 if branches else 0
-        empty = np.empty((0, self._size)), np.empty((0, 2)), q
-        for array in empty:
-            array.setflags(write=False)
-        return IkResult(status, cause, *empty, residual, iterations, searches, clock_ended)
+        return IkResult(
+            status, cause, *self._nothing, q, residual, iterations, searches, clock_ended
+        )
 
     def _make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
         """Return fresh arrays, and where those of the search begin."""

@@ -50,8 +50,8 @@ from ssik_ros.solvers.problem import Rows
 FloatArray = NDArray[np.float64]
 
 NAME = 'ssik_ros/Auto'
-SOLVED = IkStatus.SOLVED
-"""By a plain name: looking up a member of an enumeration costs time at every solve."""
+SOLVED, UNREACHABLE = IkStatus.SOLVED, Cause.UNREACHABLE
+"""By plain names: looking up a member of an enumeration costs time at every solve."""
 FEW_STARTS = 16
 """Starts before a complete closed form that takes as long as ten descents is asked: fewer than three poses of a thousand need
 more."""
@@ -346,10 +346,10 @@ class _Deadline:
 
 def _is_final(result: IkResult) -> bool:
     """Return whether nothing is to be gained by asking anybody else."""
-    if result.solved or result.clock_ended or result.status == IkStatus.REFUSED:
-        return True
     # Without a start: the pose is farther away than the links are long.
-    return result.cause == Cause.UNREACHABLE and result.searches == 0
+    if result.cause is UNREACHABLE and result.searches == 0:
+        return True
+    return result.solved or result.clock_ended or result.status == IkStatus.REFUSED
 
 
 def _is_answer(result: IkResult, tolerance: float) -> bool:
