@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from dataclasses import replace
 import os
 from pathlib import Path
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -35,6 +37,7 @@ from bench.cases import load_cases
 from bench.fresh_process import peak_mib
 from bench.measure import no_garbage_collection
 from bench.ros.caller import Caller
+from bench.ros.caller import NoAnswer
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import empty_server
 from bench.ros.processes import own_server
@@ -47,7 +50,11 @@ from bench.ros.requests import make_requests
 
 OWN, EMPTY, WATCHED = '/own', '/empty', '/watched'
 START_LIMIT = 90.0
-"""Time that a server has to appear, compiling its kernels if need be [s]."""
+"""Time that a server has to appear when its kernels are compiled [s]."""
+COMPILE_LIMIT = 900.0
+"""Time that the first server of a robot has, which compiles them if need be [s]."""
+PATIENCE = 10.0
+"""Time after which one is told why nothing happens [s]."""
 LIFETIME = 300
 """After which servers end by themselves [s]; one robot takes a tenth of it."""
 WARM_UP = 200
@@ -170,13 +177,43 @@ def start_servers(
     watched = watched_server(robot, WATCHED, threads, home / 'times.npz', executor)
     process = processes.start(own, logs / f'{robot}_own.log')
     processes.start(watched, logs / f'{robot}_watched.log')
-    caller.wait_for(OWN, START_LIMIT)
+    caller.wait_for_all(OWN, START_LIMIT)
     (home / 'prepared').write_bytes(serialize_message(prepare_response(robot, caller)))
     empty = empty_server(EMPTY, threads, home / 'prepared', executor)
     processes.start(empty, logs / f'{robot}_empty.log')
-    caller.wait_for(WATCHED, START_LIMIT)
+    caller.wait_for_all(WATCHED, START_LIMIT)
     caller.wait_for(EMPTY, START_LIMIT)
     return process.pid
+
+
+def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) -> None:
+    """
+    Wait for the product's node where its kernels may have to be compiled, and say so when it takes long.
+
+    :param caller: calls it.
+    :param process: the node's.
+    :param log: file for what it prints.
+    :raises NoAnswer: when the process has ended, or is still not there at the end of the time.
+    """
+    begin, told = time.monotonic(), False
+    while True:
+        try:
+            return caller.wait_for_all(OWN, 1.0)
+        except NoAnswer:
+            waited = time.monotonic() - begin
+            if process.poll() is not None:
+                raise NoAnswer(
+                    f'{OWN} has ended with {process.returncode}; what it said: {log}'
+                ) from None
+            if waited > COMPILE_LIMIT:
+                raise
+        if waited > PATIENCE and not told:
+            told = True
+            print(
+                f'round_trip: {OWN} does not offer everything after {PATIENCE:.0f} s, most likely because '
+                f'kernels are compiled, which takes minutes and happens once ({log}); waiting.',
+                flush=True,
+            )
 
 
 def prepare_response(robot: str, caller: Caller) -> GetPositionIK.Response:
@@ -308,10 +345,11 @@ def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
     seed = 0.5 * np.sum(arm.sampling_bounds(), axis=0)
     singles = [make_request(arm, target, seed, 1.0) for target in cases.targets]
     request = make_batch_request(arm, cases.targets, seed)
-    with Caller([OWN]) as caller, ServerProcesses(None, LIFETIME) as processes:
+    lifetime = LIFETIME + round(COMPILE_LIMIT)
+    with Caller([OWN]) as caller, ServerProcesses(None, lifetime) as processes:
         log = options.output / 'round_trip_logs' / f'{robot}_batch.log'
-        processes.start(own_server(robot, OWN, options.threads), log)
-        caller.wait_for(OWN, START_LIMIT)
+        process = processes.start(own_server(robot, OWN, options.threads), log)
+        wait_for_first(caller, process, log)
         for single in singles[:WARM_UP]:
             caller.call(OWN, single)
         caller.timed_batch(OWN, request, START_LIMIT)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from time import monotonic
 from time import perf_counter_ns
+from time import sleep
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from ssik_msgs.srv import SolveBatch
 
+LAST_SERVICE = 'compute_cartesian_path'
+"""One of those that need the closed forms, which the product's node loads or compiles when it answers already."""
 CALL_LIMIT = 5.0
 """Time after which a single call counts as lost [s]."""
 
@@ -90,6 +93,22 @@ class Caller:
                 return
             client.remove_pending_request(future)
         raise NoAnswer(f'{namespace}/compute_ik is there and answered nothing within {limit} s')
+
+    def wait_for_all(self, namespace: str, limit: float) -> None:
+        """
+        Wait until the product's node offers all of its services: until then it compiles, and has ears for little else.
+
+        :param namespace: whose.
+        :param limit: how long [s].
+        :raises NoAnswer: when a service is missing then.
+        """
+        end = monotonic() + limit
+        self.wait_for(namespace, limit)
+        last = f'{namespace}/{LAST_SERVICE}'
+        while last not in dict(self._node.get_service_names_and_types()):
+            if monotonic() > end:
+                raise NoAnswer(f'{last} did not appear within {limit} s')
+            sleep(0.1)
 
     def timed_batch(self, namespace: str, request: Any, limit: float) -> tuple[Any, int]:
         """

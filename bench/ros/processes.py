@@ -10,8 +10,8 @@ from types import TracebackType
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SERVER = REPOSITORY / 'bench' / 'ros' / 'server.py'
-STOP_WAIT = 3.0
-"""Time a server has to end after a signal [s]."""
+STOP_WAIT = 20.0
+"""Time a server has to end after a signal, writing down what it measured [s]."""
 
 
 class ServerProcesses:

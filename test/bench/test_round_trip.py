@@ -96,6 +96,55 @@ def test_a_server_that_never_answers_is_not_there(domain, monkeypatch):
             client.wait_for('/half', 0.1)
 
 
+class Late:
+    """A caller whose server is there after so many calls."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def wait_for_all(self, namespace, limit):
+        self.calls -= 1
+        if self.calls:
+            raise caller.NoAnswer('not there')
+
+
+def test_the_first_server_has_time_to_compile(monkeypatch, tmp_path, capsys):
+    clock = iter(range(0, 10000, 4))
+    monkeypatch.setattr(round_trip.time, 'monotonic', lambda: float(next(clock)))
+    with processes.ServerProcesses(None, 60) as servers:
+        process = servers.start(['sleep', '50'], tmp_path / 'log')
+        round_trip.wait_for_first(Late(2), process, tmp_path / 'log')
+        assert capsys.readouterr().out == ''
+        round_trip.wait_for_first(Late(100), process, tmp_path / 'log')
+        said = capsys.readouterr().out
+        assert said.count('kernels are compiled') == 1 and str(tmp_path / 'log') in said
+        with pytest.raises(caller.NoAnswer):
+            round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
+
+
+def test_a_first_server_that_has_ended_is_not_waited_for(tmp_path):
+    with processes.ServerProcesses(None, 60) as servers:
+        process = servers.start(['false'], tmp_path / 'log')
+        process.wait(10.0)
+        with pytest.raises(caller.NoAnswer, match=r'ended with 1; .*log'):
+            round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
+
+
+def test_a_server_without_its_last_services_is_still_compiling(tmp_path, monkeypatch, domain):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    (tmp_path / 'prepared').write_bytes(serialization.serialize_message(prepared_response()))
+    with (
+        caller.Caller(['/part'], domain) as client,
+        processes.ServerProcesses(None, 60) as servers,
+    ):
+        servers.start(processes.empty_server('/part', 2, tmp_path / 'prepared'), tmp_path / 'log')
+        client.wait_for('/part', 30.0)
+        with pytest.raises(caller.NoAnswer, match='compute_cartesian_path'):
+            client.wait_for_all('/part', 0.3)
+        monkeypatch.setattr(caller, 'LAST_SERVICE', 'compute_ik')
+        client.wait_for_all('/part', 10.0)
+
+
 def test_requests_carry_pose_seed_and_timeout():
     arm = arms.read_arm('panda')
     q = np.linspace(-0.5, 0.5, 7)
