@@ -65,6 +65,8 @@ class Row:
     worst_position: float = np.nan
     worst_orientation: float = np.nan
     worst_norm: float = np.nan
+    has_goals: bool = True
+    """False where the class has no goals on this arm, so that nobody was asked."""
 
 
 def times_of(passes: FloatArray) -> tuple[Times, tuple[float, ...]]:

@@ -121,7 +121,7 @@ def compare(
     except NotComparable as reason:
         note = f'no goals: {reason}'
         return [
-            report.Row(bench_class.name, arm_name, name, note=note, own=peer.own)
+            report.Row(bench_class.name, arm_name, name, note=note, own=peer.own, has_goals=False)
             for name, peer in taking_part.items()
         ]
     prepared, refusals = prepare_all(taking_part, arm)

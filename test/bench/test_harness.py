@@ -1,5 +1,7 @@
 """The harness that judges all peers: its kinematics, its cases, its verdicts, its figures."""
 
+import argparse
+import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 
@@ -223,6 +225,24 @@ def test_where_no_pose_has_an_answer_none_is_right(slider):
     )
     assert (row.success, row.claimed_wrongly) == (50.0, 2)
     assert '1 of the poses were reached' in row.note
+
+
+def test_rows_say_where_a_class_has_no_goals(monkeypatch, tmp_path):
+    def draw(arm, count):
+        raise NotComparable('the hull tells nearly all')
+
+    bench_class = dataclasses.replace(CLASSES['unreachable_inside'], draw=draw)
+    peer = Peer('there', 'numpy', 'numpy', '', refuses, (bench_class.name,))
+    options = argparse.Namespace(output=tmp_path, samples=3, repeats=1)
+    (row,) = run.compare(bench_class, 'fanuc', {'there': peer}, options)
+    assert (row.has_goals, row.cpu, row.note) == (
+        False,
+        None,
+        'no goals: the hull tells nearly all',
+    )
+    cases = dataclasses.replace(bench_class, draw=draw_cases)
+    (row,) = run.compare(cases, 'fanuc', {'there': peer}, options)
+    assert (row.has_goals, row.cpu, row.note) == (True, None, 'another arm')
 
 
 def test_slow_peers_are_asked_evenly_spread_poses(slider):
