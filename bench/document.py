@@ -47,6 +47,7 @@ GOAL_HEADER = (
     'figure',
     'verdict',
 )
+VERDICTS = {True: 'reached', False: '**missed**', None: 'no such goals'}
 CLASS_HEADER = (
     *('arm', 'solver', 'poses', 'median', 'mean', 'p95', 'p99', 'success %', 'wrong'),
     'best peer / this',
@@ -111,13 +112,15 @@ def goal_table(found: Sequence[Verdict]) -> str:
             v.ratio,
             v.auto,
             v.wanted,
-            'reached' if v.reached else '**missed**',
+            VERDICTS[v.reached],
         ]
         for v in found
     ]
-    missed = sum(not v.reached for v in found)
+    reached, missed = ([v.reached for v in found].count(value) for value in (True, False))
+    without = len(found) - reached - missed
+    absent = f' Where it says so ({without}), the arm has no such goals.' if without else ''
     count = (
-        f'{len(found) - missed} of {len(found)} reached, {missed} missed. A ratio is that of the medians; three stand for '
+        f'{reached} of {reached + missed} reached, {missed} missed.{absent} A ratio is that of the medians; three stand for '
         'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
         f'{SUCCESS_OF_OURS} % verified answers, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )

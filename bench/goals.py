@@ -26,6 +26,8 @@ SUCCESS_OF_PEERS = 90.0
 CLOSED_FORMS = ('fanuc', 'ur5e')
 REFUSAL = 5.0
 """How many times a reachable pose one without an answer may cost, on arms with a closed form."""
+BESIDE_PARTS = 1.1
+"""How many times the time of the better of its parts ``Auto`` may take."""
 ROUND_TRIP = 1.3
 NODE_MIB = 300.0
 BATCH_US = 1.0
@@ -50,7 +52,8 @@ class Verdict:
     auto: str
     """The same of ``Auto``, which users get without choosing; '-' where it does not take part."""
     wanted: str
-    reached: bool
+    reached: bool | None
+    """None where there is nothing to reach: the class has no goals on this arm."""
 
 
 def best(rows: Sequence[Row], own: bool) -> Row | None:
@@ -134,6 +137,9 @@ def one_answer(results: Results) -> Iterator[Verdict]:
     for name in CLASSES:
         for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
             of_arm = of_class(rows, name, arm)
+            if not any(row.get('has_goals', True) for row in of_arm):
+                yield Verdict(name, arm, '-', '-', '-', '-', '-', None)
+                continue
             ours, peer = best(of_arm, own=True), best(of_arm, own=False)
             if ours is None or peer is None:
                 if ours is None and any(row['own'] for row in of_arm):
@@ -152,6 +158,37 @@ def one_answer(results: Results) -> Iterator[Verdict]:
                 _of_auto(of_arm, peer),
                 f'{wanted:g} times' if wanted != 1.0 else 'won',
                 min(ratios if wanted != 1.0 else ratios[:1]) >= wanted,
+            )
+
+
+def auto_beside_parts(results: Results) -> Iterator[Verdict]:
+    """
+    Yield what ``Auto`` costs beside the fastest other solver of ours whose answers hold: for each class its worst arm.
+
+    Each is asked as its users ask it, ``ik_LM`` by a direct call and the others by a request.
+
+    :param results: what was measured.
+    """
+    rows = results['peers']['rows']
+    for name in CLASSES:
+        compared: list[tuple[float, Row, Row]] = []
+        for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
+            own = [row for row in of_class(rows, name, arm) if row['own'] and row['cpu']]
+            autos = [row for row in own if row['peer'].startswith('Auto')]
+            part = best([row for row in own if row not in autos], own=True)
+            if autos and part is not None:
+                compared.append((ratio(part, autos[0]), autos[0], part))
+        if compared:
+            times, auto, part = max(compared, key=lambda found: found[0])
+            yield Verdict(
+                f'{name}, Auto beside its parts',
+                f'worst: {auto["arm"]}',
+                f'{_figure(auto)}: {times:.2f} times',
+                _figure(part),
+                '-',
+                '-',
+                f'at most {BESIDE_PARTS:g} times',
+                times <= BESIDE_PARTS and auto['success'] >= SUCCESS_OF_OURS,
             )
 
 
@@ -296,6 +333,7 @@ def start_ups(results: Results) -> Iterator[Verdict]:
 PARTS = (
     ('peers', one_answer),
     ('peers', refusals),
+    ('peers', auto_beside_parts),
     ('analytic', all_branches),
     ('many_poses', batches),
     ('closed_chain', closed_chains),

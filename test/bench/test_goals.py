@@ -89,16 +89,49 @@ def test_other_classes_are_to_be_won_and_auto_stands_beside():
         row('Auto', 20.0, own=True, name='near_limit'),
         row('peer', 15.0, name='near_limit'),
     ]
-    (verdict,) = goals.verdicts(peers(*rows))
+    verdict = goals.verdicts(peers(*rows))[0]
     assert (verdict.wanted, verdict.reached) == ('won', True)
     assert (verdict.ratio, verdict.auto) == ('1.5', '0.8')
     rows[0] = row('ours', 15.1, own=True, name='near_limit')
     assert not goals.verdicts(peers(*rows))[0].reached
 
 
+@pytest.mark.parametrize(
+    ('auto', 'success', 'reached'), [(11.0, 100.0, True), (11.1, 100.0, False), (9.0, 99.0, False)]
+)
+def test_auto_stands_beside_the_better_of_its_parts_on_the_worst_arm(auto, success, reached):
+    rows = [
+        row('ik_LM', 10.0, own=True),
+        row('PoseIK', 12.0, own=True),
+        row('Analytic', 5.0, own=True, success=90.0),
+        row('peer', 1.0),
+        row('Auto', auto, own=True, success=success),
+        row('ik_LM', 10.0, own=True, arm='ur5e'),
+        row('Auto', 5.0, own=True, arm='ur5e'),
+        row('Auto', 5.0, own=True, arm='fanuc'),
+    ]
+    (verdict,) = (v for v in goals.verdicts(peers(*rows)) if 'beside' in v.goal)
+    assert (verdict.arm, verdict.peer) == ('worst: panda', 'ik_LM 10.0 us')
+    assert (verdict.ours, verdict.reached) == (
+        f'Auto {auto:.1f} us: {auto / 10:.2f} times',
+        reached,
+    )
+
+
 def test_a_class_that_none_of_ours_can_do_is_missed():
     verdicts = goals.verdicts(peers(row('ours', 1.0, own=True, success=99.0), row('peer', 9.0)))
     assert [(v.ours, v.reached) for v in verdicts] == [('none', False)]
+
+
+def test_a_class_without_goals_on_an_arm_is_neither_reached_nor_missed():
+    nothing = {'cpu': None, 'has_goals': False, 'note': 'no goals: the hull tells nearly all'}
+    rows = [row('ours', 1.0, own=True) | nothing, row('peer', 9.0) | nothing]
+    asked = [row('ours', 1.0, own=True, arm='ur5e'), row('peer', 9.0, arm='ur5e')]
+    verdicts = goals.verdicts(peers(*rows, *asked))
+    assert [(v.arm, v.reached) for v in verdicts] == [('panda', None), ('ur5e', True)]
+    text = document.goal_table(verdicts)
+    assert text.count('no such goals') == 2 and 'missed**' not in text
+    assert '1 of 1 reached, 0 missed. Where it says so (1), the arm has no such goals.' in text
 
 
 @pytest.mark.parametrize(('spent', 'reached'), [(100.0, True), (101.0, False)])
