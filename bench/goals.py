@@ -31,7 +31,9 @@ BESIDE_PARTS = 1.1
 ROUND_TRIP = 1.3
 NODE_MIB = 300.0
 BATCH_US = 1.0
-OWN_ALL, OWN_AS_MANY = 'solve_q', 'solve_q as many'
+OWN_ALL, OWN_AS_MANY, OWN_FREE = 'solve_q', 'solve_q as many', 'solve_q free'
+PEER_FREE = 'eaik'
+"""Who knows no limits and no seed, as the row of ours that is asked for none."""
 EXPECTED = (
     *('peers', 'analytic', 'many_poses', 'closed_chain', 'start_up'),
     'round_trip',
@@ -196,6 +198,8 @@ def all_branches(results: Results) -> Iterator[Verdict]:
     """
     Yield the goals of all branches; seven joints count with at least as many solutions as ssik has.
 
+    Behind each the same work as eaik's, which knows no limits and no seed.
+
     :param results: what was measured.
     """
     content = results['analytic']
@@ -205,7 +209,7 @@ def all_branches(results: Results) -> Iterator[Verdict]:
         if ours is None:
             continue
         peer = min(
-            (row for row in rows.values() if row['peer'] not in (OWN_ALL, OWN_AS_MANY)),
+            (row for row in rows.values() if not row['own']),
             key=lambda row: float(row['cpu']['median']),
             default=None,
         )
@@ -219,6 +223,11 @@ def all_branches(results: Results) -> Iterator[Verdict]:
             f'{most:g} us',
             ours['cpu']['median'] <= most,
         )
+        free, same = rows.get(OWN_FREE), rows.get(PEER_FREE)
+        if free is not None and same is not None:
+            times = ratio(free, same)
+            shown = _figure(free), _figure(same), f'{times:.1f}'
+            yield Verdict('no limits, no seed', arm, *shown, '-', 'won', times >= 1.0)
 
 
 def batches(results: Results) -> Iterator[Verdict]:

@@ -27,7 +27,9 @@ from ssik_ros.analytic_answers import is_plain
 from ssik_ros.answers import Answer
 from ssik_ros.answers import SolverFacts
 from ssik_ros.batch_solutions import BatchSolutions
+from ssik_ros.default_branches import BranchesByOptions
 from ssik_ros.default_branches import DefaultBranches
+from ssik_ros.default_branches import key_of
 from ssik_ros.diagnostic import Diagnostic
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
@@ -508,13 +510,16 @@ class Manipulator:
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        if method is None and not options:
-            default = self._default
-            if default is not None:
-                return default.find(T_target, q_seed, False)
+        if method is None:
+            plain = self._asked_before.get(options) if options else self._default
+            if plain is not None:
+                return plain.find(T_target, q_seed, False)
         target = read_target(T_target)
         settings, parameters = self._settings(q_seed, options)
-        return self._ask(target, settings, method, parameters)[0].q
+        found = self._ask(target, settings, method, parameters)[0].q
+        if method is None and options and not parameters and self._analytic is not None:
+            self._asked_before.keep(options, self._analytic, settings)
+        return found
 
     def solve_batch(
         self,
@@ -590,6 +595,11 @@ class Manipulator:
         return DefaultBranches(self._analytic, self._settings(None, {})[0])
 
     @functools.cached_property
+    def _asked_before(self) -> BranchesByOptions:
+        """Return what answers a solve with options that it was asked with before."""
+        return BranchesByOptions()
+
+    @functools.cached_property
     def _analytic(self) -> AnalyticAnswers | None:
         """Return the closed form, None where the arm has none; ``_no_closed_form`` then says why."""
         self._no_closed_form = ''
@@ -618,8 +628,7 @@ class Manipulator:
     ) -> tuple[SolveSettings, dict[str, Any]]:
         """Return the settings of a solve, and the parameters among its keywords."""
         seed = None if q_seed is None else read_seed(q_seed, self.dof)
-        # 1, 1.0 and True are equal as keys, but not as values.
-        key = tuple((name, type(value), value) for name, value in options.items())
+        key = key_of(options)
         try:
             known = self._templates.get(key)
         except TypeError:

@@ -4,6 +4,7 @@ from typing import Any
 
 from bench.arms import Arm
 from bench.arms import FloatArray
+from bench.peers import NotComparable
 from bench.peers import Peer
 from bench.peers import Prepared
 
@@ -39,6 +40,31 @@ def prepare(arm: Arm, samples: int | None = None) -> Prepared:
     )
 
 
+def prepare_free(arm: Arm) -> Prepared:
+    """
+    Return ``solve_q`` with eaik's question: no limits, no seed.
+
+    :param arm: the arm.
+    :raises NotComparable: when it has a joint whose values are sampled, within limits or not.
+    """
+    from ssik_ros.api import Manipulator
+
+    if len(arm.joints) != 6:
+        raise NotComparable('without limits all values of a seventh joint are as good')
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    solve_q = manipulator.solve_q
+
+    def solve(target: FloatArray, seed: FloatArray) -> Any:
+        return solve_q(target, respect_limits=False)
+
+    return Prepared(
+        solve,
+        convert=lambda target: target.copy(),
+        read=lambda q: q,
+        note=f'{manipulator.solver_name}, no limits, no seed',
+    )
+
+
 PEER = Peer(
     name='solve_q',
     module='ssik_ros',
@@ -47,4 +73,12 @@ PEER = Peer(
     prepare=prepare,
     classes=('all_branches', 'start_up'),
 )
-PEERS = (PEER,)
+FREE = Peer(
+    name='solve_q free',
+    module='ssik_ros',
+    distribution='',
+    call='Manipulator.solve_q(T, respect_limits=False)',
+    prepare=prepare_free,
+    classes=('all_branches',),
+)
+PEERS = (PEER, FREE)

@@ -7,11 +7,20 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros import SsikError
+from ssik_ros import TolerancePolicy
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import list_arms
 
-ALL = 4096
-"""As a cap it changes nothing, but it is an argument, which the general call answers."""
+OPTIONS = (
+    {},
+    {'respect_limits': False},
+    {'respect_limits': 'wrap'},
+    {'seed_metric': 'wrap_linf'},
+    {'max_solutions': 3},
+    {'max_solutions': 0},
+    {'policy': TolerancePolicy(subproblem_postverify=1e-7), 'max_solutions': 2},
+)
+"""Arguments that one kernel call can answer, of which those that were asked before are."""
 FIRST_OF_CLASS = {arm_data(name).expected_class: name for name in reversed(list_arms())}
 CLOSED = ('spherical_wrist_2_parallel_3', 'three_parallel')
 """Classes of six joints that no search and no elimination is needed for."""
@@ -41,14 +50,55 @@ def identical(a, b):
 @pytest.mark.parametrize('name', FIRST_OF_CLASS.values())
 def test_the_least_call_and_the_general_one_have_the_same_bytes(name):
     arm = Manipulator.from_prebuilt(name)
-    for pose, seed in zip(*questions(arm, 12), strict=True):
+    for pose, seed in zip(*questions(arm, 6), strict=True):
         for own in (seed, None):
-            general = arm.solve_q(pose, own, max_solutions=ALL)
-            assert identical(arm.solve_q(pose, own), general)
-            solutions = arm.solve(pose, q_seed=own)
-            expected = arm.solve(pose, q_seed=own, max_solutions=ALL)
-            assert [s.q.tobytes() for s in solutions] == [s.q.tobytes() for s in expected]
-            assert [s.fk_residual for s in solutions] == [s.fk_residual for s in expected]
+            for options in OPTIONS:
+                general, _ = arm.solve(pose, q_seed=own, explain=True, **options)
+                expected = [s.q.tobytes() for s in general]
+                for _ in range(2):
+                    found = arm.solve_q(pose, own, **options)
+                    assert [q.tobytes() for q in found] == expected
+                solutions = arm.solve(pose, q_seed=own, **options)
+                assert [s.q.tobytes() for s in solutions] == expected
+                assert [s.fk_residual for s in solutions] == [s.fk_residual for s in general]
+
+
+def test_options_are_told_apart_by_their_types_too(arm):
+    poses, _ = questions(arm, 2)
+    assert len(arm.solve_q(poses[0], max_solutions=1)) == 1
+    assert len(arm.solve_q(poses[0], max_solutions=1)) == 1
+    for value in (True, 1.0):
+        with pytest.raises(SsikError, match='max_solutions'):
+            arm.solve_q(poses[0], max_solutions=value)
+    assert len(arm.solve_q(poses[0], max_solutions=2)) == 2
+    assert len(arm.solve_q(poses[0], max_solutions=1)) == 1
+    with pytest.raises(SsikError, match='most_solutions'):
+        arm.solve_q(poses[0], most_solutions=1)
+    assert len(arm.solve_q(poses[0], max_solutions=1, respect_limits=False)) == 1
+
+
+def test_options_that_need_more_are_answered_as_before(arm):
+    poses, seeds = questions(arm, 2)
+    for options in (
+        {'enumerate_windings': True},
+        {'seed_tolerance': 2.0},
+        {'hold': {0: float(arm.solve_q(poses[0])[0, 0])}},
+        {'allow_refinement': True},
+        {'target_tolerance': 1e-6},
+    ):
+        first = arm.solve_q(poses[0], seeds[0], **options)
+        assert identical(arm.solve_q(poses[0], seeds[0], **options), first)
+    every = arm.solve_q(poses[0], seeds[0], enumerate_windings=True)
+    assert len(every) > len(arm.solve_q(poses[0], seeds[0]))
+
+
+def test_wrong_questions_are_refused_after_right_ones_too(arm):
+    poses, seeds = questions(arm, 2)
+    arm.solve_q(poses[0], seeds[0], respect_limits=False)
+    with pytest.raises(SsikError, match='T_target'):
+        arm.solve_q(2.0 * poses[0], seeds[0], respect_limits=False)
+    with pytest.raises(SsikError, match='q_seed'):
+        arm.solve_q(poses[0], seeds[0] * np.nan, respect_limits=False)
 
 
 @pytest.mark.parametrize('kind', FIRST_OF_CLASS)

@@ -17,6 +17,7 @@ from bench.catalogue_arms import ARMS
 from bench.catalogue_arms import GOALS
 from bench.catalogue_arms import make_arm
 from bench.catalogue_arms import stored_cases
+from bench.measure import Measurement
 from bench.peers import load_peers
 from bench.peers import NotComparable
 from bench.peers import Peer
@@ -107,6 +108,37 @@ def test_peers_say_why_they_cannot_be_compared(tmp_path):
         peers['ssik'].prepare(make_arm('puma560', tmp_path))
     with pytest.raises(NotComparable, match='no prebuilt'):
         peers['ssik'].prepare(make_arm('tm5_900', tmp_path))
+
+
+def test_the_question_without_limits_is_measured_without_ours_beside_it(monkeypatch):
+    asked = []
+
+    def measure(prepared, cases, repeats):
+        asked.append(set(prepared))
+        spent = np.full((repeats, 2), float(len(asked)))
+        return {name: Measurement(spent, spent, ((None, None),) * repeats) for name in prepared}
+
+    monkeypatch.setattr(analytic, 'measure', measure)
+    everyone = dict.fromkeys((analytic.OWN, analytic.FREE, analytic.AS_MANY, 'eaik'))
+    measured = analytic.measure_apart(everyone, None, 1)
+    assert asked == [{analytic.OWN, analytic.AS_MANY, 'eaik'}, {analytic.FREE, 'eaik'}]
+    passes = {name: seen.cpu[:, 0].tolist() for name, seen in measured.items()}
+    assert passes == {analytic.OWN: [1], analytic.AS_MANY: [1], analytic.FREE: [2], 'eaik': [1, 2]}
+    assert len(measured['eaik'].answers) == 2
+    asked.clear()
+    analytic.measure_apart(dict.fromkeys((analytic.OWN, 'eaik')), None, 1)
+    assert asked == [{analytic.OWN, 'eaik'}]
+
+
+def test_the_question_without_limits_is_for_six_joints(tmp_path):
+    free = load_peers()[analytic.FREE]
+    with pytest.raises(NotComparable, match='seventh'):
+        free.prepare(make_arm('panda', tmp_path))
+    arm = make_arm('irb6700', tmp_path)
+    known, prepared = draw_cases(arm, 3), free.prepare(arm)
+    for target, q in zip(known.targets, known.q, strict=True):
+        found = prepared.read(prepared.solve(prepared.convert(target), None))
+        assert np.abs(np.exp(1j * found) - np.exp(1j * q)).max(axis=1).min() < 1e-6
 
 
 def row(arm, peer, median, count):

@@ -203,6 +203,20 @@ def test_seven_joints_count_with_as_many_solutions(many, reached):
     assert verdict.reached is reached and verdict.ratio == f'{140.0 / many:.1f}'
 
 
+@pytest.mark.parametrize(('free', 'reached'), [(4.5, True), (5.1, False)])
+def test_the_same_work_as_the_peer_that_knows_no_limits_has_a_verdict_of_its_own(free, reached):
+    rows = [
+        branches('ur5e', 'solve_q', 4.0, True),
+        branches('ur5e', 'solve_q free', free, True),
+        branches('ur5e', 'eaik', 5.0, False),
+    ]
+    content = {'conditions': CONDITIONS, 'rows': rows, 'goals': {'ur5e': 5.0}}
+    limited, same = goals.verdicts({'analytic': content})
+    assert (limited.ours, limited.peer, limited.reached) == ('solve_q 4.0 us', 'eaik 5.0 us', True)
+    assert (same.goal, same.reached) == ('no limits, no seed', reached)
+    assert (same.ours, same.peer) == (f'solve_q free {free:.1f} us', 'eaik 5.0 us')
+
+
 def test_the_page_and_its_pictures_come_from_the_files(tmp_path, capsys):
     absent = {**row('shy', 1.0), 'cpu': None, 'note': 'knows six joints only'}
     results = peers(row('ours', 10.0, own=True), row('peer', 20.0), absent)
