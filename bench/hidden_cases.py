@@ -16,6 +16,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.reach_hull import hull_of_wrist
 from ssik_ros.solvers.reach_hull import make_hulls
 
 SHARES = (0.5, 1.0)
@@ -85,12 +86,15 @@ def _random_pose(generator: np.random.Generator) -> FloatArray:
 
 
 def _hulls(chain: SerialChain) -> FloatArray:
-    """Return the hulls of wrist and tip."""
+    """Return the hulls of tip and wrist."""
     turns, none = np.zeros(len(chain.axes), dtype=bool), np.zeros(len(chain.axes))
-    hulls = make_hulls(turns, chain.axes, chain.points, none, none, chain.home, is_full_pose=True)
-    if hulls is None:
+    tip = make_hulls(turns, chain.axes, chain.points, none, none, chain.home, is_full_pose=False)
+    wrist = hull_of_wrist(chain)
+    if tip is None or wrist is None:
         raise ValueError('a chain of turning joints has a hull')
-    return hulls
+    # That of the wrist is told with all joints at zero; here as it is in the frame of the tip.
+    own = chain.home[:3, :3].T @ (wrist[:3] - chain.home[:3, 3])
+    return np.concatenate([tip, own, wrist[len(own) :]])
 
 
 def _is_refused(hulls: FloatArray, pose: FloatArray) -> bool:

@@ -62,6 +62,8 @@ ANGLES = 256
 """Samples of a turn."""
 LEAST_SINE = 1e-6
 """Sine of the angle between axes from which on they have a common perpendicular."""
+LEAST_SLOPE = 1e-4
+"""Distance from the first axis, over that from its point, from which on it says in which plane through the axis a place is."""
 ROUNDING = 1e-10
 """By which the hull is larger than computed, relative to its size."""
 
@@ -248,6 +250,7 @@ def meridian(hull, x, y, z):
     """
     axis = three(hull, AXIS)
     away = vectors.subtract((x, y, z), three(hull, ORIGIN))
+    far = vectors.norm(away)
     for k in range(int(hull[SLIDES])):
         at = SLIDE + SLIDE_REALS * k
         way = three(hull, at)
@@ -256,7 +259,9 @@ def meridian(hull, x, y, z):
     height = vectors.dot(axis, away)
     across = vectors.subtract(away, vectors.scale(height, axis))
     rho = vectors.norm(across)
-    unit = vectors.scale(1.0 / rho, across) if rho > 0.0 else vectors.perpendicular(axis)
+    # What is left of a place on the axis is rounding, and not across the axis; any direction that is will do.
+    is_clear = rho > LEAST_SLOPE * far
+    unit = vectors.scale(1.0 / rho, across) if is_clear else vectors.perpendicular(axis)
     return rho, height, unit
 
 
@@ -282,6 +287,18 @@ def gap(hull, i, rho, height, unit, x, y, z):
 
 
 @inline_kernel
+def is_in_ball(hull, x, y, z):
+    """
+    Return whether a place is inside the ball that the hull holds, with slides before the first axis at zero.
+
+    :param hull, x, y, z: as for :func:`is_beyond`.
+    """
+    away = vectors.subtract((x, y, z), three(hull, ORIGIN))
+    away = vectors.subtract(away, vectors.scale(hull[CENTRE], three(hull, AXIS)))
+    return hull[SLIDES] == 0.0 and vectors.dot(away, away) <= hull[INNER]
+
+
+@inline_kernel
 def is_beyond(hull, x, y, z, margin):
     """
     Return whether a place is farther than a margin from the hull: a proof.
@@ -290,7 +307,7 @@ def is_beyond(hull, x, y, z, margin):
     :param x, y, z: the place in the base frame [m].
     :param margin: [m], >= 0.
     """
-    if hull[INNER] == math.inf:
+    if hull[INNER] == math.inf or is_in_ball(hull, x, y, z):
         return False
     rho, height, unit = meridian(hull, x, y, z)
     above = height - hull[CENTRE]

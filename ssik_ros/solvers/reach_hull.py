@@ -1,10 +1,12 @@
 """
 The hull of what a chain reaches, made once for a chain: see :mod:`ssik_ros.kernels.reach_hull`.
 
-Of a full pose every point of the last link has a place. Two are looked at: the tip, and, where the last joint turns, a
-point of its axis, which that joint does not move: the wrist of most arms. Where the orientation is free it is the tip alone.
+Of a full pose every point of the last link has a place. Two are always looked at: the tip, and, where the last joint turns,
+a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis tell orientations that
+no joint values give there; a wrist that turns freely has none of these. Where the orientation is free it is the tip alone.
 """
 
+from collections.abc import Callable
 import functools
 
 import numpy as np
@@ -16,10 +18,14 @@ from ssik_ros.model.serial_chain import SerialChain
 
 FloatArray = NDArray[np.float64]
 
-KEPT = 256
+KEPT = 1024
 """Hulls that are kept for chains that are asked for again."""
 SAME_POINT = 1e-6
 """Distance of two points below which the hull of one will do [m]."""
+ALONG_AXIS = (0.1, 0.4, 1.6, -0.1, -0.4, -1.6)
+"""Where more points of the last axis are, from the wrist on, over the size of what that reaches."""
+LEAST_NEWS = 0.02
+"""By how much the hull of such a point is smaller at least than any orientation of the axis would make it, over that size."""
 LEAST_SINE = 1e-3
 """Sine of the angle between the last two axes from which on the point of the last one is where they are nearest."""
 
@@ -44,18 +50,49 @@ def make_hulls(
     :param is_full_pose: whether orientations are given too.
     """
     tip = home[:3, 3]
-    places = [tip]
+    hull_of = functools.partial(_hull, slides, axes, points, lower, upper)
+    places = [(tip, hull_of(tip))]
+    if np.isinf(places[0][1][reach_hull.INNER]):
+        return None
     if is_full_pose and not slides[-1]:
         wrist = _point_of_last_axis(slides, axes, points, tip)
-        places = [wrist, tip] if np.linalg.norm(wrist - tip) > SAME_POINT else [wrist]
+        before = [(wrist, hull_of(wrist))]
+        if np.linalg.norm(wrist - tip) <= SAME_POINT:
+            places = []
+        places = before + places + _telling_points(axes[-1], *before[0], hull_of)
     blocks: list[FloatArray] = []
-    for place in places:
-        hull = _hull(slides, axes, points, lower, upper, place)
-        if np.isinf(hull[reach_hull.INNER]):
-            return None
+    for place, hull in places:
         own = home[:3, :3].T @ (place - tip)
         blocks += [own, np.array([np.linalg.norm(own)]), hull]
     return np.concatenate(blocks)
+
+
+def _telling_points(
+    axis: FloatArray,
+    wrist: FloatArray,
+    around: FloatArray,
+    hull_of: Callable[[FloatArray], FloatArray],
+) -> list[tuple[FloatArray, FloatArray]]:
+    """
+    Return points (3,) of the last axis whose hulls refuse poses that the hull of the wrist lets pass, and these hulls.
+
+    If the axis could have any direction at every place of the wrist, the hull would be larger by the distance of the point.
+
+    :param axis: (3,) the last axis, with all joints at zero.
+    :param wrist, around: point (3,) of it, and its hull.
+    :param hull_of: returns the hull of a point.
+    """
+    lengths = np.array([reach_hull.length_of(i) for i in range(reach_hull.DIRECTIONS)])
+    table = around[reach_hull.TABLE :]
+    size = float(np.abs(table / lengths).max())
+    telling = []
+    for share in ALONG_AXIS:
+        point = wrist + share * size * axis
+        hull = hull_of(point)
+        free = table + abs(share) * size * lengths
+        if ((free - hull[reach_hull.TABLE :]) / lengths).max() > LEAST_NEWS * size:
+            telling.append((point, hull))
+    return telling
 
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:

@@ -7,6 +7,9 @@ from scipy.spatial.transform import Rotation
 from ssik_ros import Manipulator
 from ssik_ros.kernels import reach_hull
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.analytic.arm import KEEP_ALL
+from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.reach_hull import hull_of_wrist
 from ssik_ros.solvers.reach_hull import make_hulls
 
@@ -265,3 +268,73 @@ def test_tolerances_widen_the_hull_by_the_lever_of_the_point():
         (0.5 * excess, 0.51 * excess / lever, False),
     ):
         assert reach_hull.refuses(block, 1, pose, position, rotation) == refused
+
+
+class PoseHulls:
+    """The hulls that full poses of a chain are compared with."""
+
+    def __init__(self, chain, turn):
+        """Make them for a tip with a rotation (3, 3) of its own when all joints are at zero."""
+        self.chain, self.home = chain, np.eye(4)
+        self.home[:3, :3], self.home[:3, 3] = turn, chain.point
+        numbers = chain.slides, chain.axes, chain.points, chain.lower, chain.upper, self.home
+        self.blocks = make_hulls(*numbers, is_full_pose=True)
+        self.count = len(self.blocks) // reach_hull.BLOCK
+
+    def poses(self, q):
+        """Return the poses (k, 12) at joint values (k, n)."""
+        frame = [*(self.chain.point + self.home[:3, :3].T), self.chain.point]
+        places = []
+        for point in frame:
+            other = Chain.__new__(Chain)
+            other.__dict__.update(self.chain.__dict__, point=point)
+            places.append(other.places(q))
+        turns = np.stack(places[:3], axis=2) - places[3][:, :, None]
+        return np.hstack([turns.reshape(len(q), 9), places[3]])
+
+    def refuses(self, pose, count=None):
+        """Return whether the first hulls refuse a pose (12,), all of them by default."""
+        return reach_hull.refuses(self.blocks, count or self.count, pose, 0.0, 0.0)
+
+    def point_of(self, number):
+        """Return the point of one of the hulls, with all joints at zero."""
+        own = self.blocks[number * reach_hull.BLOCK :][:3]
+        return self.home[:3, :3] @ own + self.chain.point
+
+
+def test_no_pose_that_joint_values_give_is_refused_by_points_of_the_last_axis(chain):
+    rng = np.random.default_rng(6)
+    if chain.slides[-1]:
+        pytest.skip('no point of an axis that slides stays where it is')
+    hulls = PoseHulls(chain, Rotation.from_rotvec([0.4, 1.1, -0.7]).as_matrix())
+    reached = [chain.draw(rng, 200)]
+    for number in range(hulls.count):
+        other = Chain.__new__(Chain)
+        other.__dict__.update(chain.__dict__, point=hulls.point_of(number))
+        reached.append(other.climb(chain.draw(rng, 40), directions(rng, 40)))
+    for pose in hulls.poses(np.vstack(reached)):
+        assert not hulls.refuses(pose)
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'jaco2', 'xarm6'])
+def test_points_of_the_last_axis_refuse_orientations_and_nothing_that_has_a_branch(name):
+    arm = Manipulator.from_prebuilt(name)
+    chain = SerialChain.from_group(arm.robot, arm.group)
+    hulls = PoseHulls(from_catalogue(name, False), chain.home[:3, :3])
+    rng, refused = np.random.default_rng(7), 0
+    reach = np.abs(hulls.blocks[reach_hull.HULL + reach_hull.TABLE : reach_hull.BLOCK]).max()
+    closed_form = AnalyticArm(chain)
+    for turn, away in zip(Rotation.random(800, rng), directions(rng, 800), strict=True):
+        pose = np.concatenate([turn.as_matrix().ravel(), rng.uniform(0.5, 1.0) * reach * away])
+        if hulls.refuses(pose, 2) or not hulls.refuses(pose):
+            continue
+        matrix = np.vstack([np.hstack([pose[:9].reshape(3, 3), pose[9:, None]]), [0, 0, 0, 1]])
+        assert closed_form.branches(matrix, Question(mode=KEEP_ALL)).certified == 0
+        refused += 1
+    assert refused >= 10
+
+
+@pytest.mark.parametrize('name', ['irb6700', 'iiwa14', 'gen3'])
+def test_an_axis_that_has_any_direction_anywhere_needs_no_more_points(name):
+    chain = from_catalogue(name, False)
+    assert PoseHulls(chain, np.eye(3)).count == 2

@@ -62,7 +62,7 @@ class Arm:
     def unreachable(self):
         """Return a pose that no posture has; one that no hull refuses where there are such: not with a wrist that turns freely."""
         search, rng = self.solver(LEVENBERG_MARQUARDT), self.rng
-        for _ in range(20):
+        for _ in range(200):
             target = self._unreachable(rng)
             tried = search.solve(SolveRequest(target, max_searches=200))
             if tried.searches > 0 and not tried.solved:
