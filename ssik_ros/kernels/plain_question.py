@@ -13,7 +13,8 @@ Method
        result counts when no joint has gone further than a bound: near a singular posture a descent may jump to another
        branch;
     2. otherwise the closed form writes the branch that is nearest to the seed;
-    3. where there is none, the few starts of the search look for a state within tolerance of a pose beyond the edge.
+    3. where there is none, a state within tolerance of a pose beyond the edge is looked for from the candidates that the
+       closed form has made, brought inside the limits: nearest to the pose first, as many as the search has starts.
 
 Solutions
     Each is measured at exactly the numbers that are returned. The seed is returned bit by bit where it solves.
@@ -38,6 +39,9 @@ from ssik_ros.kernels.newton import search
 from ssik_ros.kernels.newton import single
 from ssik_ros.kernels.pose_search import BAD_STATE
 from ssik_ros.kernels.pose_search import BAD_TARGET
+from ssik_ros.kernels.pose_search import CANCELLED
+from ssik_ros.kernels.pose_search import CLOCK_ENDED
+from ssik_ros.kernels.pose_search import DEADLINE
 from ssik_ros.kernels.pose_search import EXHAUSTED
 from ssik_ros.kernels.pose_search import FOUND
 from ssik_ros.kernels.pose_search import ITERATIONS
@@ -89,7 +93,7 @@ def answer(address, closed, timeout_ns, flag, q0, target, q):
 
     :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.analytic.branch_block`; the NUMBERS are
         its own.
-    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are those that the
+    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are as many as the
         options of the search allow.
     :returns: as :func:`search_one`; at last how many branches there are without regard to limits.
     """
@@ -116,7 +120,15 @@ def answer(address, closed, timeout_ns, flag, q0, target, q):
             # The descent has moved the state; the first start is the seed again.
             search.begin(ints, reals, options, timeout_ns, counters, work)
             counters[STOP] = stop
-            code = search.find(ints, reals, options, 1, cancel, counters, work)
+            count = 0
+            if written == 0:
+                count = _place_candidates(ints, reals, options, closed, q.shape[0], work)
+            if count > 0:
+                code = _search_beside(
+                    ints, reals, options, closed, count, q.shape[0], cancel, counters, work
+                )
+            else:
+                code = search.find(ints, reals, options, 1, cancel, counters, work)
     norm, position, rotation = _write_state(ints, reals, options, work, code, q)
     code = FOUND if code == RUNNING else code
     return code, counters[ITERATIONS], counters[SEARCHES], norm, position, rotation, branches
@@ -139,6 +151,60 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
         if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:
             return EXHAUSTED
     return RUNNING
+
+
+@kernel
+def _place_candidates(ints, reals, options, closed, n, work):
+    """
+    Write the candidates of a closed form inside the limits to its rows, and their squared errors; return how many.
+
+    :param n: number of joints.
+    """
+    rows = branch_block.rows_of(closed, n)
+    raw = closed_form.candidates_in(branch_block.floats(closed, branch_block.WORK), n)
+    count = branch_block.integers(closed, branch_block.COUNTERS)[closed_form.RAW]
+    w, variable_i = layout.view_workspace(ints, work), layout.view_tables(ints, reals).variable_i
+    for i in range(count):
+        for k in range(n):
+            w.trial[k] = raw[i, k]
+        if options[search.LIMITED] != 0.0:
+            steps.clamp_seed(variable_i, w.lower, w.upper, w.trial, w.trial)
+        square, _ = search.look(ints, reals, options, work, w.trial)
+        for k in range(n):
+            rows[i, k] = w.trial[k]
+        rows[i, n] = square
+    return count
+
+
+@kernel
+def _search_beside(ints, reals, options, closed, count, n, cancel, counters, work):
+    """
+    Descend from the candidates of a closed form that were placed, the nearest ones first; return as a search does.
+
+    :param count, n: how many candidates there are, of how many joints.
+    """
+    rows, w = branch_block.rows_of(closed, n), layout.view_workspace(ints, work)
+    limited = options[search.LIMITED] != 0.0
+    while counters[SEARCHES] < options[search.MAX_SEARCHES]:
+        best = 0
+        for i in range(1, count):
+            best = i if rows[i, n] < rows[best, n] else best
+        square = rows[best, n]
+        if square == math.inf:
+            break
+        for k in range(n):
+            w.state[k] = rows[best, k]
+        for i in range(count):
+            # Where a subproblem has no solution, its two candidates are one.
+            rows[i, n] = math.inf if rows[i, n] == square else rows[i, n]
+        counters[SEARCHES] += 1
+        code = search.descend(ints, reals, options, limited, cancel, counters, work)
+        if code == DEADLINE or code == CANCELLED:
+            counters[CLOCK_ENDED] = 1
+            return code
+        if code == RUNNING and search.settle(ints, reals, options, counters, work):
+            return RUNNING
+    return EXHAUSTED
 
 
 @kernel

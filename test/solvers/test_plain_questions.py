@@ -7,6 +7,7 @@ from arms import tip_poses
 from arms import within
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption
@@ -194,3 +195,36 @@ def test_a_descent_that_leads_away_from_a_near_seed_is_no_answer(arms):
         way = np.abs(solver.solve(request).q - seed).max()
         nearest = np.abs(closed_form.solve(request).q - seed).max()
         assert way <= max(0.5, nearest + 1e-6)
+
+
+def moved_a_little(pose, rng):
+    """Return a pose (4, 4) moved by up to 9e-4 [m and rad]."""
+    way = rng.normal(size=6)
+    way *= 9e-4 * rng.uniform() / np.linalg.norm(way)
+    moved = pose.copy()
+    moved[:3, :3] = Rotation.from_rotvec(way[3:]).as_matrix() @ pose[:3, :3]
+    moved[:3, 3] += way[:3]
+    return moved
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'irb6700', 'puma560'])
+def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
+    """Next to stretched elbows, straight wrists and limits: the closed form has no answer there, a state near by has."""
+    arm = Manipulator.from_prebuilt(name)
+    robot, group = arm.robot, arm.group
+    solver = create_solver('ssik_ros/Auto', robot, group)
+    closed_form = create_solver('ssik_ros/Analytic', robot, group)
+    rng, reached = np.random.default_rng(21), []
+    while len(reached) < 60:
+        q, joint = robot.sample(group, rng), rng.integers(3)
+        q[2 * joint] = (group.lower[0], 1e-3 * rng.normal(), 1e-3 * rng.normal())[joint]
+        target = moved_a_little(tip_poses(robot, group, q)[0], rng)
+        if closed_form.solve(SolveRequest(target)).solved:
+            continue
+        result = solver.solve(SolveRequest(target, robot.sample(group, rng)))
+        reached.append(result.solved)
+        if result.solved:
+            assert within(group, result.q)
+            left = tip_errors(robot, group, result.q, target[None])
+            assert np.linalg.norm(left) <= 1e-3
+    assert np.mean(reached) >= 0.85

@@ -141,6 +141,16 @@ def pack_plan(
     return np.concatenate(parts).astype(np.float64)
 
 
+@inline_kernel
+def candidates_in(work, n):
+    """
+    Return (BRANCHES_OF_SIX, n) the candidates of the last value of a held joint, before any of them was certified.
+
+    :param work, n: scratch of a search, and number of joints.
+    """
+    return matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+
+
 @kernel
 def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
