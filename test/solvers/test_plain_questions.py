@@ -14,6 +14,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import RequestError
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
+from ssik_ros.solvers.auto import solver as auto_solver
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
@@ -228,3 +229,30 @@ def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
             left = tip_errors(robot, group, result.q, target[None])
             assert np.linalg.norm(left) <= 1e-3
     assert np.mean(reached) >= 0.85
+
+
+@pytest.mark.parametrize('has_seed', [True, False])
+def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
+    monkeypatch.setattr(auto_solver, 'FEW_STARTS', 1)
+    arm = Manipulator.from_prebuilt('jaco2')
+    robot, group = arm.robot, arm.group
+    one_start = create_solver('ssik_ros/Auto', robot, group)
+    closed_form = create_solver('ssik_ros/Analytic', robot, group)
+    causes, answered = set(), 0
+    for target, seed in zip(*questions(robot, group, 60), strict=True):
+        request = SolveRequest(target, seed if has_seed else None)
+        result, known = one_start.solve(request), closed_form.solve(request)
+        assert result.solved
+        if result.residual < 1e-8:
+            answered += 1
+            assert result.q.tobytes() == known.q.tobytes()
+            assert result.errors.tobytes() == known.errors[:1].tobytes()
+            assert result.searches == 1
+        request.targets = target @ np.diag([1.0, -1.0, -1.0, 1.0])
+        result, known = one_start.solve(request), closed_form.solve(request)
+        if not known.solved:
+            causes.add(result.cause)
+            assert (result.cause, result.searches) == (known.cause, known.searches)
+            assert np.isfinite(result.residual)
+    assert answered > 5
+    assert {Cause.UNREACHABLE} <= causes

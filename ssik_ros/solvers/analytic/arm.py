@@ -183,6 +183,23 @@ class AnalyticArm:
         finally:
             self._pool.append(arrays)
 
+    def best(
+        self, pose: FloatArray, prepared: Prepared, seed: FloatArray
+    ) -> tuple[FloatArray | None, int]:
+        """
+        Return the best branch (n + 3,) of a rigid transform, None for none, and how many there are without limits.
+
+        :param pose, prepared, seed: as for :meth:`rows`.
+        """
+        arrays = self._take_arrays(1)
+        try:
+            ints, reals, samples, _, options = prepared
+            count = arrays.search(ints, reals, samples, pose, seed, options)
+            certified = int(arrays.counters[search.CERTIFIED])
+            return (arrays.rows[0].copy() if count > 0 else None), certified
+        finally:
+            self._pool.append(arrays)
+
     def branches_refined(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
         """
         Return the branches of a pose, a sampled joint being sampled where they are within limits.

@@ -5,6 +5,7 @@ Nearly all questions of planners and control loops are of this kind, and their a
 general request. Everything else is for others to answer.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.results import OneSolution
+from ssik_ros.results import Report
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.analytic.branch_block import BranchBlock
@@ -34,6 +36,7 @@ LONGEST_WAY = 0.5
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """By plain names: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH, ONE_TIP = pose_search.FOUND, pose_search.OUT_OF_REACH, (1, 4, 4)
+EXHAUSTED = pose_search.EXHAUSTED
 PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 NO_QUESTION = (
     plain_question.MISSHAPEN,
@@ -45,13 +48,15 @@ NO_QUESTION = (
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form that answers in less time than a search."""
+    """A complete closed form."""
 
     arm: AnalyticArm
     tolerance: float
     """Norm over position [m] and rotation [rad] error up to which a pose is reached."""
     follows_seed: bool
     """Whether an answer next to the seed will do where another one may be nearer."""
+    is_fast: bool
+    """Whether it answers in less time than a search, and is asked first; otherwise where the search finds nothing."""
 
 
 class PlainQuestions:
@@ -63,7 +68,7 @@ class PlainQuestions:
 
         :param solver: the search for one tip, without variables that a state would have to tell; beside a closed
             form, for poses that are just out of reach.
-        :param closed_form: what answers first.
+        :param closed_form: what answers first, or last.
         """
         self._solver = solver
         self._size = solver.problem.group_size
@@ -73,7 +78,13 @@ class PlainQuestions:
         self._middle = solver.middle[: self._size].copy()
         self._never_at = int(solver.never.ctypes.data)
         self._known_flag = solver.never, self._never_at
-        self._closed_form = closed_form
+        is_first = closed_form is not None and closed_form.is_fast
+        self._closed_form = closed_form if is_first else None
+        self._last = None if is_first else closed_form
+        if self._last is not None:
+            one = Question(seed=np.zeros(self._size), max_solutions=1)
+            ask = self._last.arm.prepare
+            self._prepared = ask(one._replace(seed=None)), ask(one)
         self._search, self._answer = plain_question.direct_calls()
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
@@ -128,7 +139,11 @@ class PlainQuestions:
             found = NEW(OneSolution)
             found._q, found._report = q, report
             return found
-        result = None if report[0] in NO_QUESTION else self._unsolved(arrays, q, report)
+        result = None
+        if report[0] == EXHAUSTED and self._last is not None:
+            result = self._ask_last(self._last, request, target, seed, arrays, q, report)
+        elif report[0] not in NO_QUESTION:
+            result = self._unsolved(arrays, q, report)
         self._pool.append(own)
         return result
 
@@ -141,12 +156,34 @@ class PlainQuestions:
             self._known_flag = cancel, address
         return address
 
-    def _unsolved(
+    def _ask_last(
         self,
+        last: ClosedForm,
+        request: SolveRequest,
+        target: FloatArray,
+        seed: FloatArray,
         arrays: SingleArrays,
         q: FloatArray,
-        report: tuple[int, int, int, float, float, float, int],
+        report: Report,
     ) -> IkResult:
+        """Return what a complete closed form says where no start has found anything."""
+        pose, reference = np.array(target, order='C'), np.array(seed)
+        # Without a seed branches have another order.
+        prepared = self._prepared[request.seed is not None]
+        row, branches = last.arm.best(pose, prepared, reference)
+        if row is None:
+            return self._unsolved(arrays, q, (*report[:6], branches))
+        n = self._size
+        position, rotation = float(row[n]), float(row[n + 1])
+        residual = math.hypot(position, rotation)
+        if not residual <= last.tolerance:
+            # What the closed form certifies is not enough: nothing is proved.
+            return self._unsolved(arrays, q, report)
+        found = row[:n]
+        found.setflags(write=False)
+        return OneSolution(found, (FOUND, report[1], 1, residual, position, rotation, branches))
+
+    def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
         """Return what a question without an answer has to say."""
         code, iterations, searches, residual, _, _, branches = report
         q.setflags(False)  # type: ignore[call-arg]

@@ -146,11 +146,13 @@ class AutoSolver:
         reads_state = search.problem.nq != search.problem.group_size
         if self._asks_pose_ik or len(self.tip_frames) != 1 or reads_state:
             return None
-        if self._closed_form is not None and self.is_fast:
-            tolerance, follows_seed = self.options.target_tolerance, not self._wants_nearest
-            known = ClosedForm(self._closed_form.arm, tolerance, follows_seed)
-            return PlainQuestions(search, known)
-        return None if self._wants_nearest else PlainQuestions(search)
+        if self._wants_nearest and not self.is_fast:
+            return None
+        if self._closed_form is None or not self.is_complete:
+            return PlainQuestions(search)
+        tolerance, follows_seed = self.options.target_tolerance, not self._wants_nearest
+        known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, self.is_fast)
+        return PlainQuestions(search, known)
 
     @functools.cached_property
     def is_complete(self) -> bool:
@@ -255,7 +257,7 @@ class AutoSolver:
         began = 0.0 if request.timeout is None else time.monotonic()
         ask = self._ask_plain
         tried = None if ask is None else ask(request)
-        if tried is not None and (tried.status is SOLVED or self.is_fast or _is_final(tried)):
+        if tried is not None and (tried.status is SOLVED or self.is_complete or _is_final(tried)):
             return tried
         if self._asks_pose_ik:
             return self._pose_ik.solve(request)
