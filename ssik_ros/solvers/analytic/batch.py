@@ -7,6 +7,7 @@ Every pose is answered as if it were asked alone, to the byte, whatever the numb
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 import math
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ CHUNK = 256
 """Poses of one kernel call."""
 CHUNK_ROWS = 8192
 """Rows of room that one kernel call has at most, beside one pose's."""
+ROOM = 1.3
+"""Rows of room for all poses, in those that the first ones would have them have."""
 
 
 class ManyBranches(NamedTuple):
@@ -61,18 +64,20 @@ class _Chunks:
         self.rows = np.empty((self.capacity, self.n + 3))
         self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(self.n, self.capacity))
+        self.room: tuple[FloatArray, FloatArray] | None = None
+        """Where the rows of a chunk are written before anybody knows how many there are."""
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk."""
+        """Return the branches of a chunk, in arrays that the next one may overwrite."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_eliminating or self.spread is not None or self.rail is not None:
             return self._one_by_one(poses, seeds, counts)
         ints, reals, samples, _, options = self.prepared
-        # Of this room only what is used becomes memory.
-        q, residuals = (
-            np.empty((len(poses) * self.capacity, self.n)),
-            np.empty(len(counts) * self.capacity),
-        )
+        rows = len(poses) * self.capacity
+        if self.room is None or len(self.room[1]) < rows:
+            # Of this room only what is used becomes memory.
+            self.room = np.empty((rows, self.n)), np.empty(rows)
+        q, residuals = self.room
         used = batch.search_many(
             q,
             residuals,
@@ -115,6 +120,65 @@ class _Chunks:
         return ManyBranches(q, residuals, counts)
 
 
+class OrderedBranches:
+    """
+    The branches of all chunks in the order of their poses, each copied once.
+
+    Chunks that were kept to be joined at the end would be twice the memory, which the system hands out page by page.
+    """
+
+    def __init__(self, poses: int, n: int, size: int) -> None:
+        """
+        Allocate what is known: counts.
+
+        :param poses: how many there are.
+        :param n: number of joints.
+        :param size: poses of a chunk.
+        """
+        self._poses, self._size, self._lock = poses, size, threading.Lock()
+        self._counts = np.zeros((poses, search.COUNTERS), dtype=np.int64)
+        self._q, self._residuals = np.empty((0, n)), np.empty(0)
+        self._used = self._next = 0
+        self._early: dict[int, ManyBranches] = {}
+
+    def take(self, index: int, found: ManyBranches) -> None:
+        """
+        Take the branches of a chunk.
+
+        :param index: its place among the chunks, each of which comes once.
+        :param found: its branches, copied.
+        """
+        with self._lock:
+            if index != self._next:
+                q, residuals, counts = found
+                self._early[index] = ManyBranches(q.copy(), residuals.copy(), counts)
+                return
+            self._append(found)
+            while self._next in self._early:
+                self._append(self._early.pop(self._next))
+
+    def branches(self) -> ManyBranches:
+        """Return all."""
+        return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
+
+    def _append(self, found: ManyBranches) -> None:
+        """Write the branches of the next chunk behind the others."""
+        start, end = self._next * self._size, self._used + len(found.q)
+        self._counts[start : start + len(found.counts)] = found.counts
+        if end > len(self._q):
+            self._grow(end, start + len(found.counts))
+        self._q[self._used : end], self._residuals[self._used : end] = found.q, found.residuals
+        self._used, self._next = end, self._next + 1
+
+    def _grow(self, rows: int, poses: int) -> None:
+        """Make room for all poses, by what so many have needed; what is not used does not become memory."""
+        room = int(ROOM * rows * self._poses / poses) + 1
+        q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)
+        q[: self._used] = self._q[: self._used]
+        residuals[: self._used] = self._residuals[: self._used]
+        self._q, self._residuals = q, residuals
+
+
 def rows_per_pose(samples: FloatArray) -> int:
     """
     Return how many branches one pose may have.
@@ -146,10 +210,7 @@ def search_batch(
     starts = range(0, len(poses), size)
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 
-    nothing = np.empty((0, search.COUNTERS), dtype=np.int64)
-    parts = [ManyBranches(np.empty((0, arm.plan.size)), np.empty(0), nothing)] * max(
-        1, len(starts)
-    )
+    out = OrderedBranches(len(poses), arm.plan.size, size)
     # Taken by whoever is free: a thread that has to wait for a processor takes fewer.
     pending = deque(enumerate(starts))
 
@@ -161,7 +222,7 @@ def search_batch(
             except IndexError:
                 return
             own = every[start : start + size] if len(every) > 1 else every
-            parts[index] = chunks.search(poses[start : start + size], own)
+            out.take(index, chunks.search(poses[start : start + size], own))
 
     count = max(1, min(threads, len(starts)))
     if count == 1:
@@ -169,6 +230,4 @@ def search_batch(
     else:
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(work, range(count)))
-    if len(parts) == 1:
-        return parts[0]
-    return ManyBranches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return out.branches()
