@@ -12,10 +12,14 @@ from complete_oracle import wrap
 import numpy as np
 import pytest
 
+from ssik_ros.kernels.analytic import arcs
+from ssik_ros.kernels.analytic import held_branches
+from ssik_ros.kernels.analytic import held_search
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import list_arms
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.analytic.search_arrays import SearchArrays
 
 FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
 """Arms whose branches are followed over the held joint."""
@@ -298,3 +302,16 @@ def test_arms_are_followed_that_the_tests_say_are():
     for name in SEVEN:
         arm: AnalyticArm = catalogue_arm(name)
         assert arm.has_arcs(Question()) == (name in FOLLOWED + NEARLY), name
+
+
+def test_scratch_suffices_for_any_number_of_samples_after_any_other():
+    """Eleven values take more scanned places than twelve do."""
+    for before in (1, 6, 11, 12, 13, 16):
+        for wanted in range(1, 30):
+            arrays = SearchArrays(7, 64)
+            arrays.arc_arrays(before)
+            own, last = arrays.arc_arrays(wanted), held_search.last_scanned(wanted)
+            places = held_search.places_needed(last)
+            assert own.places.size >= places * held_branches.place_size(7)
+            assert own.stack.size >= arcs.stack_size(last)
+            assert own.scratch.size >= held_search.scratch_size(7, wanted, 64)

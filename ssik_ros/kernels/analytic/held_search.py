@@ -48,9 +48,13 @@ def last_scanned(wanted):
 
 
 @inline_kernel
-def places_needed(wanted):
-    """Return how many places a search needs: the scanned ones, the seed's, and those that are tried between."""
-    return arcs.places_needed(last_scanned(wanted)) + LANES
+def places_needed(last):
+    """
+    Return how many places a search needs: the scanned ones, the seed's, and those that are tried between.
+
+    :param last: number of the last scanned place.
+    """
+    return arcs.places_needed(last) + LANES
 
 
 @inline_kernel
@@ -119,7 +123,7 @@ def search(
 
     :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits count.
     :param spread: (SPREAD,).
-    :param places: (places_needed(wanted) * place_size(n),) scratch.
+    :param places: (places_needed(last_scanned(wanted)) * place_size(n),) scratch.
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
     :param scratch: (scratch_size(n, wanted, capacity),) numbers.
     """

@@ -32,7 +32,7 @@ class SearchArrays:
         self.counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
         self._work = np.empty(search.work_size(n, capacity))
         self._elimination: EliminationArrays | None = None
-        self._on_arcs: _ArcArrays | None = None
+        self._on_arcs: ArcArrays | None = None
 
     @property
     def out(self) -> FloatArray:
@@ -112,10 +112,7 @@ class SearchArrays:
         :param spread: of the held joint, see :mod:`ssik_ros.kernels.analytic.held_search`; the values tried are written.
         :param ints, reals, pose, seed, options: as for :meth:`search`.
         """
-        wanted = int(spread[held_search.WANTED])
-        if self._on_arcs is None or self._on_arcs.wanted < wanted:
-            self._on_arcs = _ArcArrays(self._n, wanted, self.capacity)
-        own = self._on_arcs
+        own = self.arc_arrays(int(spread[held_search.WANTED]))
         count: int = held_search.search(
             self.rows,
             self.counters,
@@ -132,18 +129,31 @@ class SearchArrays:
         )
         return count
 
+    def arc_arrays(self, wanted: int) -> 'ArcArrays':
+        """
+        Return scratch of a search on arcs that suffices for so many values of the held joint.
 
-class _ArcArrays:
+        :param wanted: values that shall be tried at least.
+        """
+        own, last = self._on_arcs, held_search.last_scanned(wanted)
+        if own is None or own.wanted < wanted or own.last < last:
+            # Fewer values may take more scanned places: a few more are looked at than a multiple of them.
+            known = (0, 0) if own is None else (own.wanted, own.last)
+            own = ArcArrays(self._n, max(wanted, known[0]), max(last, known[1]), self.capacity)
+            self._on_arcs = own
+        return own
+
+
+class ArcArrays:
     """Scratch of a search on arcs."""
 
-    __slots__ = ('places', 'scratch', 'stack', 'wanted')
+    __slots__ = ('last', 'places', 'scratch', 'stack', 'wanted')
 
-    def __init__(self, n: int, wanted: int, capacity: int) -> None:
-        """Allocate for ``n`` joints, so many values of the held one, and so many branches."""
-        self.wanted = wanted
-        places = held_search.places_needed(wanted)
+    def __init__(self, n: int, wanted: int, last: int, capacity: int) -> None:
+        """Allocate for ``n`` joints, so many values of the held one, the number of the last scanned place, and branches."""
+        self.wanted, self.last = wanted, last
+        places = held_search.places_needed(last)
         # Of this room only what is used becomes memory.
         self.places = np.empty(places * held_branches.place_size(n))
-        size = arcs.stack_size(held_search.last_scanned(wanted))
-        self.stack = np.empty(size, dtype=np.int64)
+        self.stack = np.empty(arcs.stack_size(last), dtype=np.int64)
         self.scratch = np.empty(held_search.scratch_size(n, wanted, capacity))
