@@ -274,10 +274,12 @@ def is_doubtful(places, ranges, n, interval):
         joint = int(ranges[2 * n + 1 + place])
         half = ranges[n + joint]
         start, change, before, after, bend = _step(places, ranges, n, interval, joint)
-        first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
-        low, high = lanes.greater(low, first), lanes.lesser(high, last)
+        if hidden != 0:
+            first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
+            low, high = lanes.greater(low, first), lanes.lesser(high, last)
+            hidden &= lanes.bits_of(low <= high)
         if others == 0:
-            if lanes.bits_of(low <= high) & hidden == 0:
+            if hidden == 0:
                 return False
             continue
         stays = _stays(start, change, bend, half)
@@ -288,7 +290,7 @@ def is_doubtful(places, ranges, n, interval):
         )
         once = _leaves_once(start, change, before, after, half, is_forward)
         steady = lanes.select(stays | once, steady, 0.0)
-    if lanes.bits_of(low <= high) & hidden != 0:
+    if hidden != 0:
         return True
     in_a = hb.bits_at(places, interval.a, hb.INSIDE_BITS, n)
     in_b = hb.bits_at(places, interval.b, hb.INSIDE_BITS, n)

@@ -143,24 +143,26 @@ def search(
     seeded = _start(
         spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
-    # The seed's place behind all others, then the scanned ones, eight at a time.
-    beside, free = arcs.places_needed(last), last + 1
+    # The scanned places and the seed's behind them, eight at a time.
+    beside, scanned = arcs.places_needed(last), last + 1
+    free = scanned + (seeded == seeded)
+    for first in range(0, free, LANES):
+        count = min(LANES, free - first)
+        _choose_scanned(values, spread, first, count, last)
+        if first + count > scanned:
+            values[scanned - first] = seeded
+        write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch)
+    own = 0
     if seeded == seeded:
-        values[0] = seeded
-        write_places(places, beside, 1, ranges, ints, reals, seed, options, work, scratch)
         # All of them: the pose may be singular, and the seed one of its postures.
-        hb.keep_place(places, beside, hb.EVERYTHING, ranges, pending, n)
+        hb.keep_place(places, scanned, hb.EVERYTHING, ranges, pending, n)
         if ints[common.CUT] >= 0:
             # The nearby chain may have no branch at a fold of the true one: the seed itself is a candidate too.
-            hb.add_candidate(pending, seed, ints[common.HELD], seeded, beside, n)
+            hb.add_candidate(pending, seed, ints[common.HELD], seeded, scanned, n)
+        own = hb.bits_at(places, scanned, hb.INSIDE_BITS, n)
     # Of these, those outside the limits do not count.
-    own = hb.bits_at(places, beside, hb.INSIDE_BITS, n) if seeded == seeded else 0
     seeds = int(pending[0])
     outside = seeds - _count_bits(own)
-    for first in range(0, last + 1, LANES):
-        count = min(LANES, last + 1 - first)
-        _choose_scanned(values, spread, first, count, last)
-        write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch)
     _keep_scanned(places, ranges, n, pending, seeded, wanted)
     size = arcs.push_scanned(stack, last)
     while True:
@@ -180,7 +182,7 @@ def search(
         write_places(places, beside, count, ranges, ints, reals, seed, options, work, scratch)
         for i in range(count):
             hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
-    spread[TRIED] = free + added + (seeded == seeded)
+    spread[TRIED] = free + added
     _certify(counters, ints, reals, pending, seeds, seed, options, capacity, work, scratch)
     return common.finish(out, counters, ints, reals, options, work)
 
