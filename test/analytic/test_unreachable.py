@@ -133,3 +133,23 @@ def test_a_matrix_that_is_no_pose_is_no_question():
     arm = catalogue_arm('ur5e')
     for broken in (np.zeros((4, 4)), np.full((4, 4), np.nan), 2.0 * np.eye(4)):
         assert arm.branches(broken, Question(mode=KEEP_ALL)) is None
+
+
+def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses(monkeypatch):
+    """Wrist and tip are inside of what they reach; no direction of the last axis brings the wrist there."""
+    arm = catalogue_arm('panda')
+    rng, proved = np.random.default_rng(6), 0
+
+    def refine(*_):
+        raise AssertionError('asked for more samples of a pose that is proved to be out of reach')
+
+    for _ in range(60):
+        pose = random_target(catalogue_chain('panda'), rng)
+        if not arm.branches_refined(pose).is_too_far or ask(arm, pose).is_too_far:
+            continue
+        proved += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(arm, '_refine', refine)
+            found = arm.branches_refined(pose)
+        assert found.is_too_far and len(found.q) == 0
+    assert proved > 0

@@ -214,6 +214,8 @@ class AnalyticArm:
             found = self._branches_on_arcs(pose, question)
             if found is None or found.is_too_far or _is_met(found, question):
                 return found
+            if found.branches == 0 and self._is_proved_away(pose, question):
+                return found._replace(is_too_far=True)
             found = self._refine(pose, question, found._replace(branches=0, dropped=0))
         else:
             found = self._refine(pose, question, self.branches(pose, question))
@@ -221,6 +223,14 @@ class AnalyticArm:
             return found
         # Those that are exact only beside a limit are outside.
         return self._branches_by_search(pose, question, found._replace(dropped=found.branches))
+
+    def _is_proved_away(self, pose: FloatArray, question: Question) -> bool:
+        """Return whether a proof says that no posture reaches a pose, limits left out."""
+        aim = pose if question.tool is None else pose @ invert_pose(question.tool)
+        lower = self.chain.lower if question.lower is None else question.lower
+        upper = self.chain.upper if question.upper is None else question.upper
+        search_for = self._posture_search(self._plan_for(question.held).held)
+        return search_for.proves_none(aim, Limits(lower, upper, question.mode == WITHIN_LIMITS))
 
     def _branches_by_search(
         self, pose: FloatArray, question: Question, found: Branches

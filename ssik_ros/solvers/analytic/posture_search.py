@@ -13,7 +13,7 @@ sample misses them. A search moves all joints at once:
    for with parabolas.
 
 What is found is exact to the tolerance of branches. Nothing found proves nothing, but for poses that are farther away
-than the links are long.
+than the links are long, or outside the hulls of what the arm reaches.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,8 @@ class PostureSearch:
         announce_compilation(search.search)
         self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
-        problem = build_problem(chain.as_tree(), chain.joint_names, [goal])
+        tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
+        problem = build_problem(tree, names, [goal], with_hulls=with_hulls)
         # The kernel is compiled for arrays that may be written to.
         self._ints, self._reals = problem.ints.copy(), problem.reals.copy()
         self._problem = problem
@@ -129,14 +130,30 @@ class PostureSearch:
         :param limits: of the joints.
         :param tolerance: Frobenius norm of FK - T up to which a posture counts.
         """
-        try:
-            arrays = self._pool.pop()
-        except IndexError:
-            arrays = SearchArrays(self._problem), SearchArrays(self._problem)
+        arrays = self._take_arrays()
         try:
             return _Run(self, arrays, pose, limits, tolerance).find(seed)
         finally:
             self._pool.append(arrays)
+
+    def proves_none(self, pose: FloatArray, limits: Limits) -> bool:
+        """
+        Return whether the hulls of what the arm reaches, or the length of its links, prove that there is no posture.
+
+        :param pose, limits: as for :meth:`find`.
+        """
+        arrays = self._take_arrays()
+        try:
+            return _Run(self, arrays, pose, limits, NEAR).proves_none()
+        finally:
+            self._pool.append(arrays)
+
+    def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
+        """Return arrays that nobody else uses."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return SearchArrays(self._problem), SearchArrays(self._problem)
 
     def options_of(self, options: FloatArray, limits: Limits) -> FloatArray:
         """Return a copy of the kernel's options with the limits in them."""
@@ -205,6 +222,14 @@ class _Run:
             code == pose_search.OUT_OF_REACH,
             bool(near.counters[pose_search.LIMITS_SEEN]),
         )
+
+    def proves_none(self) -> bool:
+        """Return whether the pose is proved to be out of reach, without any start."""
+        options = self._owner.options_of(self._owner._seeded, self._limits)
+        options[search.MAX_SEARCHES] = 0.0
+        self._near.reference[:] = self._owner._middle
+        code = self._kernel(options, pose_search.FRESH, self._near, self._out)
+        return code == pose_search.OUT_OF_REACH
 
     def _kernel(
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
