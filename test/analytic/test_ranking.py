@@ -74,6 +74,17 @@ def test_any_value_is_placed_as_brute_force_does(value, lower, span, wish):
         assert abs(placed - wish) <= nearest + 1e-8
 
 
+@given(st.floats(-PI, PI), st.floats(-10, 10), st.floats(7, 14), st.sampled_from([-1.0, 1.0]))
+@pytest.mark.parametrize('far', [1e3, 1e7, 1e12, 1e200])
+def test_a_wish_however_far_away_takes_the_outermost_turn(far, value, lower, span, sign):
+    upper = lower + span
+    got = ranking.place_in_limits(value, lower, upper, sign * far)
+    inside = [
+        min(max(v, lower), upper) for v in value + TURNS if lower - NEAR <= v <= upper + NEAR
+    ]
+    assert abs(got - (max(inside) if sign > 0.0 else min(inside))) < 1e-12
+
+
 @pytest.mark.parametrize('metric', METRICS)
 def test_distances_compare_unlimited_joints_modulo_a_turn_and_others_plainly(metric):
     rng = np.random.default_rng(1)

@@ -377,3 +377,17 @@ def test_names_of_branches_differ_and_stay(shipped):
     assert shipped.branch_names(rows[::-1]) == names[::-1]
     with pytest.raises(ValueError, match='branch_names'):
         shipped.branch_names(q)
+
+
+@pytest.mark.parametrize('far', [1e5, 1e8, 1e150])
+def test_a_seed_however_far_away_leaves_no_branch_out(shipped, far):
+    q = postures(shipped, 1)[0]
+    pose = shipped.fk(q)
+    middle = shipped.solve_q(pose, np.zeros(shipped.dof), redundancy_samples=16)
+    seed = np.where(np.arange(shipped.dof) % 2, -far, far)
+    outermost = shipped.solve_q(pose, seed, redundancy_samples=16)
+    if shipped.dof == 6:
+        assert len(outermost) == len(middle) > 0
+    assert len(outermost) > 0
+    for found in outermost:
+        np.testing.assert_allclose(shipped.fk(found), pose, atol=1e-6)

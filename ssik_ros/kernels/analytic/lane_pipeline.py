@@ -110,7 +110,9 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
         if turns:
             value = lanes.wrap_to_pi(value)
         if mode != ranking.KEEP_ALL:
-            wish = lanes.spread(seed[k]) if has_seed and turns else value
+            wish = value
+            if has_seed and turns:
+                wish = lanes.spread(ranking.sensible_wish(seed[k], lower[k], upper[k]))
             placed, is_inside = _place_in_limits(value, lower[k], upper[k], wish)
             if not turns:
                 is_inside = (value >= lower[k] - ranking.BESIDE_LIMIT) & (

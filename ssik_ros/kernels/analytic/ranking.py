@@ -14,6 +14,8 @@ NEAR_LIMIT = 1e-9
 """A value this little outside a limit [rad or m] is put on the limit."""
 BESIDE_LIMIT = 1e-6
 """A value this little outside may belong on it: at a fold a solution is known to the square root of rounding only."""
+FARTHEST_WISH = 1e6
+"""How far from zero joints without limits may be asked for [rad]: much farther out a turn is lost in rounding."""
 
 KEEP_ALL = 0
 WITHIN_LIMITS = 1
@@ -27,6 +29,18 @@ LARGEST = 1
 def nearest_turn(value, wish):
     """Return the angle modulo a turn that is nearest to a wish; of two equally near ones the larger."""
     return value + TWO_PI * math.floor((wish - value) * TURNS + 0.5)
+
+
+@inline_kernel
+def sensible_wish(wish, lower, upper):
+    """
+    Return a wish brought to within a turn of the limits: the same turn is nearest to it, and no digits are lost on the way.
+
+    :param wish: angle [rad], finite.
+    :param lower, upper: limits, infinite for none.
+    """
+    least, most = max(lower - TWO_PI, -FARTHEST_WISH), min(upper + TWO_PI, FARTHEST_WISH)
+    return min(max(wish, least), most)
 
 
 @inline_kernel
@@ -44,7 +58,7 @@ def place_in_limits(value, lower, upper, wish):
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
     """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
-    best = nearest_turn(value, wish)
+    best = nearest_turn(value, sensible_wish(wish, lower, upper))
     # What rounding has put just outside belongs to the limit, not to another turn.
     if best > upper + near:
         best -= TWO_PI * math.ceil((best - upper - near) * TURNS)
