@@ -1,11 +1,13 @@
-"""What all tests share: Hypothesis profiles and the shipped robots, loaded once."""
+"""What all tests share: Hypothesis profiles, a ROS domain, the shipped robots, loaded once, and a pose."""
 
 import os
 from pathlib import Path
 
 from hypothesis import settings
+import numpy as np
 import pytest
 import ros_domain
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.loader import load_robot
 
@@ -40,6 +42,19 @@ def robots():
         limits = folder / 'joint_limits.yaml'
         loaded[name] = load_robot(folder / f'{name}.urdf', folder / f'{name}.srdf', limits)
     return loaded
+
+
+@pytest.fixture
+def blocked():
+    """
+    Return a pose (4, 4) that the panda's limits forbid and that nothing but a search can tell.
+
+    The arm is nearly stretched with its last joint half a turn from zero; the nearest state is off by a centimetre.
+    """
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler('xyz', [1.426, -0.331, 3.045]).as_matrix()
+    pose[:3, 3] = 0.675, -0.287, 0.137
+    return pose
 
 
 @pytest.fixture(params=SHIPPED)

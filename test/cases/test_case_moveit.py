@@ -307,11 +307,11 @@ def _bare(name):
     return re.sub(r'<collision.*?</collision>', '', text, flags=re.S), folder / f'{name}.srdf'
 
 
-def test_f03_no_time_out_is_the_group_s_own(robots):
+def test_f03_no_time_out_is_the_group_s_own(robots, blocked):
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
     own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=0.1, parameters=slow)
     desk = Desk(robots['panda'], {'panda_arm': own})
-    request = desk.request('panda_arm', pose_of((-0.534, -0.303, 0.681), (-1.729, -0.865, -2.348)))
+    request = desk.request('panda_arm', blocked)
     begin = time.monotonic()
     answer = desk.ik(request)
     assert 0.09 <= time.monotonic() - begin <= 0.5
@@ -473,7 +473,7 @@ def test_f11_who_asks_has_no_parameters(robots, pose):
     assert np.linalg.norm(found[:3, 3] - pose[:3, 3]) <= 1e-3
 
 
-def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose):
+def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose, blocked):
     ghost = panda.request('panda_arm', pose)
     ghost.ik_request.robot_state.joint_state.name = ['ghost']
     ghost.ik_request.robot_state.joint_state.position = [0.0]
@@ -493,7 +493,6 @@ def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose):
         assert answer.error_code.source == 'ssik_ros'
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
     own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=1e-3, parameters=slow)
-    blocked = pose_of((-0.534, -0.303, 0.681), (-1.729, -0.865, -2.348))
     for report, code in ((True, TIMED_OUT), (False, NO_SOLUTION)):
         desk = Desk(robots['panda'], {'panda_arm': own}, report_timeout=report)
         assert desk.ik(desk.request('panda_arm', blocked)).error_code.val == code

@@ -90,7 +90,10 @@ def test_clients_in_processes_of_their_own_are_answered_as_one_by_one(panda, ser
     """Of full size, 500 calls of each client, in ``bench/load.py``."""
     server, _ = panda
     command = [sys.executable, str(HERE / 'client_process.py'), str(server.domain), str(SEED)]
-    environment = {**os.environ, 'PYTHONPATH': python_path(HERE, HERE.parent / 'promises')}
+    environment = {
+        **os.environ,
+        'PYTHONPATH': python_path(HERE, HERE.parent, HERE.parent / 'promises'),
+    }
     paths = [tmp_path / f'{number}.npy' for number in range(CLIENTS)]
     processes = [
         subprocess.Popen(

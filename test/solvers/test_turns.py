@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from ssik_ros.results import Cause
 from ssik_ros.solvers.base import SolveRequest
@@ -16,15 +15,6 @@ from ssik_ros.solvers.turns import TURNS
 
 LIMIT = 10.0
 GOING = np.zeros(1, dtype=np.int64)
-
-
-@pytest.fixture
-def blocked():
-    """Return a pose (4, 4) that the panda cannot take, inside the hull of what it reaches."""
-    pose = np.eye(4)
-    pose[:3, :3] = Rotation.from_rotvec([-1.729, -0.865, -2.348]).as_matrix()
-    pose[:3, 3] = [-0.534, -0.303, 0.681]
-    return pose
 
 
 def waiting(turns, slices, order, name):
