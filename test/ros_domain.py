@@ -8,8 +8,6 @@ import pytest
 
 DOMAINS = range(1, 101)
 """Domains whose ports lie below those that the system hands out."""
-LOCAL = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
-"""Environment of nodes that see those of this machine alone."""
 
 
 @contextlib.contextmanager
@@ -37,7 +35,7 @@ def claimed_domain():
 
 @contextlib.contextmanager
 def own_environment():
-    """Let all nodes of this process and its children be in a claimed domain unless they say another one."""
+    """Let all nodes of this process and its children see this machine alone, in a claimed domain if they say no other one."""
     with claimed_domain() as domain:
-        os.environ.update(LOCAL, ROS_DOMAIN_ID=str(domain))
+        os.environ.update(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', ROS_DOMAIN_ID=str(domain))
         yield domain

@@ -1,7 +1,6 @@
 """A client of the node within the test process, with a context of its own and bounded calls."""
 
 import contextlib
-import os
 import time
 
 from server_process import running_server
@@ -74,7 +73,6 @@ class Client:
         :param domain: its number.
         :param fail: called with a text when a wait comes to its bound.
         """
-        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self._fail = fail
         self._context = Context()
         self._context.init(domain_id=domain)

@@ -16,7 +16,6 @@ import time
 
 import pytest
 from ros_domain import claimed_domain
-from ros_domain import LOCAL
 import yaml
 
 import ssik_ros
@@ -80,7 +79,6 @@ class ServerProcess:
                     **os.environ,
                     'PYTHONPATH': python_path(),
                     'ROS_DOMAIN_ID': str(domain),
-                    **LOCAL,
                     'ROS_LOG_DIR': str(folder),
                     'RCUTILS_COLORIZED_OUTPUT': '0',
                     **(environment or {}),

@@ -53,7 +53,6 @@ def start_benchmark(domain, output, **parameters):
             **os.environ,
             'PYTHONPATH': os.pathsep.join([str(PACKAGE_ROOT), os.environ.get('PYTHONPATH', '')]),
             'ROS_DOMAIN_ID': str(domain),
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'RCUTILS_COLORIZED_OUTPUT': '0',
         },
     )
