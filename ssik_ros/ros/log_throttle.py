@@ -1,4 +1,4 @@
-"""A flood of failing requests is one line for each cause, not one for each request."""
+"""Log each fault once in a while, however many requests and messages bring it about."""
 
 from collections.abc import Callable
 import logging
@@ -9,6 +9,8 @@ PERIOD = 5.0
 """Between two lines of one cause [s]."""
 MOST_CAUSES = 200
 """Causes that are remembered; more than the package has, for texts of others may be among them."""
+MOST_TEXTS = 10
+"""Texts that one place in the source may log in a period where senders choose names in them; the rest is counted."""
 OF_REQUESTS = frozenset(
     {
         'ssik_ros.describe',
@@ -33,7 +35,12 @@ class _Passed(NamedTuple):
 
 
 class LogThrottle:
-    """Lets one line of each cause pass in a while and counts the others."""
+    """
+    Lets one line of each cause pass in a while and counts the others.
+
+    A cause is a fault with its text: three wrong objects are three lines. Requests and messages can make up new texts
+    without end, so of those a place in the source logs a bounded number.
+    """
 
     def __init__(self, period: float = PERIOD, now: Callable[[], float] = time.monotonic) -> None:
         """
@@ -53,7 +60,8 @@ class LogThrottle:
         :param record: the record.
         :param text: its text.
         """
-        cause, now = _cause_of(record), self._now()
+        now = self._now()
+        cause = self._cause_of(record, now)
         last = self._passed.get(cause)
         if last is not None and now - last.at < self._period:
             self._passed[cause] = last._replace(left_out=last.left_out + 1)
@@ -76,6 +84,22 @@ class LogThrottle:
                 self._passed[cause] = last._replace(at=now, left_out=0)
         return lines
 
+    def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
+        """Return what lines have in common that count as one."""
+        kind = record.exc_info[0] if record.exc_info else None
+        place = (record.name, record.levelno, record.pathname, record.lineno, kind)
+        cause: Cause = (place, record.getMessage())
+        if record.name not in OF_REQUESTS or self._is_recent(cause, now):
+            return cause
+        others = sum(
+            1 for known in self._passed if known[0] == place and self._is_recent(known, now)
+        )
+        return cause if others < MOST_TEXTS else (place, None)
+
+    def _is_recent(self, cause: Cause, now: float) -> bool:
+        last = self._passed.get(cause)
+        return last is not None and now - last.at < self._period
+
     def _forget(self, now: float) -> None:
         """Make room: causes that were silent go first, then all that left nothing out."""
         kept = {c: p for c, p in self._passed.items() if p.left_out or now - p.at < self._period}
@@ -87,12 +111,3 @@ class LogThrottle:
         if not last.left_out:
             return ''
         return f' [{last.left_out} more like this since, at most one line in {self._period:g} s]'
-
-
-def _cause_of(record: logging.LogRecord) -> Cause:
-    """Return what lines have in common that count as one."""
-    kind = record.exc_info[0] if record.exc_info else None
-    if record.name in OF_REQUESTS:
-        place = (record.pathname, record.lineno)
-        return record.name, record.levelno, place, kind
-    return record.name, record.levelno, record.getMessage(), kind

@@ -99,6 +99,8 @@ MOST_CALLBACKS = 64
 LAST_RESORT = 5.0
 """Time after the end of ROS at which the process ends, whatever still runs [s]."""
 LATER_SERVICES = ('~/solve_all', '~/explain_ik', '~/solve_goals', '~/complete_state')
+"""Services of ssik_msgs that are offered after the first ones; those of a group file come before them."""
+GROUP_SERVICES = ('~/handle_groups', '~/find_configs', '~/generate_path')
 LATE = 2.0
 """After this long the log says what is still being compiled [s]."""
 SHUTDOWN_WAIT = 0.5
@@ -290,22 +292,24 @@ class IkServer(Node):
                 self._offer(kind, name, handler)
             seconds = time.perf_counter() - start
             self.get_logger().info(
-                f'All services are offered: {self._later_services()} {seconds:.1f} s after the others.'
+                f'All services are offered: {", ".join(self._later_services())} '
+                f'{seconds:.1f} s after the others.'
             )
 
     def _announce_later(self) -> None:
         """Log why some services are not offered yet."""
+        missing = [name for name in self._later_services() if name not in self._records]
         self.get_logger().info(
-            f'Not offered yet: {self._later_services()}. The kernels of closed forms are compiled '
-            'first: up to two minutes of processor time, once on this machine. All other services '
-            'answer meanwhile.'
+            f'Not offered yet: {", ".join(missing)}. Their kernels are compiled first: up to two '
+            'minutes of processor time, once on this machine. All other services answer meanwhile.'
         )
 
-    @staticmethod
-    def _later_services() -> str:
-        """Return the names of the services that need closed forms."""
-        own = () if SolveAll is None else LATER_SERVICES
-        return ', '.join(('compute_cartesian_path', *own))
+    def _later_services(self) -> tuple[str, ...]:
+        """Return the names of the services that this node offers after the first ones."""
+        names: tuple[str, ...] = ('compute_cartesian_path',)
+        if self._groups is not None and self._groups.has_groups:
+            names = (*GROUP_SERVICES, *names)
+        return names if SolveAll is None else (*names, *LATER_SERVICES)
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
         """Log what is served."""

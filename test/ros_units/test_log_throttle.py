@@ -77,9 +77,41 @@ def test_causes_do_not_silence_each_other(log):
     kept, _ = log
     fail(10)
     fail(10, KeyError)
-    for state in ('odd', 'odder'):
-        SERVICES.warning('The state is %s', state)
+    SERVICES.warning('The state is odd')
     assert [level for level, _ in kept.lines] == ['error', 'error', 'warning']
+
+
+def test_three_different_bad_objects_are_three_lines(log):
+    kept, _ = log
+    for name in ('bad_box', 'bad_sphere', 'bad_mesh', 'bad_box'):
+        SERVICES.error("The collision object '%s' is left out", name)
+    assert [text for _, text in kept.lines] == [
+        f"The collision object '{name}' is left out"
+        for name in ('bad_box', 'bad_sphere', 'bad_mesh')
+    ]
+
+
+def test_made_up_texts_are_bounded_and_counted(log, clock):
+    kept, bridge = log
+    for number in range(1000):
+        SERVICES.error("The collision object 'bad_%d' is left out", number)
+    assert len(kept.lines) == log_throttle.MOST_TEXTS + 1
+    clock.now += log_throttle.PERIOD
+    bridge.flush()
+    assert len(kept.lines) == log_throttle.MOST_TEXTS + 2
+    left_out = 1000 - log_throttle.MOST_TEXTS - 1
+    assert (
+        f"'bad_{log_throttle.MOST_TEXTS}' is left out [{left_out} more like this"
+        in kept.lines[-1][1]
+    )
+
+
+def test_repeats_are_counted_by_text(log, clock):
+    kept, _ = log
+    for name, seconds in (('a', 0), ('b', 0), ('a', 0), ('a', 0), ('a', log_throttle.PERIOD)):
+        clock.now += seconds
+        SERVICES.error("The collision object '%s' is left out", name)
+    assert '[2 more like this since' in kept.lines[-1][1]
 
 
 def test_lines_of_other_loggers_are_told_apart_by_their_text(log):
