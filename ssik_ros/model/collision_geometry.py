@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.model.description_files import existing_file
 from ssik_ros.model.description_files import resolve_package_uri
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf_reader import parse_origin
 from ssik_ros.model.xml_document import XmlElement
+
+MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl')
+"""Files that are opened as meshes; the location comes from a URDF, which anybody may have sent."""
+MOST_MESH_BYTES = 64 << 20
+"""Size of the largest mesh file that is read [bytes]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +111,15 @@ def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     name = described.require('filename')
     path = resolve_package_uri(name)
     if path is None and robot.directory is not None and '://' not in name:
-        path = _existing(robot.directory / name)
+        path = existing_file(robot.directory / name)
     if path is None:
-        return f"the mesh '{name}' is not found and left out."
+        return f"the mesh '{name}' is not found and left out.{_hint(name, robot)}"
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        return (
+            f"the mesh '{name}' is left out: its name ends in none of {' '.join(MESH_SUFFIXES)}."
+        )
+    if path.stat().st_size > MOST_MESH_BYTES:
+        return f"the mesh '{name}' is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB."
     scale = np.array(described.vector('scale', (1.0, 1.0, 1.0)))
     try:
         return coal.MeshLoader().load(str(path), scale)
@@ -115,6 +127,8 @@ def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
         return f"the mesh '{name}' cannot be read and is left out: {error}."
 
 
-def _existing(path: Path) -> Path | None:
-    """Return a path if there is such a file."""
-    return path if path.is_file() else None
+def _hint(name: str, robot: RobotModel) -> str:
+    """Return what to do about a location that is a plain path in a URDF that is no file."""
+    if '://' in name or robot.directory is not None:
+        return ''
+    return ' Write its location as package:// or file://, since the URDF is text and not a file.'

@@ -159,8 +159,8 @@ def _read_package(folder: Path, robot: str) -> MoveItConfig:
         directory=folder,
         urdf_path=urdf,
         srdf_path=srdf,
-        kinematics_path=_optional(config / 'kinematics.yaml'),
-        joint_limits_path=_optional(config / 'joint_limits.yaml'),
+        kinematics_path=existing_file(config / 'kinematics.yaml'),
+        joint_limits_path=existing_file(config / 'joint_limits.yaml'),
         xacro_args=_parse_xacro_args(urdf_entry.get('xacro_args')),
     )
 
@@ -198,9 +198,16 @@ def _parse_xacro_args(text: object) -> dict[str, str]:
     return dict(word.split(':=', 1) for word in words)
 
 
-def _optional(path: Path) -> Path | None:
-    """Return a path if there is such a file."""
-    return path if path.is_file() else None
+def existing_file(path: Path) -> Path | None:
+    """
+    Return a path if there is such a file; a path that the system refuses names none.
+
+    :param path: the path.
+    """
+    try:
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
@@ -220,12 +227,17 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 def resolve_package_uri(uri: str) -> Path | None:
     """
-    Return the file that a ``package://``, ``file://`` or plain path names, or None if it is missing.
+    Return the file that a ``package://`` or ``file://`` location names, or None if it is missing.
+
+    A ``package://`` location cannot leave the package: ``..`` in it names nothing.
 
     :param uri: the location as a URDF writes it.
     """
-    if uri.startswith('package://'):
-        package, _, relative = uri.removeprefix('package://').partition('/')
-        folder = find_package(package)
-        return None if folder is None else _optional(folder / relative)
-    return _optional(Path(uri.removeprefix('file://')))
+    if uri.startswith('file://'):
+        return existing_file(Path(uri.removeprefix('file://')))
+    if not uri.startswith('package://'):
+        return None
+    package, _, relative = uri.removeprefix('package://').partition('/')
+    folder = find_package(package)
+    inside = not relative.startswith('/') and '..' not in Path(relative).parts
+    return existing_file(folder / relative) if inside and folder is not None else None

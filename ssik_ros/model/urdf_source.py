@@ -40,6 +40,22 @@ def is_xml_text(source: TextSource) -> bool:
     return isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<')
 
 
+def require_xml_text(text: str, what: str) -> str:
+    """
+    Return a text that may be read as the document itself, never as the path of a file.
+
+    :param text: what somebody sent.
+    :param what: what it should be, for messages ("robot description").
+    :raises ModelError: when it is not XML text.
+    """
+    if not is_xml_text(text):
+        raise ModelError(
+            f"The {what} is not XML text, which starts with '<'. A message cannot name a file: "
+            'give a path as a parameter of the node instead.'
+        )
+    return text
+
+
 def robot_name_of(text: str) -> str:
     """
     Return the robot's name in the text of a URDF or SRDF without reading the rest; empty if there is none.

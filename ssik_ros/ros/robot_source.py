@@ -2,7 +2,7 @@
 Where a node's robot comes from: a parameter, a file, a MoveIt configuration package, or a topic.
 
 URDF and SRDF are looked for one by one, in that order; what is found nowhere else is waited for on its
-topic, and may be replaced there at any time.
+topic, and may be replaced there at any time. A topic brings text: only parameters name files.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,12 @@ from std_msgs.msg import String
 
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import ModelError
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf_source import require_xml_text
 from ssik_ros.model.urdf_source import robot_name_of
 from ssik_ros.model.urdf_source import TextSource
 from ssik_ros.ros.integer_parameters import parameter_overrides
@@ -130,9 +132,9 @@ class RobotSource:
     def start(self) -> None:
         """Deliver what is there, and listen to the topics of what is not."""
         if self._hears_robots:
-            self._listen(URDF_TOPIC, self._take_urdf)
+            self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:
-            self._listen(SRDF_TOPIC, self._take_srdf)
+            self._listen(SRDF_TOPIC, 'semantic description', self._take_srdf)
         if self._urdf is None:
             _LOGGER.info(
                 'Waiting for the robot on the topic %s. It can also be given by the parameters '
@@ -142,36 +144,41 @@ class RobotSource:
         else:
             self._go_on()
 
-    def _listen(self, topic: str, callback: Callable[[String], None]) -> None:
-        """Subscribe to a latched topic."""
+    def _listen(self, topic: str, what: str, take: Callable[[Description], None]) -> None:
+        """Subscribe to a latched topic; what is not XML text is logged and ignored."""
+        origin = f'topic {self._node.resolve_topic_name(topic)}'
+
+        def hear(message: String) -> None:
+            try:
+                take(Description(require_xml_text(message.data, what), origin))
+            except ModelError as error:
+                _LOGGER.error('A message of %s is ignored. %s', origin, error)
+
         self._subscriptions.append(
             self._node.create_subscription(
-                String, topic, callback, LATCHED, callback_group=self._callbacks
+                String, topic, hear, LATCHED, callback_group=self._callbacks
             )
         )
 
-    def _take_urdf(self, message: String) -> None:
+    def _take_urdf(self, urdf: Description) -> None:
         """Take a robot; an SRDF of another robot is then waited for anew."""
-        if self._urdf is not None and self._urdf.source == message.data:
+        if self._urdf is not None and self._urdf.source == urdf.source:
             return
-        self._urdf = self._on_topic(message, URDF_TOPIC)
+        self._urdf = urdf
         srdf = self._srdf
         stale = srdf is not None and srdf.origin.startswith('topic')
         if stale and srdf is not None:
-            stale = robot_name_of(str(srdf.source)) != robot_name_of(message.data)
+            stale = robot_name_of(str(srdf.source)) != robot_name_of(str(urdf.source))
         if stale:
             self._srdf = None
         self._go_on()
 
-    def _take_srdf(self, message: String) -> None:
+    def _take_srdf(self, srdf: Description) -> None:
         """Take a semantic description."""
-        if self._srdf is not None and self._srdf.source == message.data:
+        if self._srdf is not None and self._srdf.source == srdf.source:
             return
-        self._srdf = self._on_topic(message, SRDF_TOPIC)
+        self._srdf = srdf
         self._go_on()
-
-    def _on_topic(self, message: String, topic: str) -> Description:
-        return Description(message.data, f'topic {self._node.resolve_topic_name(topic)}')
 
     def _go_on(self) -> None:
         """Deliver what is complete; wait a while for an SRDF."""

@@ -35,6 +35,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf_source import require_xml_text
 from ssik_ros.ros.aged_state import AgedState
 from ssik_ros.ros.joint_commands import make_joint_state
 from ssik_ros.ros.joint_commands import make_trajectory
@@ -119,7 +120,7 @@ class RosScene:
             if self._scene is not None:
                 return
             try:
-                self._take_robot(load_robot(message.data))
+                self._take_robot(load_robot(require_xml_text(message.data, 'robot description')))
             except SsikError as error:
                 self._node.get_logger().error(f'The robot description cannot be used: {error}')
 

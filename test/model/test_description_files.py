@@ -213,10 +213,33 @@ def test_a_package_uri_is_a_file_of_an_installed_package(prefix):
 
 
 @pytest.mark.parametrize(
-    'uri', ['package://gone/x.stl', 'package://', 'package:///x.stl', 'file://gone', '']
+    'uri',
+    [
+        'package://gone/x.stl',
+        'package://',
+        'package:///x.stl',
+        'file://gone',
+        '',
+        'file://\0',
+        pytest.param('package://arm/' + 'x' * 10_000, id='a name that no file can have'),
+    ],
 )
 def test_a_uri_that_leads_nowhere_is_none(prefix, uri):
+    write(prefix, 'arm', {'x.stl': ''})
     assert resolve_package_uri(uri) is None
+
+
+@pytest.mark.parametrize('relative', ['../other/x.stl', 'meshes/../../other/x.stl', '{absolute}'])
+def test_a_package_uri_does_not_leave_its_package(prefix, relative):
+    write(prefix, 'arm', {'meshes/link.stl': ''})
+    absolute = write(prefix, 'other', {'x.stl': ''}) / 'x.stl'
+    assert resolve_package_uri('package://arm/' + relative.format(absolute=absolute)) is None
+
+
+def test_a_plain_path_is_no_uri(tmp_path):
+    path = tmp_path / 'x.stl'
+    path.touch()
+    assert resolve_package_uri(str(path)) is None
 
 
 def test_a_file_uri_is_a_path(tmp_path):

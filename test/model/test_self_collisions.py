@@ -176,6 +176,39 @@ def test_a_mesh_that_cannot_be_read_is_named(tmp_path):
     assert str(path) in checker.warnings[0]
 
 
+def warning_about(mesh, **options):
+    """Return the sentence about the one mesh of a robot that is left out."""
+    text = rail({'a': f'<mesh filename="{mesh}"/>'})
+    (warning,) = CollisionChecker(load_robot(text, **options)).warnings
+    return warning
+
+
+def test_a_mesh_beside_the_file_of_a_robot_is_read(tmp_path):
+    (tmp_path / 'link.stl').write_text(TETRAHEDRON)
+    (tmp_path / 'arm.urdf').write_text(rail({'a': '<mesh filename="link.stl"/>'}))
+    assert CollisionChecker(load_robot(tmp_path / 'arm.urdf')).checked_links == ('a',)
+
+
+def test_a_plain_path_in_the_text_of_a_robot_names_no_mesh(tmp_path):
+    path = tmp_path / 'link.stl'
+    path.write_text(TETRAHEDRON)
+    warning = warning_about(path)
+    assert 'is not found' in warning and 'package:// or file://' in warning
+
+
+def test_a_file_that_is_no_mesh_by_its_name_is_not_opened(tmp_path):
+    path = tmp_path / 'link.txt'
+    path.write_text(TETRAHEDRON)
+    assert 'its name ends in none of' in warning_about(f'file://{path}')
+
+
+def test_a_mesh_above_the_largest_size_is_not_opened(tmp_path):
+    path = tmp_path / 'link.STL'
+    with path.open('wb') as file:
+        file.truncate((64 << 20) + 1)
+    assert 'larger than 64 MiB' in warning_about(f'file://{path}')
+
+
 def test_followers_are_moved_before_checking():
     text = with_shapes(
         robot(

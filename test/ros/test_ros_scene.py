@@ -98,14 +98,16 @@ def random_pose(seed):
     return pose
 
 
-def test_the_robot_comes_by_topic_and_only_once(clients):
+def test_the_robot_comes_by_topic_and_only_once(clients, tmp_path):
+    (tmp_path / 'cart.urdf').write_text(CART)
     _, mine = clients
     scene = RosScene(mine.node, max_age=LONG)
     assert 'robot_description' in scene.missing()
     for ask in (scene.structure, scene.joint_positions, lambda: scene.apply({})):
         with pytest.raises(SceneNotReady, match='robot_description'):
             ask()
-    for text, name in (('<robot', None), (PANDA.urdf, 'panda_joint1'), (CART, 'panda_joint1')):
+    texts = [('<robot', None), (str(tmp_path / 'cart.urdf'), None)]
+    for text, name in (*texts, (PANDA.urdf, 'panda_joint1'), (CART, 'panda_joint1')):
         latched = clients[0].node.create_publisher(String, 'robot_description', LATCHED)
         latched.publish(String(data=text))
         if name is not None:

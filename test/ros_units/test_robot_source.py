@@ -260,6 +260,29 @@ def test_descriptions_arrive_over_real_topics():
         assert origins(delivered[-1]) == (f'topic /{URDF}', f'topic /{SRDF}')
 
 
+# Topics bring text and nothing else
+
+
+@pytest.mark.parametrize('topic', [URDF, SRDF])
+@pytest.mark.parametrize('name', ['made.urdf', 'made.srdf', 'made.urdf.xacro', '/etc/passwd', ''])
+def test_a_message_never_names_a_file(files, topic, name, caplog):
+    (files / 'made.urdf.xacro').write_text(TEXT)
+    source = Source()
+    source.hear(SRDF if topic == URDF else URDF, SEMANTIC if topic == URDF else TEXT)
+    source.hear(topic, str(files / name))
+    assert not source.delivered
+    assert f'/ns/{topic} is ignored' in caplog.text and 'not XML text' in caplog.text
+
+
+def test_a_message_that_is_no_xml_leaves_the_robot_as_it_was(files):
+    source = Source()
+    source.hear(URDF, TEXT)
+    source.hear(SRDF, SEMANTIC)
+    source.hear(URDF, str(files / 'made.urdf'))
+    source.hear(SRDF, SEMANTIC.replace('"arm"', '"limb"'))
+    assert list(source.last.load().groups) == ['limb']
+
+
 # kinematics.yaml, limits and xacro
 
 
