@@ -181,6 +181,17 @@ def take_step(plan: Plan, world: World, values: FloatArray) -> int:
     return int(reason)
 
 
+def protect(plan: Plan, world: World, values: FloatArray) -> None:
+    """Bring the joints, moved by a step, to where no group above lost by those below."""
+    numbers = make_numbers(handling.PROTECT, 0)
+    while True:
+        evaluate(plan, world, values)
+        packed = plan.ints, plan.reals, plan.work, world.poses, values, numbers
+        if not handling.run(*packed)[0]:
+            return
+        world.follow()
+
+
 def handle_by_steps(
     plan: Plan, world: World, max_iterations: int, callback: Callback | None
 ) -> tuple[int, int, float, float]:
@@ -213,9 +224,9 @@ def _handle_by_steps(
     reason, iterations = 0, 0
     within, linear, angular = evaluate(plan, world, values)
     while not within and iterations < max_iterations:
-        flag = 0
+        flag, own = 0, True
         if callback is not None:
-            flag = combine(plan, callback, iterations)
+            flag, own = combine(plan, callback, iterations)
         if callback is None:
             flag = take_step(plan, world, values)
         elif not flag:
@@ -224,6 +235,8 @@ def _handle_by_steps(
         if flag & ENDS:
             break
         world.follow()
+        if own and plan.protects:
+            protect(plan, world, values)
         iterations += 1
         within, linear, angular = evaluate(plan, world, values)
         if flag & Reason.LIMIT_HIT and stop:

@@ -69,21 +69,23 @@ class _Task:
     inverse: FloatArray | None
     method: Method
     damping: float
+    own: bool
+    """Whether the callback left everything as it was."""
 
 
 def combine(
     plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
-) -> int:
+) -> tuple[int, bool]:
     """
     Ask the callback for every group and write the step that results into the workspace.
 
-    :returns: reason bits; 0 when there is a step.
+    :returns: reason bits, 0 when there is a step; whether the callback changed nothing.
     """
     tasks = []
     for index in range(len(plan.groups)):
         task = _ask(plan, callback, iteration, index)
         if task is None:
-            return int(Reason.INVALID_CALLBACK_DATA)
+            return int(Reason.INVALID_CALLBACK_DATA), False
         tasks.append(task)
     for task in tasks[:-1]:
         if task.dq is not None and task.inverse is None:
@@ -92,12 +94,16 @@ def combine(
                 'follows: its motion is projected by it.'
             )
     scales = _scales(plan)
-    dq = _nested(tasks, scales) if plan.ints[packing.NESTED] else _strict(tasks, scales)
-    if not np.isfinite(dq).all():
-        return int(Reason.CANNOT_INVERT)
+    nested = bool(plan.ints[packing.NESTED])
+    levels = [_nested(tasks, scales)] if nested else _strict(tasks, scales)
+    if not np.isfinite(levels).all():
+        return int(Reason.CANNOT_INVERT), False
+    moves = np.array(levels) / scales
     place = int(plan.ints[packing.WORK_JOINTS])
-    plan.work[place : place + plan.nv] = dq / scales
-    return 0
+    plan.work[place : place + plan.nv] = moves.sum(axis=0)
+    place = int(plan.ints[packing.WORK_LEVELS])
+    plan.work[place : place + moves.size] = moves.ravel()
+    return 0, all(task.own for task in tasks)
 
 
 def _ask(
@@ -147,6 +153,7 @@ def _ask(
         arrays.get('jacobianPinv'),
         group.method,
         damping,
+        not arrays,
     )
 
 
@@ -200,20 +207,23 @@ def _nested(tasks: list[_Task], scales: FloatArray) -> FloatArray:
     return total
 
 
-def _strict(tasks: list[_Task], scales: FloatArray) -> FloatArray:
-    """Return the motion in which no group changes what those above it ask for."""
+def _strict(tasks: list[_Task], scales: FloatArray) -> list[FloatArray]:
+    """Return the motion that each group adds without changing what those above it ask for, to first order."""
+    levels = []
     total = np.zeros(len(scales))
     projector = np.eye(len(scales))
     for task in tasks:
         rows = (task.jacobian * scales) @ projector
         left = task.e - (task.jacobian * scales) @ total
         if task.dq is not None:
-            total = total + projector @ (task.dq / scales)
+            added = projector @ (task.dq / scales)
         elif task.inverse is not None:
-            total = total + projector @ (task.inverse @ left / scales)
+            added = projector @ (task.inverse @ left / scales)
         else:
-            total = total + projector @ (invert_rows(rows, left, task.method, task.damping) @ left)
+            added = projector @ (invert_rows(rows, left, task.method, task.damping) @ left)
+        total = total + added
+        levels.append(added * scales)
         sizes, axes = np.linalg.svd(rows, full_matrices=False)[1:]
         used = axes[sizes > COVERED * max(1.0, float(sizes.max(initial=0.0)))]
         projector = projector - used.T @ used
-    return total * scales
+    return levels

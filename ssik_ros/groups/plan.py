@@ -65,6 +65,11 @@ class Plan:
         return int(self.numbers[handling.RESTORE])
 
     @property
+    def protects(self) -> bool:
+        """Return whether the groups above have to be protected from those below."""
+        return len(self.groups) > 1 and not self.ints[packing.NESTED]
+
+    @property
     def nv(self) -> int:
         """Return the number of columns."""
         return int(self.ints[packing.VARIABLES])
@@ -361,7 +366,7 @@ def _pack(
             for joint in world.dependent_joints()
         ),
         slaves=tuple(packer.slaves),
-        outcome=work[first : int(header[packing.WORK_SIZE])],
+        outcome=work[first : int(header[packing.WORK_LEVELS])],
     )
 
 

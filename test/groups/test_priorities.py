@@ -1,5 +1,10 @@
 """Priorities: strict ones never disturb, nested ones follow the formula, and the optimum is the lexicographic one."""
 
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+from made_worlds import expected_error
+from made_worlds import put_goal
 from made_worlds import random_chain
 from made_worlds import random_pose
 from made_worlds import serial_arm
@@ -10,6 +15,8 @@ from scipy.optimize import minimize
 from ssik_ros.groups import Constraint
 from ssik_ros.groups import Environment
 from ssik_ros.groups import Method
+from ssik_ros.groups.handling import evaluate
+from ssik_ros.groups.handling import take_step
 
 METHODS = ('pinv', 'dls', 'transpose', 'undamped')
 
@@ -56,6 +63,14 @@ def wide_rows(env, groups):
     return rows
 
 
+def linear_step(env, groups):
+    """Return the motion of one step of some groups as their rows have it, before it is corrected; the joints stay."""
+    plan, values = env.plan(tuple(groups)), env.q
+    evaluate(plan, env, values)
+    take_step(plan, env, values)
+    return values - env.q
+
+
 @pytest.mark.parametrize('method', METHODS)
 def test_nested_priorities_are_the_documented_formula(method):
     for seed in range(5):
@@ -74,16 +89,13 @@ def test_nested_priorities_are_the_documented_formula(method):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_strict_priorities_never_change_what_stands_above(method):
+def test_the_rows_of_higher_groups_are_the_same_with_groups_below(method):
     for seed in range(8):
         env, groups = three_levels(seed, method, ('revolute', 'prismatic', 'screw'))
         for joint, weight in zip(env.joints, np.linspace(0.3, 2.0, 7), strict=True):
             joint.weight = weight
-        start, rows, steps = env.q, wide_rows(env, groups), []
-        for count in (1, 2, 3):
-            env.q = start
-            env.solve(groups[:count])
-            steps.append(env.q - start)
+        rows = wide_rows(env, groups)
+        steps = [linear_step(env, groups[:count]) for count in (1, 2, 3)]
         for level in (0, 1):
             for step in steps[level + 1 :]:
                 change = rows[level][0] @ (step - steps[level])
@@ -102,9 +114,11 @@ def test_limits_that_lower_groups_reach_leave_the_upper_ones_alone():
         room = np.abs(first) + 0.003
         for joint, here, free in zip(env.joints, start, room, strict=True):
             joint.limits = (here - free, here + free)
+        step = linear_step(env, groups)
+        assert np.abs(jacobian @ (step - first)).max() < 1e-9
+        assert (np.abs(step) <= room + 1e-12).all()
         result = env.solve(groups)
         hits += bool(result.limit_hits)
-        assert np.abs(jacobian @ (env.q - start - first)).max() < 1e-9
         assert (np.abs(env.q - start) <= room + 1e-12).all()
     assert hits > 10
 
@@ -137,12 +151,9 @@ def test_rows_that_are_nearly_the_same_are_both_kept():
         near = env.add_dummy('near', env['hand'], [1e-3, 2e-3, 0, 0, 0, 0, 1])
         goal = env.add_dummy('near_goal', None, near.pose())
         groups[0].add_element(near, target=goal, constraints=Constraint.X | Constraint.Y)
-        start, (jacobian, _) = env.q, wide_rows(env, groups)[0]
-        env.solve(groups[:1])
-        first = env.q - start
-        env.q = start
-        env.solve(groups[:2])
-        assert np.abs(jacobian @ (env.q - start - first)).max() < 1e-9
+        jacobian, _ = wide_rows(env, groups)[0]
+        first, both = linear_step(env, groups[:1]), linear_step(env, groups[:2])
+        assert np.abs(jacobian @ (both - first)).max() < 1e-9
 
 
 def sizes(env, groups, values):
@@ -211,6 +222,131 @@ def test_a_posture_below_a_pose_does_not_move_the_hand():
     assert linear < 1e-4 and angular < 1e-4
     goal = env['elbow_goal'].position
     assert np.linalg.norm(elbow.position - goal) < np.linalg.norm(before - goal)
+
+
+def arm_below(seed, method='pinv', damping=0.05, joints=7, constraints=Constraint.POSITION):
+    """Return an arm at its goal, and a group below it that asks an elbow to be far out of reach."""
+    rng = np.random.default_rng(seed)
+    env = serial_arm(joints, seed)
+    env.q = rng.uniform(-1.2, 1.2, joints)
+    put_goal(env, env.q)
+    env.group('arm').elements[0].constraints = constraints
+    elbow = env.add_dummy('elbow', env[f'j{joints - 3}'], [0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0])
+    env.add_dummy('elbow_goal')
+    env['elbow_goal'].position = elbow.position + 3.0 * rng.normal(size=3)
+    low = env.add_group('low', method, damping=damping)
+    low.add_element(elbow, target='elbow_goal', constraints=Constraint.POSITION)
+    return env
+
+
+def missed(env, group='arm'):
+    """Return the norm of what the elements of a group miss, by plain numpy."""
+    return float(np.linalg.norm([expected_error(e) for e in env.group(group).elements]))
+
+
+@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('constraints', [Constraint.POSITION, Constraint.POSE])
+def test_one_step_below_a_met_group_leaves_it_met(method, constraints):
+    for seed in range(10):
+        env = arm_below(seed, method, constraints=constraints, joints=8)
+        before = env.q
+        env.solve(['arm', 'low'], max_iterations=1)
+        assert missed(env) < 1e-7
+        assert np.abs(env.q - before).max() > 1e-3
+
+
+@pytest.mark.parametrize('damping', [0.0, 0.1, 1.0])
+def test_a_met_group_holds_while_one_below_cannot_be_met(damping):
+    for seed in range(20):
+        env = arm_below(seed, 'dls', damping)
+        for _ in range(100):
+            env.solve(['arm', 'low'], max_iterations=1)
+            assert missed(env) < 1e-7
+
+
+@given(seed=st.integers(0, 10**6), method=st.sampled_from(METHODS), step=st.floats(0.01, 1.5))
+@settings(max_examples=60, deadline=None)
+def test_a_step_costs_a_group_above_no_more_than_half_of_what_it_gains_alone(seed, method, step):
+    env = arm_below(seed, method, 0.3)
+    rng = np.random.default_rng(seed)
+    put_goal(env, env.q + step * rng.uniform(-1.0, 1.0, 7))
+    before, start = missed(env), env.q
+    env.solve(['arm'], max_iterations=1)
+    alone = missed(env)
+    env.q = start
+    env.solve(['arm', 'low'], max_iterations=1)
+    bound = alone + 0.5 * max(0.0, before - alone)
+    assert missed(env) <= max(bound * (1.0 + 1e-7), 2e-8)
+
+
+def test_a_group_that_cannot_be_met_keeps_its_best_too():
+    for seed in range(10):
+        env = arm_below(seed)
+        way = env['tip'].position / np.linalg.norm(env['tip'].position)
+        env['goal'].position = 4.0 * way
+        env.group('arm').method, env.group('arm').damping = 'dls', 2.0
+        env.solve(['arm'], max_iterations=3000)
+        best = missed(env)
+        env.solve(['arm', 'low'], max_iterations=50)
+        assert missed(env) < best + 1e-6
+
+
+def test_three_groups_protect_each_other_in_their_order():
+    for seed in range(10):
+        env = arm_below(seed, joints=9)
+        middle = env.group('low').elements[0]
+        middle.target.position = middle.tip.position
+        middle.constraints = Constraint.X | Constraint.Y
+        rest = env.add_dummy('rest', env['j3'])
+        env.add_dummy('rest_goal').position = rest.position + np.array([3.0, 2.0, 1.0])
+        env.add_group('last').add_element(
+            rest, target='rest_goal', constraints=Constraint.POSITION
+        )
+        before = env.q
+        env.solve(['arm', 'low', 'last'], max_iterations=20)
+        assert missed(env, 'arm') < 1e-7 and missed(env, 'low') < 1e-7
+        assert np.abs(env.q - before).max() > 1e-3
+
+
+def test_limits_and_largest_steps_hold_in_protected_steps():
+    for seed in range(10):
+        env = arm_below(seed)
+        env.group('arm').ignore_max_steps = False
+        for joint in env.joints:
+            joint.limits = (joint.position - 0.3, joint.position + 0.2)
+            joint.max_step = 0.15
+        start = env.q
+        for _ in range(10):
+            before = env.q
+            env.solve(['arm', 'low'], max_iterations=1)
+            assert np.abs(env.q - before).max() <= 0.15 + 1e-9
+            assert missed(env) < 1e-7
+        assert (env.q >= start - 0.3 - 1e-12).all() and (env.q <= start + 0.2 + 1e-12).all()
+
+
+def test_margins_of_a_group_above_stay_free():
+    for seed in range(10):
+        env = arm_below(seed)
+        env.group('arm').avoid_limits = True
+        for joint in env.joints:
+            joint.limits = (joint.position - 0.6, joint.position + 0.6)
+            joint.limit_margin = 0.2
+        middle = env.q
+        env.solve(['arm', 'low'], max_iterations=30)
+        assert missed(env) < 1e-7
+        assert np.abs(env.q - middle).max() < 0.4 + 1e-7
+
+
+def test_joints_that_follow_functions_and_callbacks_are_protected_too():
+    for seed in range(5):
+        env = arm_below(seed, joints=8)
+        env['j7'].depend_on('j1', function=lambda value: np.sin(value), derivative=np.cos)
+        put_goal(env, env.q)
+        env.solve(['arm', 'low'], max_iterations=5)
+        assert missed(env) < 1e-7
+        env['j7'].depend_on(None)
+        env.solve(['arm', 'low'], max_iterations=5, callback=lambda data: None)
+        assert missed(env) < 1e-7
 
 
 def test_methods_have_names_and_numbers():

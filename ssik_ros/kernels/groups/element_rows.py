@@ -190,20 +190,30 @@ def fill_rows(ints, reals, work, q):
 @kernel
 def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
     """Write the row of a joint that is nearer to a limit than its margin, if it is; return the next free row."""
+    way = way_out_of_margin(variable_i, variable_f, q, v)
+    if way == 0.0:
+        return row
+    for k in range(jacobian.shape[1]):
+        jacobian[row, k] = 0.0
+    jacobian[row, v] = -1.0 if way < 0.0 else 1.0
+    residual[row] = abs(way)
+    return row + 1
+
+
+@kernel
+def way_out_of_margin(variable_i, variable_f, q, v):
+    """Return how far a joint has to move to leave the margin of a limit, with sign; 0 where it is outside."""
     value = q[variable_i[v, packing.VARIABLE_Q]]
     margin = variable_f[v, packing.VARIABLE_MARGIN]
     below = variable_f[v, packing.VARIABLE_LOWER] + margin - value
     above = value - (variable_f[v, packing.VARIABLE_UPPER] - margin)
     if below <= 0.0 and above <= 0.0:
-        return row
-    for k in range(jacobian.shape[1]):
-        jacobian[row, k] = 0.0
+        return 0.0
     # Where both margins overlap, the upper one counts for turning joints, the nearer limit for slides.
     turns = variable_i[v, packing.VARIABLE_TURNS] == 1
-    upper = above > 0.0 and (below <= 0.0 or turns or above > below)
-    jacobian[row, v] = -1.0 if upper else 1.0
-    residual[row] = above if upper else below
-    return row + 1
+    if above > 0.0 and (below <= 0.0 or turns or above > below):
+        return -above
+    return below
 
 
 @kernel

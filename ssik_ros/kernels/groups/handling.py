@@ -33,6 +33,7 @@ from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.groups import element_rows
 from ssik_ros.kernels.groups import packing
+from ssik_ros.kernels.groups import protection
 from ssik_ros.kernels.groups import task_steps
 
 # Tasks.
@@ -42,6 +43,8 @@ EVALUATE = 1
 STEP = 2
 """One step for the rows that are there."""
 SEARCH = 3
+PROTECT = 4
+"""Judge the state after a step, which was evaluated, and go elsewhere if that cost a group above too much."""
 
 # What a task is told, and where a search keeps its place.
 TASK = 0
@@ -69,10 +72,6 @@ GO_ON = 0
 FOUND = 1
 GIVE_UP = 2
 
-FAR = 0.05
-NEAR = 1e-3
-LARGEST_DAMPING = 1.0
-LEAST_DAMPING = 1e-13
 PROGRESS = 0.6
 WINDOW = 3
 POLISHING_STEPS = 12
@@ -98,11 +97,14 @@ def run(ints, reals, work, poses, q, numbers):
         workspace instead and leaves what it found here.
     :param numbers: (NUMBERS,) int64, the task and what it is told.
     :returns: reason bits, iterations, largest linear and angular error. A search returns in place of the reason the
-        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; a task of rows 1 where all is within precision.
+        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; a task of rows 1 where all is within precision; a protection
+        1 where q moved and has to be evaluated again.
     """
     w = packing.view_workspace(ints, work)
     task, limit = numbers[TASK], numbers[MAX_ITERATIONS]
     index = numbers[FIRST_START]
+    if task == PROTECT:
+        return go_on_protecting(ints, reals, work, q), 0, 0.0, 0.0
     if task == SEARCH:
         if not begin_start(ints, reals, work, numbers, index, q):
             return EXHAUSTED, 0, 0.0, 0.0
@@ -113,10 +115,11 @@ def run(ints, reals, work, poses, q, numbers):
             w.hits[v] = 0.0
     if task != STEP:
         element_rows.prepare(ints, reals, work, poses, q)
-    reason, iterations, within = 0, 0, False
+    reason, iterations, within, measured = 0, 0, False, False
     while True:
         if task != STEP:
-            within = element_rows.measure(ints, reals, work, q)
+            if not measured:
+                within = element_rows.measure(ints, reals, work, q)
             halted = reason & task_steps.LIMIT_HIT and ints[packing.STOP_ON_LIMIT_HIT] == 1
             if task == HANDLE and (within or iterations >= limit or halted):
                 break
@@ -138,10 +141,13 @@ def run(ints, reals, work, poses, q, numbers):
                     return TIME_IS_UP, 0, 0.0, 0.0
                 iterations = 0
                 continue
-            damping = min(square * (FAR * square + NEAR), LARGEST_DAMPING) + LEAST_DAMPING
-        flag = task_steps.compute_step(ints, reals, work, q, damping)
+            damping = task_steps.fading_damping(square)
+        flag = task_steps.compute_step(ints, reals, work, q, damping, ints[packing.GROUPS])
         if flag & task_steps.CANNOT_INVERT == 0:
+            protection.begin(ints, reals, work, q)
             flag |= task_steps.apply_step(ints, reals, work, q)
+            if task == HANDLE and protection.is_needed(ints):
+                within, measured = measure_protected(ints, reals, work, q), True
         iterations += 1
         if task != SEARCH:
             reason |= flag
@@ -151,11 +157,35 @@ def run(ints, reals, work, poses, q, numbers):
     if task == HANDLE and not within:
         reason |= NOT_WITHIN_TOLERANCE
         if numbers[RESTORE] != 0 and must_restore(ints, reals, work, reason, numbers[RESTORE]):
-            for k in range(q.shape[0]):
-                q[k] = w.start[k]
-            element_rows.measure(ints, reals, work, q)
+            restore(ints, reals, work, q)
     follow(ints, reals, q)
     return reason, iterations, w.scalars[0], w.scalars[1]
+
+
+@kernel
+def measure_protected(ints, reals, work, q):
+    """Measure after a step, and bring the joints to where no group lost by those below; return as ``measure`` does."""
+    within = element_rows.measure(ints, reals, work, q)
+    while protection.next_trial(ints, reals, work, q):
+        within = element_rows.measure(ints, reals, work, q)
+    return within
+
+
+@kernel
+def go_on_protecting(ints, reals, work, q):
+    """Judge a state that was measured outside, and move on; return 1 where q moved, else 0."""
+    moved = protection.next_trial(ints, reals, work, q)
+    follow(ints, reals, q)
+    return int(moved)
+
+
+@kernel
+def restore(ints, reals, work, q):
+    """Put the joints back to where the solve started, and measure there."""
+    w = packing.view_workspace(ints, work)
+    for k in range(q.shape[0]):
+        q[k] = w.start[k]
+    element_rows.measure(ints, reals, work, q)
 
 
 @kernel
@@ -302,6 +332,7 @@ def move(ints, reals, work, q):
         if beyond != 0.0:
             w.hits[v] = beyond
             reason = task_steps.LIMIT_HIT
+    protection.begin(ints, reals, work, q)
     reason |= task_steps.apply_step(ints, reals, work, q)
     follow(ints, reals, q)
     return reason

@@ -85,8 +85,12 @@ WORK_SPARE = 48
 WORK_OPTIONS = 49
 WORK_ERRORS = 50
 WORK_HITS = 51
-WORK_SIZE = 52
-HEADER = 53
+WORK_LEVELS = 52
+WORK_REFERENCE = 53
+WORK_KEPT = 54
+WORK_GROUP_ERRORS = 55
+WORK_SIZE = 56
+HEADER = 57
 
 SLOT_INTS = 2
 SLOT_KIND = 0
@@ -160,8 +164,12 @@ METRIC = 1
 SEQUENCE = 5
 """Where alpha and shift of each variable start."""
 
-SCALARS = 8
-JOINT_ARRAYS = 5
+SCALARS = 12
+JOINT_ARRAYS = 8
+
+# Rows of the errors that the protection of groups compares.
+BEFORE, ALONE = 0, 1
+GROUP_ERRORS = 2
 
 
 class Tables(NamedTuple):
@@ -217,6 +225,12 @@ class Workspace(NamedTuple):
     """(nv,) 1 for joints that stop at a limit."""
     wish: np.ndarray
     """(nv,) motion to the limit, in the nested form."""
+    travel: np.ndarray
+    """(nv,) motion of the joints since the step began [rad or m]."""
+    kept_travel: np.ndarray
+    """(nv,) the same at the state ``kept``."""
+    kept_hits: np.ndarray
+    """(nv,) limit hits of the step itself, while corrections have hits of their own."""
     start: np.ndarray
     """(nq,) values before the solve, or where a search begins."""
     best: np.ndarray
@@ -231,6 +245,16 @@ class Workspace(NamedTuple):
     """(E, 2) linear and angular error of each element."""
     hits: np.ndarray
     """(nv,) by how much each joint would have gone beyond a limit, with sign."""
+    levels: np.ndarray
+    """(g, nv) motion that each group added to the step, divided by the scales."""
+    reference: np.ndarray
+    """(m,) residual that each group had where its own level ended; every margin has a place of its own."""
+    before: np.ndarray
+    """(nq,) values at the start of a step."""
+    kept: np.ndarray
+    """(nq,) values where the last level ended that was accepted."""
+    group_errors: np.ndarray
+    """(GROUP_ERRORS, g) norm of each group's residual before the step, and where its own level ended."""
 
 
 def place_workspace(header: np.ndarray) -> None:
@@ -265,6 +289,10 @@ def place_workspace(header: np.ndarray) -> None:
         (WORK_OPTIONS, SEQUENCE + 2 * nv),
         (WORK_ERRORS, 2 * elements),
         (WORK_HITS, nv),
+        (WORK_LEVELS, int(header[GROUPS]) * nv),
+        (WORK_REFERENCE, rows),
+        (WORK_KEPT, 2 * nq),
+        (WORK_GROUP_ERRORS, GROUP_ERRORS * int(header[GROUPS])),
     )
     place = 0
     for entry, size in sizes:
@@ -318,6 +346,9 @@ def view_workspace(ints, work):
         vector(work, joints + 2 * nv, nv),
         vector(work, joints + 3 * nv, nv),
         vector(work, joints + 4 * nv, nv),
+        vector(work, joints + 5 * nv, nv),
+        vector(work, joints + 6 * nv, nv),
+        vector(work, joints + 7 * nv, nv),
         vector(work, ints[WORK_START], nq),
         vector(work, ints[WORK_BEST], nq),
         vector(work, spare, 24),
@@ -325,4 +356,9 @@ def view_workspace(ints, work):
         vector(work, ints[WORK_OPTIONS], SEQUENCE + 2 * nv),
         matrix(work, ints[WORK_ERRORS], elements, 2),
         vector(work, ints[WORK_HITS], nv),
+        matrix(work, ints[WORK_LEVELS], ints[GROUPS], nv),
+        vector(work, ints[WORK_REFERENCE], m),
+        vector(work, ints[WORK_KEPT], nq),
+        vector(work, ints[WORK_KEPT] + nq, nq),
+        matrix(work, ints[WORK_GROUP_ERRORS], GROUP_ERRORS, ints[GROUPS]),
     )

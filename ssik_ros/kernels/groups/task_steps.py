@@ -15,6 +15,8 @@ Method
     motion in the same complement, and its axis joins B: the level is solved again for the others. Where B leaves no
     such motion, the level's own motion is shortened until it ends inside.
 
+    That is true of the linear model; :mod:`ssik_ros.kernels.groups.protection` makes it true of the robot.
+
     Nested priorities, the document's formula. From the last group to the first, x <- x_i + (I - J_i^+ J_i) x, which is
     x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there, their columns are dropped and their
     motion is taken out of all errors, then everything is solved again.
@@ -43,6 +45,10 @@ LIMIT_SLACK = 1e-12
 """Rounding by which a step may end beyond a limit before it counts [rad or m]; the value itself is then clamped."""
 OWN_DAMPING = -1.0
 """Stands for the damping and the method of each group itself."""
+FAR = 0.05
+NEAR = 1e-3
+LARGEST_DAMPING = 1.0
+LEAST_DAMPING = 1e-13
 
 # Reasons, with the numbers of the document.
 CANNOT_INVERT = 2
@@ -50,12 +56,19 @@ STEPS_TOO_BIG = 32
 LIMIT_HIT = 64
 
 
+@inline_kernel
+def fading_damping(square):
+    """Return the damping for a squared residual: it grows with the error, and fades with it."""
+    return min(square * (FAR * square + NEAR), LARGEST_DAMPING) + LEAST_DAMPING
+
+
 @kernel
-def compute_step(ints, reals, work, q, damping):
+def compute_step(ints, reals, work, q, damping, groups):
     """
     Write the joint step, divided by the scales, into ``move`` for the rows of :func:`element_rows.fill_rows`.
 
     :param damping: used for every group instead of its own method, unless it is ``OWN_DAMPING``.
+    :param groups: how many of them take part, from the first on. The motion of each is kept if all do.
     :returns: reason bits.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
@@ -70,12 +83,14 @@ def compute_step(ints, reals, work, q, damping):
     if ints[packing.NESTED] == 1:
         return nested_step(ints, reals, work, q, damping)
     reason, rank = 0, 0
-    groups = ints[packing.GROUPS]
     for g in range(groups):
         flag, rank = add_level(ints, reals, work, q, g, rank, damping)
         reason |= flag
         if flag & CANNOT_INVERT:
             break
+        if groups == ints[packing.GROUPS]:
+            for v in range(nv):
+                w.levels[g, v] = w.move[v] - w.level[v]
         if g + 1 < groups:
             first = t.group_i[g, packing.GROUP_ROW]
             for a in range(first, first + int(w.counts[g])):
@@ -365,10 +380,23 @@ def apply_step(ints, reals, work, q):
     share = math.pi / turn if turn > math.pi else 1.0
     if ratio > 1.0 and ints[packing.IGNORE_MAX_STEPS] == 0:
         share = min(share, 1.0 / ratio)
-    for v in range(nv):
+    displace(ints, reals, work, q, share)
+    return STEPS_TOO_BIG if ratio > 1.0 else 0
+
+
+@kernel
+def displace(ints, reals, work, q, share):
+    """
+    Move the joints by a share of ``step`` within their limits, and note the way in ``travel``.
+
+    :param share: of the step that :func:`apply_step` or a level wrote [rad or m].
+    """
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    for v in range(ints[packing.VARIABLES]):
         kind = t.variable_i[v, packing.VARIABLE_KIND]
         at = t.variable_i[v, packing.VARIABLE_Q]
         way = share * w.step[v]
+        w.travel[v] += way
         if kind == layout.PERIODIC:
             q[at] = so3.wrap_to_pi(q[at] + way)
         elif kind == layout.LINEAR:
@@ -381,4 +409,3 @@ def apply_step(ints, reals, work, q):
             so3.rotate_quaternion(
                 q[at : at + 4], way, share * w.step[v + 1], share * w.step[v + 2]
             )
-    return STEPS_TOO_BIG if ratio > 1.0 else 0
