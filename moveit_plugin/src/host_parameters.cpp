@@ -98,6 +98,20 @@ HostParameters take_host_parameters(
   return host;
 }
 
+std::string set_solver(
+  std::map<std::string, std::string> & parameters, const std::string & solver, const std::string & where)
+{
+  const std::string key(COMMON);
+  const auto given = parameters.find(key);
+  const std::string other = given == parameters.end() ? solver : plain(given->second);
+  parameters[key] = to_yaml(solver);
+  if (other == solver) {
+    return "";
+  }
+  return where + "." + key + " is '" + other + "', but the plugin class '" + solver +
+         "' was loaded: " + solver + " solves. Load the class '" + other + "' to use that solver.";
+}
+
 std::string to_yaml(const std::string & text)
 {
   std::string quoted = "\"";

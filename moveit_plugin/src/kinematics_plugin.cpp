@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include <pluginlib/class_list_macros.hpp>
 #include <rclcpp/logging.hpp>
 
 #include "group_sources.hpp"
@@ -94,6 +93,10 @@ bool KinematicsPlugin::initialize(
     if (host.transport == Transport::SERVICE) {
       kinematics_ = open_service_group(*node, robot_model_, group_name, base_frame_, tip_frames_, host);
     } else {
+      const std::string warning = set_solver(description.parameters, solver_, keys.prefix);
+      if (!warning.empty()) {
+        RCLCPP_WARN(logger(), "%s", warning.c_str());
+      }
       send_log_to(&log_as_ros);
       kinematics_ = open_in_process(description);
     }
@@ -361,5 +364,3 @@ bool KinematicsPlugin::supportsGroup(
 }
 
 }  // namespace ssik_moveit
-
-PLUGINLIB_EXPORT_CLASS(ssik_moveit::KinematicsPlugin, kinematics::KinematicsBase)

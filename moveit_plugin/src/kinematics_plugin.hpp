@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "moveit_headers.hpp"
@@ -11,10 +12,13 @@
 namespace ssik_moveit
 {
 
-/// The plugin behind every name that the package exports; which solver answers, the group's kinematics_solver says.
+/// What every exported class does; a class adds the name of its solver.
 class KinematicsPlugin : public kinematics::KinematicsBase
 {
 public:
+  /// @param solver the solver's name, under which the class is exported.
+  explicit KinematicsPlugin(std::string solver) : solver_(std::move(solver)) {}
+
   using Pose = geometry_msgs::msg::Pose;
   using ErrorCode = moveit_msgs::msg::MoveItErrorCodes;
   using Options = kinematics::KinematicsQueryOptions;
@@ -88,6 +92,7 @@ private:
   Values steps_of_redundant() const;
   Values read_state(const moveit::core::RobotState * context) const;
 
+  const std::string solver_;
   std::unique_ptr<Kinematics> kinematics_;
   GroupNames names_;
   std::vector<int> state_indices_;  ///< Where MoveIt keeps the variables of the transport's state.

@@ -56,8 +56,6 @@ void load_every_name(const Setting & setting)
     if (name.rfind("ssik_ros/", 0) != 0) {
       continue;
     }
-    setting.node->set_parameter(
-      {"robot_description_kinematics." + setting.group->getName() + ".kinematics_solver", name});
     const auto plugin = loader.createUniqueInstance(name);
     const bool is_ready =
       plugin->initialize(setting.node, model, setting.group->getName(), base, {setting.tip}, 0.01);

@@ -445,6 +445,18 @@ int run_host_parameters(const Setting & setting)
   return 0;
 }
 
+/// Open a group as the plugin class of a name does, and print the solver.
+int run_plugin_class(const Setting & setting)
+{
+  GroupDescription description = setting.description;
+  const std::string exported = description.parameters.extract("class").mapped();
+  const std::string warning = ssik_moveit::set_solver(description.parameters, exported, "here");
+  std::printf("warning %s\n", warning.c_str());
+  const auto kinematics = ssik_moveit::open_in_process(description);
+  std::printf("solver %s\n", kinematics->names().solver.c_str());
+  return 0;
+}
+
 int run(int argc, char ** argv)
 {
   const std::map<std::string, int (*)(const Setting &)> scenarios{
@@ -452,6 +464,7 @@ int run(int argc, char ** argv)
     {"locks", run_locks}, {"everything", run_everything},
     {"until_interrupted", run_until_interrupted}, {"times", run_times},
     {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters},
+    {"plugin_class", run_plugin_class},
     {"service", [](const Setting &) {return scenarios::run_service();}}};
   const auto found = argc < 6 ? scenarios.end() : scenarios.find(argv[0]);
   if (found == scenarios.end()) {

@@ -18,7 +18,8 @@ import yaml
 from ssik_ros.solvers.registry import list_solvers
 
 index = pytest.importorskip('ament_index_python.packages', reason='ROS 2 is not sourced')
-OVERRIDES = {'kinematics_solver': 'ssik_ros/Auto', 'kinematics_solver_timeout': 0.05}
+NO_SOLVER = {'kinematics_solver_timeout': 0.05}
+OVERRIDES = {'kinematics_solver': 'ssik_ros/Auto', **NO_SOLVER}
 
 
 def missing_package():
@@ -72,8 +73,13 @@ def start(program, prefix, parameters):
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
-def run_scenario(prefix, folder, scenario, kinematics=OVERRIDES, **more):
+def run_scenario(*arguments, **more):
     """Run a scenario inside MoveIt; return its lines."""
+    return run_and_read_log(*arguments, **more)[0]
+
+
+def run_and_read_log(prefix, folder, scenario, kinematics=OVERRIDES, **more):
+    """Run a scenario inside MoveIt; return its lines and what was logged."""
     install, build = prefix
     parameters = write_parameters(
         folder / 'parameters.yaml',
@@ -87,12 +93,15 @@ def run_scenario(prefix, folder, scenario, kinematics=OVERRIDES, **more):
     finally:
         process.kill()
     assert process.returncode == 0, out[-2000:] + err[-8000:]
-    return out.splitlines()
+    return out.splitlines(), err
 
 
-def test_every_name_is_loaded_and_answers(prefix, tmp_path):
-    told = dict(line.split(' ', 1) for line in run_scenario(prefix, tmp_path, 'names'))
-    assert told == {name: '1 1' for name in list_solvers() if name.startswith('ssik_ros/')}
+def test_every_name_alone_loads_its_own_solver(prefix, tmp_path):
+    lines, log = run_and_read_log(prefix, tmp_path, 'names', NO_SOLVER)
+    told = dict(line.split(' ', 1) for line in lines)
+    names = [name for name in list_solvers() if name.startswith('ssik_ros/')]
+    assert told == dict.fromkeys(names, '1 1')
+    assert all(log.count(f"'{GROUP}' is answered by {name}.") == 1 for name in names)
 
 
 def test_planner_threads_share_one_solver_and_a_lock(prefix, tmp_path):

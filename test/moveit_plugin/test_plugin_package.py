@@ -23,6 +23,7 @@ from ssik_ros.solvers.registry import list_solvers
 from ssik_ros.strict_yaml import parse_yaml
 
 PACKAGE = ROOT / 'moveit_plugin'
+EXPORTED = PACKAGE / 'src/exported_solvers.cpp'
 
 
 def own_solvers():
@@ -33,7 +34,10 @@ def test_every_solver_has_its_name_among_moveits_plugins():
     library = ElementTree.parse(PACKAGE / 'ssik_moveit_plugins.xml').getroot()
     classes = library.findall('class')
     assert {element.get('name') for element in classes} == own_solvers()
-    assert {element.get('type') for element in classes} == {'ssik_moveit::KinematicsPlugin'}
+    exported = re.findall(r'^EXPORT_SOLVER\((\w+)\)', EXPORTED.read_text(), re.M)
+    assert {f'ssik_ros/{name}' for name in exported} == own_solvers()
+    for element in classes:
+        assert element.get('type') == element.get('name').replace('ssik_ros/', 'ssik_moveit::')
     assert {e.get('base_class_type') for e in classes} == {'kinematics::KinematicsBase'}
     targets = re.findall(r'add_library\((\w+) SHARED', (PACKAGE / 'CMakeLists.txt').read_text())
     assert library.get('path') in targets
@@ -144,6 +148,20 @@ def test_the_plugins_keys_are_taken_out(programs, tmp_path):
     assert left == ['epsilon: 1e-4', 'kinematics_solver: ssik_ros/Auto']
     assert parse_yaml(values) == ['a "b" \\ # c: \n', 1.0, 0.1, True, -np.inf]
     assert isinstance(parse_yaml(values)[1], float)
+
+
+@pytest.mark.parametrize('name', ['ssik_ros/PoseIK', 'ssik_ros/Auto'])
+def test_a_loaded_class_decides_the_solver_without_a_kinematics_yaml(programs, tmp_path, name):
+    lines = programs.run('plugin_class', tmp_path / 'none', **{'class': name})
+    assert lines == ['warning ', f'solver {name}']
+
+
+def test_a_yaml_that_names_another_solver_than_the_class_gets_a_warning(programs, tmp_path):
+    asked = {'class': 'ssik_ros/PoseIK', 'kinematics_solver': 'ssik_ros/Analytic'}
+    warning, solver = programs.run('plugin_class', tmp_path / 'none', **asked)
+    assert "here.kinematics_solver is 'ssik_ros/Analytic'" in warning
+    assert "plugin class 'ssik_ros/PoseIK'" in warning
+    assert solver == 'solver ssik_ros/PoseIK'
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,17 @@ struct HostParameters
 HostParameters take_host_parameters(
   std::map<std::string, std::string> & parameters, const std::string & where);
 
+/**
+ * Make the loaded plugin class decide which solver runs.
+ *
+ * @param parameters values as YAML by key of the group; kinematics_solver becomes the solver of the class.
+ * @param solver the name under which the class is exported, such as ssik_ros/Auto.
+ * @param where where the parameters stand, for messages.
+ * @return a warning if kinematics_solver named another solver, else an empty text.
+ */
+std::string set_solver(
+  std::map<std::string, std::string> & parameters, const std::string & solver, const std::string & where);
+
 /// Return a text as a scalar of YAML.
 std::string to_yaml(const std::string & text);
 std::string to_yaml(double value);
