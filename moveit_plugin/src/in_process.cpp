@@ -42,6 +42,28 @@ python::Object from_texts(const std::vector<std::string> & texts)
   return list;
 }
 
+/// Restores the flags with which Python opens extension modules.
+class ExtensionFlags
+{
+public:
+  explicit ExtensionFlags(int flags)
+  : sys_(python::require(PyImport_ImportModule("sys"))),
+    usual_(python::require(PyObject_CallMethod(sys_.get(), "getdlopenflags", nullptr)))
+  {
+    python::require(PyObject_CallMethod(sys_.get(), "setdlopenflags", "i", flags));
+  }
+  ~ExtensionFlags()
+  {
+    const python::Object done(PyObject_CallMethod(sys_.get(), "setdlopenflags", "O", usual_.get()));
+    PyErr_Clear();
+  }
+  ExtensionFlags(const ExtensionFlags &) = delete;
+  ExtensionFlags & operator=(const ExtensionFlags &) = delete;
+
+private:
+  python::Object sys_, usual_;
+};
+
 /**
  * Import pinocchio with libraries of its own.
  *
@@ -54,33 +76,34 @@ void import_model_library()
   if (dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
     return;
   }
-  const python::Object numpy(PyImport_ImportModule("numpy"));
-  const python::Object sys = python::require(PyImport_ImportModule("sys"));
-  const python::Object usual = python::require(PyObject_CallMethod(sys.get(), "getdlopenflags", nullptr));
-  python::require(PyObject_CallMethod(sys.get(), "setdlopenflags", "i", RTLD_NOW | RTLD_DEEPBIND));
-  const python::Object library(PyImport_ImportModule("pinocchio"));
-  // Where one of them is missing, the import of the package says so.
-  PyErr_Clear();
-  python::require(PyObject_CallMethod(sys.get(), "setdlopenflags", "O", usual.get()));
+  python::require(PyImport_ImportModule("numpy"));
+  const ExtensionFlags own(RTLD_NOW | RTLD_DEEPBIND);
+  python::require(PyImport_ImportModule("pinocchio"));
+}
+
+/// Return why an import failed: where Python looked, what a user can do, and Python's own error.
+std::string explain_import(const std::string & error)
+{
+  PyObject * path = PySys_GetObject("path");
+  const python::Object shown(path == nullptr ? nullptr : PyObject_Repr(path));
+  return "The Python package ssik_ros cannot be imported by Python " + std::string(PY_VERSION) +
+         ", which looks in " + (shown ? python::to_text(shown.get()) : "no place") +
+         ". Install it, or source the workspace that holds it (SSIK_ROS_PYTHON or VIRTUAL_ENV name another "
+         "interpreter's packages)." + python::suspect_home() + "\n" + error;
 }
 
 /// Return the module of the package. @throws LoadError that says where it was looked for.
 python::Object import_module()
 {
-  import_model_library();
-  PyObject * module = PyImport_ImportModule(MODULE);
-  if (module == nullptr) {
-    const std::string error = python::take_error();
-    PyObject * path = PySys_GetObject("path");
-    const python::Object shown(path == nullptr ? nullptr : PyObject_Repr(path));
-    throw LoadError(
-      "The Python package ssik_ros cannot be imported by Python " + std::string(PY_VERSION) +
-      ", which looks in " + (shown ? python::to_text(shown.get()) : "no place") +
-      ". Install it, or source the workspace that holds it (SSIK_ROS_PYTHON or VIRTUAL_ENV name another "
-      "interpreter's packages).\n" + error);
+  python::Object owned;
+  try {
+    // The first import that fails tells the cause: numpy cannot be imported a second time in one process.
+    import_model_library();
+    owned = python::require(PyImport_ImportModule(MODULE));
+  } catch (const LoadError & error) {
+    throw LoadError(explain_import(error.what()));
   }
-  python::Object owned(module);
-  const python::Object number = python::attribute(module, "PROTOCOL");
+  const python::Object number = python::attribute(owned.get(), "PROTOCOL");
   if (PyLong_AsLong(number.get()) != PROTOCOL) {
     throw LoadError(
       "The Python package ssik_ros that was found is of another version than this library; build both from the "
@@ -337,11 +360,25 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Kinematics> open_in_process(const GroupDescription & description)
+std::unique_ptr<Kinematics> open_in_process(
+  const GroupDescription & description, const InterruptionCheck & is_interrupted)
 {
+  const auto throw_if_interrupted = [&is_interrupted]() {
+      if (is_interrupted && is_interrupted()) {
+        throw LoadError("Loading was interrupted before the group was ready.");
+      }
+    };
+  throw_if_interrupted();
   python::start();
   python::Hold hold;
-  return std::make_unique<InProcess>(description);
+  try {
+    const python::Interrupter interrupter(is_interrupted);
+    return std::make_unique<InProcess>(description);
+  } catch (const LoadError &) {
+    // What Python reports is a consequence of the interruption.
+    throw_if_interrupted();
+    throw;
+  }
 }
 
 }  // namespace ssik_moveit

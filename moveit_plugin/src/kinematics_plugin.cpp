@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <rclcpp/logging.hpp>
+#include <rclcpp/utilities.hpp>
 
 #include "group_sources.hpp"
 #include "service_group.hpp"
@@ -98,7 +99,11 @@ bool KinematicsPlugin::initialize(
         RCLCPP_WARN(logger(), "%s", warning.c_str());
       }
       send_log_to(&log_as_ros);
-      kinematics_ = open_in_process(description);
+      RCLCPP_INFO(
+        logger(), "Loading %s for group '%s'. This takes seconds, or up to 3 minutes if this machine has not compiled the "
+        "kernels yet. Ctrl-C stops it.", solver_.c_str(), group_name.c_str());
+      const auto context = node->get_node_base_interface()->get_context();
+      kinematics_ = open_in_process(description, [context]() {return !rclcpp::ok(context);});
     }
     names_ = kinematics_->names();
     tip_frames_ = names_.tip_frames;

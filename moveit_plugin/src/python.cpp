@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -14,6 +15,8 @@ namespace ssik_moveit::python
 namespace
 {
 
+constexpr std::chrono::milliseconds CHECK_PERIOD{50};
+
 bool exists(const std::string & path)
 {
   struct stat found;
@@ -24,6 +27,11 @@ bool exists(const std::string & path)
 std::string find_program()
 {
   if (const char * named = std::getenv("SSIK_ROS_PYTHON")) {
+    if (!exists(named)) {
+      throw LoadError(
+        std::string("SSIK_ROS_PYTHON is '") + named + "', and that file does not exist. Set it to the bin/python of the "
+        "environment that holds ssik_ros, or unset it.");
+    }
     return named;
   }
   const char * environment = std::getenv("VIRTUAL_ENV");
@@ -50,7 +58,7 @@ void throw_if_failed(const PyStatus & status)
 {
   if (PyStatus_Exception(status)) {
     const char * text = status.err_msg == nullptr ? "no reason given" : status.err_msg;
-    throw LoadError(std::string("Python ") + PY_VERSION + " does not start: " + text);
+    throw LoadError(std::string("Python ") + PY_VERSION + " does not start: " + text + "." + suspect_home());
   }
 }
 
@@ -197,6 +205,57 @@ Hold::~Hold()
   if (is_taken_) {
     PyEval_SaveThread();
   }
+}
+
+Interrupter::Interrupter(const std::function<bool()> & is_interrupted)
+: is_interrupted_(is_interrupted), thread_(PyThread_get_thread_ident())
+{
+  if (is_interrupted_) {
+    watcher_ = std::thread([this]() {watch();});
+  }
+}
+
+Interrupter::~Interrupter()
+{
+  if (!watcher_.joinable()) {
+    return;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    has_ended_ = true;
+  }
+  ended_.notify_one();
+  {
+    const Release release;
+    watcher_.join();
+  }
+  // An exception that has not been raised yet would hit the host's next question.
+  PyThreadState_SetAsyncExc(thread_, nullptr);
+}
+
+void Interrupter::watch()
+{
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ended_.wait_for(lock, CHECK_PERIOD, [this]() {return has_ended_;})) {
+    if (is_interrupted_()) {
+      lock.unlock();
+      {
+        const Hold hold;
+        PyThreadState_SetAsyncExc(thread_, PyExc_KeyboardInterrupt);
+      }
+      lock.lock();
+    }
+  }
+}
+
+std::string suspect_home()
+{
+  const char * home = std::getenv("PYTHONHOME");
+  if (home == nullptr || *home == '\0') {
+    return "";
+  }
+  return std::string(" PYTHONHOME is '") + home + "': Python takes its own modules from there, which may belong to another "
+         "build of Python. Unset PYTHONHOME and try again.";
 }
 
 std::string take_error()

@@ -6,7 +6,11 @@
 #endif
 #include <Python.h>
 
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace ssik_moveit::python
@@ -49,6 +53,32 @@ private:
   PyThreadState * state_;
 };
 
+/**
+ * Raises KeyboardInterrupt in the Python code of this thread while a check returns true.
+ *
+ * A thread of its own calls the check, again and again, because an extension module or a destructor may swallow one
+ * exception. Construction and destruction need the lock.
+ */
+class Interrupter
+{
+public:
+  /// @param is_interrupted the check; empty if nothing interrupts.
+  explicit Interrupter(const std::function<bool()> & is_interrupted);
+  ~Interrupter();
+  Interrupter(const Interrupter &) = delete;
+  Interrupter & operator=(const Interrupter &) = delete;
+
+private:
+  void watch();
+
+  const std::function<bool()> & is_interrupted_;
+  const unsigned long thread_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  std::thread watcher_;
+};
+
 /// Owns a reference; needs the lock wherever it is made, moved to or destroyed with an object in it.
 class Object
 {
@@ -70,6 +100,9 @@ public:
 private:
   PyObject * pointer_ = nullptr;
 };
+
+/// Return a sentence about PYTHONHOME if it is set, else an empty text: it may lead Python to foreign modules.
+std::string suspect_home();
 
 /// Return the pending exception as text, and clear it: a sentence for errors of the package, a traceback for others.
 std::string take_error();

@@ -336,6 +336,16 @@ int run_everything(const Setting & setting)
 
 volatile std::sig_atomic_t interrupted = 0;
 
+/// Load a group until the process is told to end; the exit status says whether the transport noticed.
+int run_interrupted_loading(const Setting & setting)
+{
+  std::signal(SIGINT, [](int) {interrupted = 1;});
+  std::printf("loading\n");
+  std::fflush(stdout);
+  ssik_moveit::open_in_process(setting.description, []() {return interrupted != 0;});
+  return 0;
+}
+
 /// Answer until the process is told to end.
 int run_until_interrupted(const Setting & setting)
 {
@@ -462,6 +472,7 @@ int run(int argc, char ** argv)
   const std::map<std::string, int (*)(const Setting &)> scenarios{
     {"threads", run_threads}, {"faults", run_faults}, {"callbacks", run_callbacks},
     {"locks", run_locks}, {"everything", run_everything},
+    {"interrupted_loading", run_interrupted_loading},
     {"until_interrupted", run_until_interrupted}, {"times", run_times},
     {"robot_text", run_robot_text}, {"host_parameters", run_host_parameters},
     {"plugin_class", run_plugin_class},

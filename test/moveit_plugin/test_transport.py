@@ -5,9 +5,11 @@ The host opens the library locally and does not link to Python, as MoveIt's clas
 kinematics, in this process.
 """
 
+import os
 import signal
 import subprocess
 import sys
+import venv
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from transport_programs import Judge
 from transport_programs import knows_sanitizers
 from transport_programs import needs_tools
 from transport_programs import PATIENCE
+from transport_programs import ROOT
 from transport_programs import SANITIZERS
 
 pytestmark = needs_tools
@@ -187,6 +190,7 @@ def test_what_cannot_be_opened_says_why(programs, asked):
 def test_without_the_package_the_host_is_told(programs, asked, tmp_path):
     environment = host_environment(PYTHONPATH=str(tmp_path))
     # An interpreter without site-packages: this package may be installed there.
+    venv.create(tmp_path, symlinks=True)
     environment.pop('VIRTUAL_ENV', None)
     environment['SSIK_ROS_PYTHON'] = str(tmp_path / 'bin/python')
     environment['PYTHONNOUSERSITE'] = '1'
@@ -201,6 +205,71 @@ def test_without_the_package_the_host_is_told(programs, asked, tmp_path):
     assert done.returncode == 3, done.stdout + done.stderr
     assert 'refused The Python package ssik_ros cannot be imported' in done.stdout
     assert str(tmp_path) in done.stdout
+
+
+def test_an_interpreter_that_does_not_exist_is_named(programs, asked, tmp_path):
+    named = str(tmp_path / 'bin/python')
+    environment = host_environment(SSIK_ROS_PYTHON=named)
+    (line,) = programs.run('threads', asked[0], status=3, environment=environment)
+    assert f"SSIK_ROS_PYTHON is '{named}', and that file does not exist" in line
+
+
+BROKEN_ONCE = """
+import sys
+text = 'loaded more than once' if hasattr(sys, 'tried') else 'the first cause'
+sys.tried = True
+raise ImportError(text)
+"""
+
+
+def test_a_python_home_that_breaks_numpy_is_named_with_the_first_error(programs, asked, tmp_path):
+    (tmp_path / 'numpy.py').write_text(BROKEN_ONCE)
+    home = sys.base_prefix
+    environment = host_environment(PYTHONHOME=home, PYTHONPATH=f'{tmp_path}{os.pathsep}{ROOT}')
+    said = '\n'.join(programs.run('threads', asked[0], status=3, environment=environment))
+    assert f"PYTHONHOME is '{home}'" in said
+    assert 'the first cause' in said
+    assert 'more than once' not in said
+
+
+def test_a_python_home_without_python_is_named(programs, asked, tmp_path):
+    environment = host_environment(PYTHONHOME=str(tmp_path))
+    (line,) = programs.run('threads', asked[0], status=3, environment=environment)
+    assert 'does not start' in line
+    assert f"PYTHONHOME is '{tmp_path}'" in line
+
+
+ENDLESS_IMPORT = """
+import time
+print('importing', flush=True)
+try:
+    while True:
+        time.sleep(0.001)
+except BaseException:
+    print('swallowed', flush=True)
+while True:
+    time.sleep(0.001)
+"""
+
+
+def test_an_interrupted_host_stops_loading_before_it_is_done(programs, asked, tmp_path):
+    """The import of a library never ends, and swallows the first interruption."""
+    (tmp_path / 'pinocchio.py').write_text(ENDLESS_IMPORT)
+    process = subprocess.Popen(
+        programs.command('interrupted_loading', asked[0]),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=host_environment(PYTHONPATH=f'{tmp_path}{os.pathsep}{ROOT}'),
+    )
+    try:
+        assert [process.stdout.readline() for _ in range(2)] == ['loading\n', 'importing\n']
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert process.returncode == 3
+    refused = 'refused Loading was interrupted before the group was ready.'
+    assert out.splitlines() == ['swallowed', refused]
 
 
 @pytest.mark.parametrize('has_handler', [True, False])

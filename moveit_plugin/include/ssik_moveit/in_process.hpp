@@ -31,12 +31,19 @@ using LogSink = std::function<void(int level, const std::string & text)>;
 /// Hand what the package logs to somebody, from the next open_in_process() on; levels below the lowest are dropped.
 void send_log_to(LogSink sink, int lowest_level = 20);
 
+/// Returns whether the host was told to end, such as by Ctrl-C. A thread of its own calls it during loading.
+using InterruptionCheck = std::function<bool()>;
+
 /**
  * Return the kinematics of a group, ready to answer at once.
  *
  * Starts Python when it does not run in this process yet, and never ends it. Signals stay with the host.
- * @throws LoadError when the package cannot be imported, or the description or a parameter is wrong.
+ * @param description the robot, its group and the parameters.
+ * @param is_interrupted loading stops soon after it returns true; empty if nothing stops loading.
+ * @throws LoadError when the package cannot be imported, the description or a parameter is wrong, or the host was
+ *   interrupted.
  */
-std::unique_ptr<Kinematics> open_in_process(const GroupDescription & description);
+std::unique_ptr<Kinematics> open_in_process(
+  const GroupDescription & description, const InterruptionCheck & is_interrupted = {});
 
 }  // namespace ssik_moveit
