@@ -35,6 +35,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnsupportedJoint
@@ -678,7 +679,7 @@ class Manipulator:
             if name not in names:
                 choices = {*names, *SETTING_DEFAULTS, 'explain', 'q_seed', 'method'}
                 raise InvalidOption(
-                    f"solve has no keyword '{name}', and {method} no such parameter. "
+                    f'solve has no keyword {quote(name)}, and {method} no such parameter. '
                     f'{describe_choices(name, choices)}',
                     name=name,
                     available=tuple(sorted(choices)),

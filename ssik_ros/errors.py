@@ -9,8 +9,48 @@ inherits from :class:`SsikError` and from the built-in class that users of the a
 from collections.abc import Iterable
 import difflib
 
+LONGEST_QUOTE = 200
+"""So many characters of a text from outside stand in a message."""
+MOST_NAMES = 20
+"""So many names of a list stand in a message."""
 _MISSPELT = 0.8
 """Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
+
+
+def shorten(text: object) -> str:
+    """
+    Return a text from outside as a message may contain it: on one line, cut after 200 characters.
+
+    :param text: a name, path or value as somebody gave it.
+    """
+    shown = str(text)
+    length = len(shown)
+    shown = shown[:LONGEST_QUOTE]
+    if not shown.isprintable():
+        shown = ''.join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+    return shown if length <= LONGEST_QUOTE else f'{shown}... ({length} characters)'
+
+
+def quote(text: object) -> str:
+    """
+    Return a text from outside in quotes, cut after 200 characters.
+
+    :param text: a name, path or value as somebody gave it.
+    """
+    return f"'{shorten(text)}'"
+
+
+def list_names(names: Iterable[object], separator: str = ', ') -> str:
+    """
+    Return names from outside: 20 of them, and how many there are if there are more.
+
+    :param names: the names.
+    :param separator: what stands between two names.
+    """
+    known = list(names)
+    shown = separator.join(map(shorten, known[:MOST_NAMES]))
+    more = len(known) > MOST_NAMES
+    return f'{shown}{separator}... ({len(known)} in all)' if more else shown
 
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
@@ -22,7 +62,7 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     :returns: the nearest candidate, or None when nothing is similar.
     """
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
-    close = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=0.6)
+    close = _close_matches(str(name).lower(), known, 0.6)
     return known[close[0]] if close else None
 
 
@@ -34,8 +74,16 @@ def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
     :param candidates: the names that exist.
     """
     plain = {_plain(candidate): candidate for candidate in candidates}
-    close = difflib.get_close_matches(_plain(name), list(plain), n=1, cutoff=_MISSPELT)
+    close = _close_matches(_plain(name), plain, _MISSPELT)
     return plain[close[0]] if close else None
+
+
+def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> list[str]:
+    """Return the nearest candidate in a list, or none; the time grows with the square of long names, so they have none."""
+    if len(name) > LONGEST_QUOTE:
+        return []
+    short = [candidate for candidate in candidates if len(candidate) <= LONGEST_QUOTE]
+    return difflib.get_close_matches(name, short, n=1, cutoff=similarity)
 
 
 def _plain(name: str) -> str:
@@ -54,9 +102,8 @@ def describe_choices(name: str, candidates: Iterable[str]) -> str:
     if not known:
         return 'There are none.'
     nearest = nearest_name(name, known)
-    hint = f"Did you mean '{nearest}'? " if nearest else ''
-    shown = ', '.join(known[:20]) + (f', ... ({len(known)} in all)' if len(known) > 20 else '')
-    return f'{hint}Known: {shown}.'
+    hint = f'Did you mean {quote(nearest)}? ' if nearest else ''
+    return f'{hint}Known: {list_names(known)}.'
 
 
 class SsikError(Exception):

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.forward_kinematics import compute_link_pose
@@ -215,18 +216,18 @@ class KinematicsBase:
         base = base_frame.removeprefix('/')
         if base not in ('', solver.base_frame):
             raise ModelError(
-                f"The base of group '{group.name}' is '{solver.base_frame}', not '{base}'."
+                f'The base of group {quote(group.name)} is {quote(solver.base_frame)}, not {quote(base)}.'
             )
         names = [name.removeprefix('/') for name in tip_frames] or list(solver.tip_frames)
         if len(names) != len(solver.tip_frames):
             raise ModelError(
-                f"Group '{group.name}' has the tips {list(solver.tip_frames)}, not {names}."
+                f'Group {quote(group.name)} has the tips {list(solver.tip_frames)}, not {names}.'
             )
         tools = np.empty((len(names), 4, 4))
         for index, (own, asked) in enumerate(zip(solver.tip_frames, names, strict=True)):
             offset = robot.rigid_offset(own, asked)
             if offset is None:
-                raise ModelError(f"Link '{asked}' is not rigid with the tip '{own}'.")
+                raise ModelError(f'Link {quote(asked)} is not rigid with the tip {quote(own)}.')
             tools[index] = offset
         same = names == list(solver.tip_frames)
         return _Setup(robot, group, solver, tuple(names), None if same else tools)

@@ -21,6 +21,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import paths
@@ -458,7 +459,7 @@ def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
     """Return the settings among keywords; the rest is refused by :func:`make_settings`."""
     for name in options:
         if name in names:
-            raise InvalidOption(f"There is no option '{name}' here.", name=name)
+            raise InvalidOption(f'There is no option {quote(name)} here.', name=name)
     return dict(options)
 
 

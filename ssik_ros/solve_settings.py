@@ -16,6 +16,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY
 from ssik_ros.tolerance_policy import TolerancePolicy
@@ -255,7 +256,9 @@ def _hold(
     for joint, value in hold.items():
         index = _joint_index(joint, joint_names)
         if index in held:
-            raise InvalidOption(f"hold names the joint '{joint_names[index]}' twice.", hold=hold)
+            raise InvalidOption(
+                f'hold names the joint {quote(joint_names[index])} twice.', hold=hold
+            )
         held[index] = _number(f'hold[{joint!r}]', value)
     return tuple(held.items())
 

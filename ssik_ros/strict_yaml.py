@@ -19,6 +19,7 @@ import yaml
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
 
 _INT = re.compile(r'^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$')
 _FLOAT = re.compile(
@@ -83,7 +84,10 @@ def _refuse_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> None:
         key, line = _key(loader, key_node), key_node.start_mark.line + 1
         if key in seen:
             raise yaml.constructor.ConstructorError(
-                None, None, f"key '{key}' stands already in line {seen[key]}", key_node.start_mark
+                None,
+                None,
+                f'key {quote(key)} stands already in line {seen[key]}',
+                key_node.start_mark,
             )
         seen[key] = line
 
@@ -135,7 +139,7 @@ def read_yaml(path: str | Path) -> Any:
     """
     path = Path(path)
     if not path.is_file():
-        raise DescriptionNotFound(f"There is no file '{path}'.", path=path)
+        raise DescriptionNotFound(f'There is no file {quote(path)}.', path=path)
     try:
         text = path.read_text(encoding='utf-8')
     except UnicodeDecodeError as error:
@@ -186,7 +190,7 @@ def checked_mapping(
     for key in content:
         if known is not None and key not in known:
             hint = describe_choices(str(key), known)
-            refuse(location(content, key, place), f"unknown key '{key}' in {what}", hint)
+            refuse(location(content, key, place), f'unknown key {quote(key)} in {what}', hint)
     return content
 
 

@@ -22,6 +22,7 @@ from ssik_ros.closed_chain.storage import LiveArray
 from ssik_ros.closed_chain.storage import Storage
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
 from ssik_ros.kernels.closed_chain import layout
 
 FloatArray = NDArray[np.float64]
@@ -62,7 +63,7 @@ class Frame(CamelCaseNames):
 
     def __repr__(self) -> str:
         """Return class and name."""
-        return f"{type(self).__name__}('{self.name}')"
+        return f'{type(self).__name__}({quote(self.name)})'
 
     def _read(self, start: int, count: int) -> FloatArray:
         return self._storage.reals[self._row, start : start + count]

@@ -17,6 +17,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.model.robot_model import RobotModel
 
@@ -107,19 +108,19 @@ class JointVariables:
         for name, value in given.items():
             place = self.index.get(name)
             if place is None:
-                text = f"Robot '{self.model.name}' has no joint variable '{name}'. "
+                text = f'Robot {quote(self.model.name)} has no joint variable {quote(name)}. '
                 raise JointNotFound(
                     text + describe_choices(name, self.names), name=name, available=self.names
                 )
             number = float(value)
             if not math.isfinite(number):
-                raise InvalidTarget(f"The position of '{name}' is {number}.", name=name)
+                raise InvalidTarget(f'The position of {quote(name)} is {number}.', name=name)
             if place in self.followers:
                 leader, multiplier, offset, *_ = self.followers[place]
                 if self.names[leader] in given:
                     continue
                 if multiplier == 0.0:
-                    text = f"'{name}' never moves: its leader cannot be told from it."
+                    text = f'{quote(name)} never moves: its leader cannot be told from it.'
                     raise InvalidTarget(text, name=name)
                 place, number = leader, (number - offset) / multiplier
             positions[place] = number
@@ -165,7 +166,7 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
         raise DimensionMismatch(text, names=tuple(listed))
     if len(set(listed)) < len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)
-        raise DimensionMismatch(f"'{twice}' is named twice.", name=twice)
+        raise DimensionMismatch(f'{quote(twice)} is named twice.', name=twice)
     return dict(zip(listed, numbers, strict=True))
 
 

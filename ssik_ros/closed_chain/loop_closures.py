@@ -24,6 +24,7 @@ from ssik_ros.closed_chain.rotations import matrix_of_euler
 from ssik_ros.closed_chain.rotations import pose_matrix
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import quote
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.strict_yaml import checked_mapping
 from ssik_ros.strict_yaml import finite_number
@@ -149,7 +150,7 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
         ),
         active_joints=tuple(active),
         initial_positions={
-            name: finite_number(value, location(start, name, place), f"'{name}'")
+            name: finite_number(value, location(start, name, place), quote(name))
             for name, value in start.items()
         },
     )
@@ -159,30 +160,30 @@ def _vector(entry: Mapping[str, Any], key: str, place: str) -> tuple[float, ...]
     """Return three numbers, zeros where the key is missing."""
     values, place = entry.get(key, [0.0, 0.0, 0.0]), location(entry, key, place)
     if not isinstance(values, list | tuple) or len(values) != 3:
-        refuse(place, f"'{key}' is no list of three numbers but {values!r}")
-    return tuple(finite_number(value, place, f"'{key}'") for value in values)
+        refuse(place, f'{quote(key)} is no list of three numbers but {values!r}')
+    return tuple(finite_number(value, place, quote(key)) for value in values)
 
 
 def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
     """Return one loop of a file."""
-    entry = checked_mapping(content, place, f"loop '{name}'", _LOOP_KEYS)
+    entry = checked_mapping(content, place, f'loop {quote(name)}', _LOOP_KEYS)
     if ('type' in entry) == ('dof' in entry):
-        refuse(place, f"loop '{name}' needs either 'type' or 'dof'")
+        refuse(place, f"loop {quote(name)} needs either 'type' or 'dof'")
     dof, has_axis = _free(entry, name, place)
     if has_axis != ('axis' in entry):
         text = 'needs the axis of its joint' if has_axis else "has no use for an 'axis'"
-        refuse(place, f"loop '{name}' {text}")
+        refuse(place, f'loop {quote(name)} {text}')
     axis = _vector(entry, 'axis', place) if has_axis else (0.0, 0.0, 1.0)
     if math.hypot(*axis) < _SAME_AXIS:
-        refuse(location(entry, 'axis', place), f"the axis of loop '{name}' is zero")
+        refuse(location(entry, 'axis', place), f'the axis of loop {quote(name)} is zero')
     ends = []
     for end in ('parent', 'child'):
         where = location(entry, end, place)
         if end not in entry:
-            refuse(place, f"loop '{name}' has no '{end}'")
-        side = checked_mapping(entry[end], where, f"the {end} of loop '{name}'", _END_KEYS)
+            refuse(place, f'loop {quote(name)} has no {quote(end)}')
+        side = checked_mapping(entry[end], where, f'the {end} of loop {quote(name)}', _END_KEYS)
         if not isinstance(side.get('link'), str):
-            refuse(where, f"the {end} of loop '{name}' names no 'link'")
+            refuse(where, f"the {end} of loop {quote(name)} names no 'link'")
         pose = frame_pose(_vector(side, 'xyz', where), _vector(side, 'rpy', where), z_to(axis))
         ends.append((side['link'], pose))
     (parent, parent_pose), (child, child_pose) = ends
@@ -196,12 +197,14 @@ def _free(entry: Mapping[str, Any], name: str, place: str) -> tuple[tuple[DOF, .
         if kind not in FREE_OF_TYPE:
             hint = describe_choices(str(kind), FREE_OF_TYPE)
             refuse(
-                location(entry, 'type', place), f"loop '{name}' has no known type: {kind}", hint
+                location(entry, 'type', place),
+                f'loop {quote(name)} has no known type: {kind}',
+                hint,
             )
         return FREE_OF_TYPE[kind], kind in TYPES_WITH_AXIS
     names, where = entry['dof'], location(entry, 'dof', place)
     if not isinstance(names, list) or len({str(n) for n in names}) < len(names):
-        refuse(where, f"'dof' of loop '{name}' is no list of different names but {names!r}")
+        refuse(where, f"'dof' of loop {quote(name)} is no list of different names but {names!r}")
     for dof in names:
         if dof not in DOF_NAMES:
             refuse(where, f'unknown degree of freedom {dof!r}', describe_choices(dof, DOF_NAMES))
@@ -219,18 +222,18 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
     name, kind = constraint.name, constraint.type
     line = constraint.element.line
     if kind not in FREE_OF_TYPE:
-        text = f"Constraint '{name}' (line {line}) has no known type: '{kind}'. "
+        text = f'Constraint {quote(name)} (line {line}) has no known type: {quote(kind)}. '
         raise InvalidClosure(text + describe_choices(kind, FREE_OF_TYPE), name=name, line=line)
     turns = [np.eye(3), np.eye(3)]
     if kind in TYPES_WITH_AXIS:
         axes = [np.array(axis) for axis in (constraint.parent_axis, constraint.child_axis)]
         if not all(np.linalg.norm(axis) > _SAME_AXIS for axis in axes):
-            text = f"Constraint '{name}' (line {line}) has an axis of length zero."
+            text = f'Constraint {quote(name)} (line {line}) has an axis of length zero.'
             raise InvalidClosure(text, name=name, line=line)
         turns = [z_to(axis) for axis in axes]
         if kind == 'prismatic' and np.abs(turns[0][:, 2] - turns[1][:, 2]).max() > _SAME_AXIS:
             text = (
-                f"Constraint '{name}' (line {line}) is a slide, and its two axes differ: turn "
+                f'Constraint {quote(name)} (line {line}) is a slide, and its two axes differ: turn '
                 'its origins instead, so that both frames have the same axis.'
             )
             raise InvalidClosure(text, name=name, line=line)
@@ -247,7 +250,7 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
 def unused_parts(constraint: LoopConstraint) -> list[str]:
     """Return a sentence for each element inside a ``<constraint>`` that is not read."""
     return [
-        f"<{part.tag}> of constraint '{constraint.name}' (line {part.line}) is not used."
+        f'<{part.tag}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
         for part in constraint.element.children
         if part.tag not in _CONSTRAINT_TAGS
     ]

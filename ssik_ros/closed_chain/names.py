@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
 
 
 class DOF(IntEnum):
@@ -50,7 +51,9 @@ class CamelCaseNames:
         if own != name and not name.startswith('_') and hasattr(type(self), own):
             return getattr(self, own)
         known = [n for n in dir(type(self)) if not n.startswith('_')]
-        text = f"{type(self).__name__} has no attribute '{name}'. {describe_choices(own, known)}"
+        text = (
+            f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
+        )
         raise AttributeError(text)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -58,8 +61,6 @@ class CamelCaseNames:
         own = name if name.startswith('_') else snake_case(name)
         if not own.startswith('_') and not hasattr(type(self), own):
             known = [n for n in dir(type(self)) if not n.startswith('_')]
-            text = (
-                f"{type(self).__name__} has no attribute '{name}'. {describe_choices(own, known)}"
-            )
+            text = f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
             raise AttributeError(text)
         object.__setattr__(self, own, value)

@@ -6,6 +6,7 @@ from ssik_ros.closed_chain.urdf_robot import from_urdf
 from ssik_ros.closed_chain.urdf_robot import UrdfRobot
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
 from ssik_ros.model.description_files import config_directory
 
 LOOPS_FILE = 'loop_closures.yaml'
@@ -26,7 +27,7 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     """
     known = mechanism_names()
     if name not in known:
-        text = f"There is no mechanism '{name}'. {describe_choices(name, known)}"
+        text = f'There is no mechanism {quote(name)}. {describe_choices(name, known)}'
         raise DescriptionNotFound(text, name=name, available=known)
     folder = config_directory() / 'mechanisms' / name
     return folder / f'{name}.urdf', folder / LOOPS_FILE

@@ -14,6 +14,7 @@ from ssik_ros.closed_chain.loop_closures import LoopClosure
 from ssik_ros.closed_chain.loop_closures import z_to
 from ssik_ros.closed_chain.names import DOF
 from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import quote
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf import MOVING_TYPES
 from ssik_ros.model.urdf import Urdf
@@ -104,7 +105,7 @@ class UrdfFrames:
         :raises InvalidClosure: when the name is taken.
         """
         if closure.name in self.closures or closure.name in self.joints:
-            text = f"Two joints or loops of robot '{self.model.name}' are called '{closure.name}'."
+            text = f'Two joints or loops of robot {quote(self.model.name)} are called {quote(closure.name)}.'
             raise InvalidClosure(text, name=closure.name)
         for link in (closure.parent, closure.child):
             self.model.tree.link(link)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.groups.alternates import alternate_configs
 from ssik_ros.groups.constants import JointType
 from ssik_ros.groups.constants import Reason
@@ -104,7 +105,7 @@ def read_options(options: Mapping[str, Any]) -> SearchOptions:
     known = [item.name for item in fields(SearchOptions)]
     for name in options:
         if name not in known:
-            raise InvalidOption(f"'{name}' is no option. " + describe_choices(name, known))
+            raise InvalidOption(f'{quote(name)} is no option. ' + describe_choices(name, known))
     return SearchOptions(**options)
 
 
@@ -346,7 +347,7 @@ def place_target(world: Environment, plan: Plan, poses: FloatArray, pose: ArrayL
     from_world = world.copy()
     target = plan.elements[0].tip.target
     if target is None:
-        raise InvalidOption(f"Tip '{plan.elements[0].tip.name}' has no target.")
+        raise InvalidOption(f'Tip {quote(plan.elements[0].tip.name)} has no target.')
     twin = from_world[target.handle]
     twin.set_pose(pose)
     poses[target.slot] = from_world.poses[twin.slot]

@@ -22,6 +22,7 @@ import numpy as np
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.groups.constants import Constraint
 from ssik_ros.groups.constants import JointType
@@ -79,7 +80,7 @@ def save(environment: Environment, path: str | os.PathLike[str] | None = None) -
     """Return the document of an environment; see :meth:`Environment.save`."""
     environment.find(None)
     lost = [
-        f"{what} of '{joint.name}'"
+        f'{what} of {quote(joint.name)}'
         for joint in environment.joints
         for what, item in _functions(joint.dependency)
         if item is not None and _import_path(item) is None
@@ -207,7 +208,7 @@ def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> No
     :raises DocumentError: naming the item that is wrong.
     """
     if environment.slots or environment.groups:
-        raise DocumentError(f"Environment '{environment.name}' is not empty.")
+        raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     document = _parse(data)
     try:
@@ -242,11 +243,11 @@ def _parse(data: bytes) -> Mapping[str, Any]:
     _keys(document, TOP, 'document')
     if document['format'] != FORMAT or document['version'] != VERSION:
         raise DocumentError(
-            f"The format is '{document['format']}' version {document['version']}, not '{FORMAT}' version {VERSION}."
+            f'The format is {quote(document["format"])} version {document["version"]}, not {quote(FORMAT)} version {VERSION}.'
         )
     for key in ('objects', 'groups'):
         if not isinstance(document[key], list):
-            raise DocumentError(f"'{key}' is not a list.")
+            raise DocumentError(f'{quote(key)} is not a list.')
     return document  # type: ignore[no-any-return]
 
 
@@ -261,10 +262,10 @@ def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
         raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
     for key in entry:
         if key not in known:
-            raise DocumentError(f"The {what} has '{key}'. " + describe_choices(key, known))
+            raise DocumentError(f'The {what} has {quote(key)}. ' + describe_choices(key, known))
     for key in known:
         if key not in entry:
-            raise DocumentError(f"The {what} lacks '{key}'.")
+            raise DocumentError(f'The {what} lacks {quote(key)}.')
 
 
 def _numbers(value: object, count: int, what: str) -> list[float]:
@@ -300,7 +301,9 @@ def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
     """Make objects, what they refer to, then groups."""
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
-        raise DocumentError(f"The priority is '{document['priority']}', not strict or nested.")
+        raise DocumentError(
+            f'The priority is {quote(document["priority"])}, not strict or nested.'
+        )
     environment.priority = document['priority']
     for entry in document['objects']:
         _make_object(environment, entry)
@@ -312,7 +315,7 @@ def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
         if isinstance(item, Joint):
             _depend(environment, item, entry['dependency'])
         elif entry['target'] is not None:
-            _known(environment, entry['target'], f"target of '{item.name}'")
+            _known(environment, entry['target'], f'target of {quote(item.name)}')
             environment.dummy(item).target = entry['target']
     for entry in document['groups']:
         _make_group(environment, entry)
@@ -330,7 +333,7 @@ def _known(environment: Environment, name: object, what: str) -> None:
 def _make_object(environment: Environment, entry: Any) -> None:
     """Add an object with its pose, without a parent yet."""
     name = _named(entry, 'object')
-    what = f"object '{name}'"
+    what = f'object {quote(name)}'
     if name in environment:
         raise DocumentError(f'There are two objects of the name {name!r}.')
     kind = entry.get('kind')
@@ -389,10 +392,10 @@ def _hang(environment: Environment, item: IkObject, entry: Mapping[str, Any]) ->
     """Give an object its parent."""
     if entry['parent'] is None:
         return
-    _known(environment, entry['parent'], f"parent of '{item.name}'")
+    _known(environment, entry['parent'], f'parent of {quote(item.name)}')
     parent = environment[entry['parent']]
     if item in parent.ancestors():
-        raise DocumentError(f"The parents of '{item.name}' form a cycle.")
+        raise DocumentError(f'The parents of {quote(item.name)} form a cycle.')
     item._parent = parent
     environment.changed()
 
@@ -401,7 +404,7 @@ def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
     """Give a joint its dependency."""
     if entry is None:
         return
-    what = f"dependency of '{joint.name}'"
+    what = f'dependency of {quote(joint.name)}'
     _keys(entry, DEPENDENCY, what)
     _known(environment, entry['master'], f'master in the {what}')
     master = environment[entry['master']]
@@ -428,7 +431,7 @@ def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
 def _make_group(environment: Environment, entry: Any) -> None:
     """Add a group with its elements."""
     name = _named(entry, 'group')
-    what = f"group '{name}'"
+    what = f'group {quote(name)}'
     _keys(entry, GROUP, what)
     if not isinstance(entry['elements'], list):
         raise DocumentError(f'The elements of {what} are not a list.')

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.groups import configuration_search
 from ssik_ros.groups import document
 from ssik_ros.groups import paths
@@ -103,14 +104,14 @@ class Environment(World):
         if not isinstance(name, str) or not name:
             raise ModelError(f'A group needs a name that is not empty, not {name!r}.')
         if name in self.groups:
-            raise ModelError(f"Environment '{self.name}' already has a group '{name}'.")
+            raise ModelError(f'Environment {quote(self.name)} already has a group {quote(name)}.')
         group = Group(self, name, self._next_group)
         if method is not None:
             settings['method'] = method
         for key, value in settings.items():
             if not isinstance(getattr(Group, key, None), property):
                 known = [k for k, v in vars(Group).items() if isinstance(v, property) and v.fset]
-                raise InvalidOption(f"'{key}' is no setting. " + describe_choices(key, known))
+                raise InvalidOption(f'{quote(key)} is no setting. ' + describe_choices(key, known))
             setattr(group, key, value)
         self._next_group += 1
         self.groups[name] = group
@@ -129,7 +130,7 @@ class Environment(World):
                 return group
         name = getattr(reference, 'name', reference)
         raise GroupNotFound(
-            f"Environment '{self.name}' has no group {name!r}. "
+            f'Environment {quote(self.name)} has no group {name!r}. '
             + describe_choices(str(name), self.groups),
             name=name,
             available=tuple(self.groups),
@@ -421,4 +422,4 @@ def _priority(value: str) -> Priority:
         return 'strict'
     if value == 'nested':
         return 'nested'
-    raise InvalidOption(f"The priority is 'strict' or 'nested', not '{value}'.")
+    raise InvalidOption(f"The priority is 'strict' or 'nested', not {quote(value)}.")

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.groups.constants import Constraint
 from ssik_ros.groups.constants import GroupFlag
@@ -119,7 +120,7 @@ class Group:
         if isinstance(value, str):
             if value not in METHOD_NAMES:
                 raise InvalidOption(
-                    f"'{value}' is no method. " + describe_choices(value, METHOD_NAMES)
+                    f'{quote(value)} is no method. ' + describe_choices(value, METHOD_NAMES)
                 )
             value = METHOD_NAMES[value]
         try:
@@ -164,7 +165,9 @@ class Group:
     @weights_mode.setter
     def weights_mode(self, value: WeightsMode) -> None:
         if value not in ('least_squares', 'gain'):
-            raise InvalidOption(f"The weights mode is 'least_squares' or 'gain', not '{value}'.")
+            raise InvalidOption(
+                f"The weights mode is 'least_squares' or 'gain', not {quote(value)}."
+            )
         self._weights_mode = value
         self.world.changed()
 
@@ -238,7 +241,7 @@ class Group:
                 if element.tip.handle == reference - TIP_FLAG:
                     return element
         raise GroupNotFound(
-            f"Group '{self.name}' has no element {reference!r}; it has "
+            f'Group {quote(self.name)} has no element {reference!r}; it has '
             f'{[(element.handle, element.tip.name) for element in self.elements]}.',
             name=reference,
         )

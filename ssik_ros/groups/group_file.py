@@ -19,6 +19,7 @@ import numpy as np
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
 from ssik_ros.groups.constants import Constraint
 from ssik_ros.groups.element import PRECISION
 from ssik_ros.groups.group import METHOD_NAMES
@@ -135,7 +136,7 @@ def find_group_file(name: str) -> Path:
         return shipped
     names = ', '.join(sorted(file.stem for file in folder.glob('*.yaml')))
     raise DescriptionNotFound(
-        f"There is no group file '{name}', neither as a file nor among the shipped ones: {names}.",
+        f'There is no group file {quote(name)}, neither as a file nor among the shipped ones: {names}.',
         name=name,
     )
 
@@ -161,7 +162,7 @@ def parse_group_file(content: Any, source: str = 'group file') -> GroupFile:
     """
     entries = checked_mapping(content, source, 'the file', FILE_KEYS)
     frames, joints, groups = (
-        checked_mapping(entries.get(key, {}), location(entries, key, source), f"'{key}'")
+        checked_mapping(entries.get(key, {}), location(entries, key, source), quote(key))
         for key in ('frames', 'joints', 'groups')
     )
     if not groups:
@@ -193,7 +194,7 @@ def _choice(entry: Mapping[str, Any], key: str, place: str) -> str:
     value = entry[key]
     if value not in CHOICES[key]:
         hint = describe_choices(str(value), CHOICES[key])
-        refuse(location(entry, key, place), f"'{key}' is {value!r}", hint)
+        refuse(location(entry, key, place), f'{quote(key)} is {value!r}', hint)
     return str(value)
 
 
@@ -201,7 +202,7 @@ def _text(entry: Mapping[str, Any], key: str, place: str) -> str:
     """Return a name."""
     value = entry[key]
     if not isinstance(value, str) or not value:
-        refuse(location(entry, key, place), f"'{key}' is no name but {value!r}")
+        refuse(location(entry, key, place), f'{quote(key)} is no name but {value!r}')
     return str(value)
 
 
@@ -209,15 +210,15 @@ def _switch(entry: Mapping[str, Any], key: str, place: str) -> bool:
     """Return true or false."""
     value = entry[key]
     if not isinstance(value, bool):
-        refuse(location(entry, key, place), f"'{key}' is not true or false but {value!r}")
+        refuse(location(entry, key, place), f'{quote(key)} is not true or false but {value!r}')
     return bool(value)
 
 
 def _positive(entry: Mapping[str, Any], key: str, place: str) -> float:
     """Return a number of at least zero."""
-    number = finite_number(entry[key], location(entry, key, place), f"'{key}'")
+    number = finite_number(entry[key], location(entry, key, place), quote(key))
     if number < 0.0:
-        refuse(location(entry, key, place), f"'{key}' is negative: {number:g}")
+        refuse(location(entry, key, place), f'{quote(key)} is negative: {number:g}')
     return number
 
 
@@ -225,13 +226,13 @@ def _numbers(entry: Mapping[str, Any], key: str, place: str, count: int) -> tupl
     """Return so many finite numbers."""
     values, place = entry[key], location(entry, key, place)
     if not isinstance(values, list) or len(values) != count:
-        refuse(place, f"'{key}' is no list of {count} numbers but {values!r}")
-    return tuple(finite_number(value, place, f"'{key}'") for value in values)
+        refuse(place, f'{quote(key)} is no list of {count} numbers but {values!r}')
+    return tuple(finite_number(value, place, quote(key)) for value in values)
 
 
 def _read_frame(name: str, content: Any, place: str) -> FileFrame:
     """Return one frame."""
-    what = f"frame '{name}'"
+    what = f'frame {quote(name)}'
     entry = checked_mapping(content, place, what, FRAME_KEYS)
     ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in entry]
     if len(ways) > 1 and ways != ['xyz', 'rpy']:
@@ -267,13 +268,15 @@ def rotation_of_rpy(angles: Sequence[float]) -> FloatArray:
 
 def _read_joint(name: str, content: Any, place: str) -> FileJoint:
     """Return the settings of one joint."""
-    entry = checked_mapping(content, place, f"joint '{name}'", JOINT_KEYS)
+    entry = checked_mapping(content, place, f'joint {quote(name)}', JOINT_KEYS)
     settings: dict[str, Any] = {}
     for key in entry:
         if key == 'limits':
             lower, upper = _numbers(entry, key, place, 2)
             if lower > upper:
-                refuse(location(entry, key, place), f"'limits' of joint '{name}' are reversed")
+                refuse(
+                    location(entry, key, place), f"'limits' of joint {quote(name)} are reversed"
+                )
             settings[key] = (lower, upper)
         elif key == 'passive':
             settings[key] = _switch(entry, key, place)
@@ -284,7 +287,7 @@ def _read_joint(name: str, content: Any, place: str) -> FileJoint:
 
 def _read_group(name: str, content: Any, place: str) -> FileGroup:
     """Return one group."""
-    entry = checked_mapping(content, place, f"group '{name}'", GROUP_KEYS)
+    entry = checked_mapping(content, place, f'group {quote(name)}', GROUP_KEYS)
     settings: dict[str, Any] = {key: _choice(entry, key, place) for key in entry if key in CHOICES}
     settings |= {key: _switch(entry, key, place) for key in entry if key in SWITCHES}
     if 'damping' in entry:
@@ -300,13 +303,13 @@ def _read_group(name: str, content: Any, place: str) -> FileGroup:
     elements = entry.get('elements')
     where = location(entry, 'elements', place)
     if not isinstance(elements, list) or not elements:
-        refuse(where, f"group '{name}' has no list of 'elements'")
+        refuse(where, f"group {quote(name)} has no list of 'elements'")
     return FileGroup(
         name,
         place,
         settings,
         tuple(
-            _read_element(item, where, f"element {number} of group '{name}'")
+            _read_element(item, where, f'element {number} of group {quote(name)}')
             for number, item in enumerate(elements, 1)
         ),
     )
@@ -330,7 +333,7 @@ def _read_element(content: Any, place: str, what: str) -> FileElement:
         weights = linear, angular, overall
     for key, values in (('precision', precision), ('weights', weights)):
         if min(values) < 0.0:
-            refuse(location(entry, key, place), f"'{key}' of {what} has a negative number")
+            refuse(location(entry, key, place), f'{quote(key)} of {what} has a negative number')
     constraints = Constraint.POSE
     if 'constraints' in entry:
         constraints = _read_constraints(entry, place, what)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.groups.constants import JointType
 from ssik_ros.groups.environment import Environment
@@ -42,11 +43,11 @@ def build_environment(content: GroupFile, scene: Scene, name: str | None = None)
         try:
             group = environment.add_group(entry.name, **entry.settings)
         except SsikError as error:
-            refuse(entry.place, f"group '{entry.name}': {error}")
+            refuse(entry.place, f'group {quote(entry.name)}: {error}')
         for element in entry.elements:
             _add_element(environment, group, element)
         if not group.joints:
-            refuse(entry.place, f"group '{entry.name}' moves no joint")
+            refuse(entry.place, f'group {quote(entry.name)} moves no joint')
     place_frames(environment, content)
     return environment
 
@@ -92,7 +93,7 @@ def _find(environment: Environment, name: str, place: str, what: str) -> IkObjec
     """Return an object of a name that a file has."""
     if name not in environment:
         hint = describe_choices(name, environment.objects)
-        refuse(place, f"the {what} '{name}' is no frame of the robot or of the file", hint)
+        refuse(place, f'the {what} {quote(name)} is no frame of the robot or of the file', hint)
     return environment[name]
 
 
@@ -100,19 +101,19 @@ def _find_dummy(environment: Environment, name: str, place: str, what: str) -> D
     """Return an object that is no joint."""
     item = _find(environment, name, place, what)
     if not isinstance(item, Dummy):
-        refuse(place, f"the {what} '{name}' is a joint; links and frames can be that")
+        refuse(place, f'the {what} {quote(name)} is a joint; links and frames can be that')
     return item
 
 
 def _add_frame(environment: Environment, frame: FileFrame) -> None:
     """Add a frame of the file; those that it refers to stand before it."""
     if frame.name in environment:
-        refuse(frame.place, f"the robot has a link or joint '{frame.name}' already")
+        refuse(frame.place, f'the robot has a link or joint {quote(frame.name)} already')
     parent = None
     if frame.parent is not None:
-        parent = _find(environment, frame.parent, frame.place, f"parent of '{frame.name}',")
+        parent = _find(environment, frame.parent, frame.place, f'parent of {quote(frame.name)},')
     if frame.at is not None:
-        _find_dummy(environment, frame.at, frame.place, f"place of '{frame.name}',")
+        _find_dummy(environment, frame.at, frame.place, f'place of {quote(frame.name)},')
     environment.add_dummy(frame.name, parent, frame.pose)
 
 
@@ -121,23 +122,23 @@ def _set_joint(environment: Environment, entry: FileJoint) -> None:
     item = environment.objects.get(entry.name)
     if not isinstance(item, Joint):
         hint = describe_choices(entry.name, environment.joint_names)
-        refuse(entry.place, f"'{entry.name}' is no joint of the robot", hint)
+        refuse(entry.place, f'{quote(entry.name)} is no joint of the robot', hint)
     for key, value in entry.settings.items():
         if key == 'limits':
             _require_limits(item, value, entry.place)
         try:
             setattr(item, key, value)
         except (SsikError, ConfigError) as error:
-            refuse(entry.place, f"joint '{entry.name}': {error}")
+            refuse(entry.place, f'joint {quote(entry.name)}: {error}')
 
 
 def _require_limits(joint: Joint, limits: tuple[float, float], place: str) -> None:
     """Refuse limits that are wider than those of the robot."""
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
-        refuse(place, f"joint '{joint.name}' has no limits of its own")
+        refuse(place, f'joint {quote(joint.name)} has no limits of its own')
     (lower, upper), (low, high) = limits, joint.limits
     if not joint.cyclic and not (low <= lower and upper <= high):
-        text = f"limits of joint '{joint.name}', [{lower:g}, {upper:g}], may only be narrower"
+        text = f'limits of joint {quote(joint.name)}, [{lower:g}, {upper:g}], may only be narrower'
         refuse(place, f'{text} than those of the robot, [{low:g}, {high:g}]')
 
 
@@ -148,12 +149,12 @@ def _add_element(environment: Environment, group: Group, entry: FileElement) -> 
     if target is not None:
         goal = _find_dummy(environment, target, entry.place, 'target')
         if goal is dummy:
-            refuse(entry.place, f"the tip '{tip}' is its own target")
+            refuse(entry.place, f'the tip {quote(tip)} is its own target')
         if dummy.target is not None and dummy.target is not goal:
             before = dummy.target.name
             refuse(
                 entry.place,
-                f"the tip '{tip}' has the target '{before}' in another element, and '{target}' here",
+                f'the tip {quote(tip)} has the target {quote(before)} in another element, and {quote(target)} here',
                 'A frame whose parent is the tip can be a second tip.',
             )
     for key in ('base', 'constraint_base'):
@@ -161,7 +162,7 @@ def _add_element(environment: Environment, group: Group, entry: FileElement) -> 
             _find(environment, entry.names[key], entry.place, key.replace('_', ' '))
     base = entry.names.get('base')
     if base is not None and environment[base] not in list(dummy.ancestors()):
-        refuse(entry.place, f"the base '{base}' does not carry the tip '{tip}'")
+        refuse(entry.place, f'the base {quote(base)} does not carry the tip {quote(tip)}')
     try:
         element = group.add_element(
             dummy,

@@ -23,6 +23,7 @@ import numpy as np
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.groups.constants import Method
 from ssik_ros.groups.constants import Reason
 from ssik_ros.groups.constants import WORLD
@@ -127,7 +128,7 @@ def _ask(
     unknown = [key for key in answer if key not in KEYS]
     if unknown:
         raise InvalidOption(
-            f"The callback returned '{unknown[0]}'. " + describe_choices(unknown[0], KEYS)
+            f'The callback returned {quote(unknown[0])}. ' + describe_choices(unknown[0], KEYS)
         )
     m, n = jacobian.shape
     shapes = {'jacobian': (m, n), 'e': (m,), 'dq': (n,), 'jacobianPinv': (n, m)}

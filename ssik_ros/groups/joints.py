@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.groups.constants import JointMode
 from ssik_ros.groups.constants import JointType
@@ -66,7 +67,7 @@ class Dependency:
             number = math.nan
         if not math.isfinite(number):
             raise InvalidOption(
-                f"The dependency of joint '{joint.name}' returned {result!r}, not a finite number."
+                f'The dependency of joint {quote(joint.name)} returned {result!r}, not a finite number.'
             )
         return number
 
@@ -124,7 +125,7 @@ class Joint(IkObject):
     def _must_be_scalar(self, what: str) -> None:
         """Refuse what spherical joints do not have."""
         if self.kind == JointType.SPHERICAL:
-            raise UnsupportedJoint(f"Spherical joint '{self.name}' has no {what}.")
+            raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no {what}.')
 
     @property
     def position(self) -> float:
@@ -152,15 +153,17 @@ class Joint(IkObject):
     def rotation(self) -> FloatArray:
         """Return or set the rotation of a spherical joint: x, y, z, w; set also by Euler angles or a matrix."""
         if self.kind != JointType.SPHERICAL:
-            raise UnsupportedJoint(f"Joint '{self.name}' is not spherical; use its position.")
+            raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
         return self.world.values[self.place_in_values : self.place_in_values + 4].copy()
 
     @rotation.setter
     def rotation(self, value: ArrayLike) -> None:
         if self.kind != JointType.SPHERICAL:
-            raise UnsupportedJoint(f"Joint '{self.name}' is not spherical; use its position.")
+            raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
         place = self.place_in_values
-        self.world.values[place : place + 4] = read_rotation(value, f"rotation of '{self.name}'")
+        self.world.values[place : place + 4] = read_rotation(
+            value, f'rotation of {quote(self.name)}'
+        )
 
     @property
     def intrinsic(self) -> FloatArray:
@@ -191,7 +194,9 @@ class Joint(IkObject):
         try:
             self._mode = JointMode(value)
         except ValueError:
-            raise InvalidOption(f"'{value}' is no joint mode; 0 is passive, 2 is ik.") from None
+            raise InvalidOption(
+                f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.'
+            ) from None
         self.world.changed()
 
     @property
@@ -211,9 +216,9 @@ class Joint(IkObject):
     @cyclic.setter
     def cyclic(self, value: bool) -> None:
         if self.kind == JointType.SPHERICAL and not value:
-            raise UnsupportedJoint(f"Spherical joint '{self.name}' has no limits.")
+            raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no limits.')
         if self.kind == JointType.PRISMATIC and value:
-            raise UnsupportedJoint(f"Prismatic joint '{self.name}' cannot be cyclic.")
+            raise UnsupportedJoint(f'Prismatic joint {quote(self.name)} cannot be cyclic.')
         if value:
             self._lower, self._upper = DEFAULTS[self.kind][0]
             self._screw_lead = 0.0
@@ -231,7 +236,7 @@ class Joint(IkObject):
         lower, upper = (float(number) for number in value)
         if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
             raise InvalidLimits(
-                f"The limits of joint '{self.name}' must be finite and in order: {lower}, {upper}."
+                f'The limits of joint {quote(self.name)} must be finite and in order: {lower}, {upper}.'
             )
         self._lower, self._upper, self._cyclic = lower, upper, False
         self._after_limits()
@@ -261,7 +266,9 @@ class Joint(IkObject):
     def limit_margin(self, value: float) -> None:
         number = _finite(value, self, 'limit margin')
         if number < 0.0:
-            raise InvalidOption(f"The limit margin of joint '{self.name}' is negative: {number}.")
+            raise InvalidOption(
+                f'The limit margin of joint {quote(self.name)} is negative: {number}.'
+            )
         self._limit_margin = number
         self.world.changed()
 
@@ -274,7 +281,9 @@ class Joint(IkObject):
     def max_step(self, value: float) -> None:
         number = _finite(value, self, 'largest step')
         if number <= 0.0:
-            raise InvalidOption(f"The largest step of joint '{self.name}' must be > 0: {number}.")
+            raise InvalidOption(
+                f'The largest step of joint {quote(self.name)} must be > 0: {number}.'
+            )
         self._max_step = number
         self.world.changed()
 
@@ -286,7 +295,9 @@ class Joint(IkObject):
     @screw_lead.setter
     def screw_lead(self, value: float) -> None:
         if self.kind != JointType.REVOLUTE:
-            raise UnsupportedJoint(f"Only a revolute joint can be a screw, not '{self.name}'.")
+            raise UnsupportedJoint(
+                f'Only a revolute joint can be a screw, not {quote(self.name)}.'
+            )
         self._screw_lead = _finite(value, self, 'screw lead')
         if self._screw_lead != 0.0:
             self._cyclic = False
@@ -321,7 +332,7 @@ class Joint(IkObject):
             return
         self._must_be_scalar('dependency')
         if not isinstance(other, Joint) or other.kind == JointType.SPHERICAL or other is self:
-            raise InvalidOption(f"Joint '{self.name}' cannot depend on '{other.name}'.")
+            raise InvalidOption(f'Joint {quote(self.name)} cannot depend on {quote(other.name)}.')
         numbers = _finite(multiplier, self, 'multiplier'), _finite(offset, self, 'offset')
         item = other
         while item._dependency is not None:
@@ -345,5 +356,5 @@ def _finite(value: float, joint: Joint, what: str) -> float:
     """Return a finite number or refuse it."""
     number = float(value)
     if not math.isfinite(number):
-        raise InvalidOption(f"The {what} of joint '{joint.name}' must be finite: {value}.")
+        raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
     return number

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.groups.constants import ObjectType
 from ssik_ros.groups.constants import PARENT
 from ssik_ros.groups.constants import WORLD
@@ -77,7 +78,9 @@ class IkObject:
         """
         new = self.world.find(parent)
         if new is not None and self in new.ancestors():
-            raise InvalidOption(f"'{new.name}' cannot carry '{self.name}', which carries it.")
+            raise InvalidOption(
+                f'{quote(new.name)} cannot carry {quote(self.name)}, which carries it.'
+            )
         pose = self.transform() if keep_in_place else None
         self._parent = new
         self.world.changed()
@@ -141,7 +144,7 @@ class IkObject:
         :param relative_to: the world, an object, or ``PARENT``.
         :raises InvalidTarget: when the pose is not a finite rigid transform.
         """
-        self.place(read_pose(pose, f"pose of '{self.name}'"), self._reference(relative_to))
+        self.place(read_pose(pose, f'pose of {quote(self.name)}'), self._reference(relative_to))
 
     @property
     def quaternion(self) -> FloatArray:
@@ -199,8 +202,8 @@ class Dummy(IkObject):
     def target(self, value: Reference) -> None:
         target = self.world.find(value)
         if target is self:
-            raise InvalidOption(f"'{self.name}' cannot be its own target.")
+            raise InvalidOption(f'{quote(self.name)} cannot be its own target.')
         if target is not None and not isinstance(target, Dummy):
-            raise InvalidOption(f"Only a dummy can be a target, not '{target.name}'.")
+            raise InvalidOption(f'Only a dummy can be a target, not {quote(target.name)}.')
         self._target = target
         self.world.changed()

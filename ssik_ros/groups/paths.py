@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.groups.configuration_search import descend_by_steps
 from ssik_ros.groups.configuration_search import ITERATIONS
@@ -129,7 +130,7 @@ def follow_path(
 def _target_of(tip: Dummy) -> Dummy:
     """Return the target of a tip."""
     if tip.target is None:
-        raise InvalidOption(f"Tip '{tip.name}' has no target.")
+        raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
     return tip.target
 
 
@@ -149,7 +150,7 @@ class _Walk:
         self.plan: Plan = world.plan((group,), purpose='search')
         if not any(element.tip is tip for element in self.plan.elements):
             raise RequestError(
-                f"Group '{group.name}' has no enabled element for the tip '{tip.name}' whose base carries it over a "
+                f'Group {quote(group.name)} has no enabled element for the tip {quote(tip.name)} whose base carries it over a '
                 'free joint.'
             )
         if max_joint_step is not None and not max_joint_step > 0.0:
@@ -230,7 +231,7 @@ class _Walk:
         )
         worst = int(np.argmax(np.abs(ways))) if len(ways) else 0
         if len(ways) and abs(ways[worst]) > self.largest:
-            return f"joint '{self.joints[worst].name}' jumps by {abs(ways[worst]):.3g}"
+            return f'joint {quote(self.joints[worst].name)} jumps by {abs(ways[worst]):.3g}'
         return ''
 
     def _solve(self, pose: FloatArray) -> str:

@@ -21,6 +21,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.groups.constants import JointType
 from ssik_ros.groups.pose_formats import compose
 from ssik_ros.groups.pose_formats import FloatArray
@@ -128,7 +129,7 @@ class RobotScene:
         """Return an item by its name."""
         if name not in self._items:
             raise FrameNotFound(
-                f"Scene '{self.name}' has no frame '{name}'. "
+                f'Scene {quote(self.name)} has no frame {quote(name)}. '
                 + describe_choices(name, self._items),
                 name=name,
                 available=tuple(self._items),
@@ -151,14 +152,16 @@ class RobotScene:
         :param parent: None for the world.
         """
         if name in self._items and self._items[name].joint is not None:
-            raise ModelError(f"'{name}' is a joint of scene '{self.name}'.")
+            raise ModelError(f'{quote(name)} is a joint of scene {quote(self.name)}.')
         if parent is not None:
             above: str | None = parent
             while above is not None:
                 if above == name:
-                    raise ModelError(f"'{parent}' cannot carry '{name}', which carries it.")
+                    raise ModelError(
+                        f'{quote(parent)} cannot carry {quote(name)}, which carries it.'
+                    )
                 above = self._item(above).parent
-        self._items[name] = SceneItem(name, parent, read_pose(pose, f"pose of '{name}'"))
+        self._items[name] = SceneItem(name, parent, read_pose(pose, f'pose of {quote(name)}'))
 
     def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
         """Return the pose (4, 4) of a frame, a joint's own motion included, relative to another one or the world."""
@@ -209,7 +212,7 @@ class RobotScene:
         """Return a joint value as it is kept, or refuse it."""
         if name not in self._positions:
             raise JointNotFound(
-                f"Scene '{self.name}' has no joint '{name}'. "
+                f'Scene {quote(self.name)} has no joint {quote(name)}. '
                 + describe_choices(name, self._positions),
                 name=name,
                 available=tuple(self._positions),
@@ -218,7 +221,7 @@ class RobotScene:
             return read_quaternion(value, name)
         number = float(value)  # type: ignore[arg-type]
         if not math.isfinite(number):
-            raise ModelError(f"The value of joint '{name}' must be finite: {value}.")
+            raise ModelError(f'The value of joint {quote(name)} must be finite: {value}.')
         return number
 
     def _write(self, positions: Positions) -> None:

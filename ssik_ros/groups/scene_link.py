@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.groups.constants import JointType
 from ssik_ros.groups.element import Element
@@ -80,7 +81,7 @@ class _Copier:
         """Return an item of the scene."""
         if name not in self.items:
             raise FrameNotFound(
-                f"The scene has no frame '{name}'. " + describe_choices(name, self.items),
+                f'The scene has no frame {quote(name)}. ' + describe_choices(name, self.items),
                 name=name,
                 available=tuple(self.items),
             )
@@ -163,9 +164,9 @@ def add_element(
     copier = _Copier(environment, scene)
     for name in (tip, target):
         if copier.item(name).joint is not None:
-            raise InvalidOption(f"'{name}' is a joint; tip and target are other frames.")
+            raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
     if base is not None and base not in [item.name for item in copier.line(tip)]:
-        raise InvalidOption(f"'{base}' does not carry '{tip}' in the scene.")
+        raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
     own, goal = copier.copy(tip), copier.copy(target)
     dependent = copier.add_dependencies()
     handle = None if base is None else copier.maps.to_ik[base]
@@ -183,7 +184,9 @@ def _linked(
 ) -> tuple[SceneMaps, list[LinkedElement], list[str]]:
     """Return maps, elements and joint names of some groups, of all for None."""
     if id(scene) not in environment.scene_maps:
-        raise RequestError(f"Nothing in environment '{environment.name}' came from this scene.")
+        raise RequestError(
+            f'Nothing in environment {quote(environment.name)} came from this scene.'
+        )
     maps = environment.scene_maps[id(scene)]
     if groups is None:
         elements = maps.elements

@@ -16,6 +16,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.groups.constants import JointType
 from ssik_ros.groups.constants import WORLD
@@ -103,20 +104,20 @@ class World:
         :raises FrameNotFound: (a KeyError) when there is no such object here.
         """
         if self.closed:
-            raise EnvironmentClosed(f"Environment '{self.name}' is closed.")
+            raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
         if reference is None:
             return None
         if isinstance(reference, IkObject):
             if reference.world is not self or self._by_name.get(reference.name) is not reference:
                 raise FrameNotFound(
-                    f"'{reference.name}' belongs to another environment, or was erased.",
+                    f'{quote(reference.name)} belongs to another environment, or was erased.',
                     name=reference.name,
                 )
             return reference
         if isinstance(reference, str):
             if reference not in self._by_name:
                 raise FrameNotFound(
-                    f"Environment '{self.name}' has no object '{reference}'. "
+                    f'Environment {quote(self.name)} has no object {quote(reference)}. '
                     + describe_choices(reference, self._by_name),
                     name=reference,
                     available=tuple(self._by_name),
@@ -126,7 +127,7 @@ class World:
             return None
         if reference not in self._by_handle:
             raise FrameNotFound(
-                f"Environment '{self.name}' has no object with the handle {reference}.",
+                f'Environment {quote(self.name)} has no object with the handle {reference}.',
                 name=reference,
                 available=tuple(self._by_handle),
             )
@@ -136,14 +137,14 @@ class World:
         """Return a joint; a KeyError when there is none, an InvalidOption when the object is no joint."""
         found = self.find(reference)
         if not isinstance(found, Joint):
-            raise InvalidOption(f"'{getattr(found, 'name', 'world')}' is not a joint.")
+            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
         return found
 
     def dummy(self, reference: Reference) -> Dummy:
         """Return a dummy; a KeyError when there is none, an InvalidOption when the object is no dummy."""
         found = self.find(reference)
         if not isinstance(found, Dummy):
-            raise InvalidOption(f"'{getattr(found, 'name', 'world')}' is not a dummy.")
+            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
         return found
 
     @property
@@ -197,7 +198,7 @@ class World:
     def new_name(self, name: str | None, stem: str) -> str:
         """Return a name that is free, or refuse one that is not."""
         if self.closed:
-            raise EnvironmentClosed(f"Environment '{self.name}' is closed.")
+            raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
         if name is None:
             number = 1
             while f'{stem}{number}' in self._by_name:
@@ -206,7 +207,9 @@ class World:
         if not isinstance(name, str) or not name:
             raise ModelError(f'An object needs a name that is not empty, not {name!r}.')
         if name in self._by_name:
-            raise ModelError(f"Environment '{self.name}' already has an object '{name}'.")
+            raise ModelError(
+                f'Environment {quote(self.name)} already has an object {quote(name)}.'
+            )
         return name
 
     def add_dummy(
@@ -394,7 +397,7 @@ def read_joint_type(kind: str | int) -> JointType:
     if isinstance(kind, str):
         if kind not in KIND_NAMES:
             raise InvalidOption(
-                f"'{kind}' is no joint type. " + describe_choices(kind, KIND_NAMES)
+                f'{quote(kind)} is no joint type. ' + describe_choices(kind, KIND_NAMES)
             )
         return KIND_NAMES[kind]
     try:
@@ -406,7 +409,7 @@ def read_joint_type(kind: str | int) -> JointType:
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
     """Return a local pose, identity for none."""
-    return np.array(IDENTITY) if pose is None else read_pose(pose, f"pose of '{name}'")
+    return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
 
 
 def turn_difference(a: float, b: float) -> float:

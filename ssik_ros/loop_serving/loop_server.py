@@ -14,6 +14,7 @@ from ssik_ros.closed_chain.result import ChainResult
 from ssik_ros.closed_chain.urdf_robot import from_urdf
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.errors import SsikError
 from ssik_ros.loop_serving.posed_robot import goal_key
@@ -120,7 +121,7 @@ class LoopServer:
         if not (question.goals or self.loop_names):
             raise QuestionRefused(
                 Refusal.GOAL_COUNT,
-                f"There is no goal, and robot '{self.robot.name}' has no loop to close.",
+                f'There is no goal, and robot {quote(self.robot.name)} has no loop to close.',
             )
         if len(question.goals) > MOST_GOALS:
             raise QuestionRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
@@ -183,21 +184,21 @@ class LoopServer:
             choices = describe_choices(goal.link, self.robot.tree.link_names)
             raise QuestionRefused(
                 Refusal.UNKNOWN_LINK,
-                f"Robot '{self.robot.name}' has no link '{goal.link}'. {choices}",
+                f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}. {choices}',
             )
         for name in goal.free:
             if name not in DOF_NAMES:
                 raise QuestionRefused(
                     Refusal.CONSTRAINTS,
-                    f"The goal of '{goal.link}' has no direction '{name}' to be free in. "
+                    f'The goal of {quote(goal.link)} has no direction {quote(name)} to be free in. '
                     + describe_choices(name, DOF_NAMES),
                 )
         fixed = tuple(dof for dof in DOF if dof.name not in goal.free)
         if not fixed:
-            text = f"The goal of '{goal.link}' leaves everything free."
+            text = f'The goal of {quote(goal.link)} leaves everything free.'
             raise QuestionRefused(Refusal.CONSTRAINTS, text)
         if not np.isfinite(goal.offset).all() or not is_within_reason(goal.offset[:3, 3]):
-            text = f"The offset on '{goal.link}' is no finite rigid transform."
+            text = f'The offset on {quote(goal.link)} is no finite rigid transform.'
             raise QuestionRefused(Refusal.BAD_TARGET, text)
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
@@ -207,7 +208,7 @@ class LoopServer:
         if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
             raise QuestionRefused(
                 Refusal.BAD_TARGET,
-                f"The pose for link '{goal.link}' is no finite rigid transform within reason.",
+                f'The pose for link {quote(goal.link)} is no finite rigid transform within reason.',
             )
         frame = self.frames.in_model_frame(goal.pose.frame, current)
         return pose if frame is None else frame @ pose

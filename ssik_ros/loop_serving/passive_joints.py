@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ssik_ros.closed_chain.urdf_robot import CompletedState
 from ssik_ros.closed_chain.urdf_robot import UrdfRobot
+from ssik_ros.errors import list_names
 from ssik_ros.errors import SsikError
 
 STEP = 0.05
@@ -76,7 +77,7 @@ class PassiveJoints:
             if name in self._heard and math.isfinite(value):
                 self._reported[name] = float(value)
         if self.missing:
-            return Followed((), (), f'Nobody has reported {", ".join(self.missing)} yet.')
+            return Followed((), (), f'Nobody has reported {list_names(self.missing)} yet.')
         if not self._reported:
             return Followed((), (), 'No joint of the robot has been reported yet.')
         try:
@@ -109,7 +110,7 @@ class PassiveJoints:
             <= self._tolerance
         ]
         if beyond:
-            return f'!Reported outside the limits: {", ".join(beyond)}.'
+            return f'!Reported outside the limits: {list_names(beyond)}.'
         if open_chains:
             worst = max(open_chains, key=lambda result: sum(result.error))
             length, angle = worst.error
@@ -119,7 +120,7 @@ class PassiveJoints:
             )
         if done.clamped:
             return (
-                f'Reported a little outside the limits, shown at them: {", ".join(done.clamped)}.'
+                f'Reported a little outside the limits, shown at them: {list_names(done.clamped)}.'
             )
         return ''
 

@@ -14,6 +14,7 @@ from ssik_ros.closed_chain.result import ChainResult
 from ssik_ros.closed_chain.solver import Solver
 from ssik_ros.closed_chain.urdf_robot import UrdfRobot
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
@@ -93,7 +94,7 @@ class PosedRobot:
             if name not in joints:
                 raise QuestionRefused(
                     Refusal.BAD_STATE,
-                    f"There is no joint '{name}' to be locked. {describe_choices(name, joints)}",
+                    f'There is no joint {quote(name)} to be locked. {describe_choices(name, joints)}',
                 )
         for name, joint in joints.items():
             joint.locked = name in locked_joints

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ssik_ros.closed_chain.names import SOLVE_STATUS
 from ssik_ros.closed_chain.result import ChainResult
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import NOTHING_GIVEN
@@ -133,13 +135,13 @@ def describe(chains: Sequence[ChainOutcome], clamped: Sequence[str]) -> str:
     """
     parts = []
     if clamped:
-        parts.append(f'Given outside the limits: {", ".join(clamped)}.')
+        parts.append(f'Given outside the limits: {list_names(clamped)}.')
     for chain in chains:
         if chain.status != SOLVE_STATUS.CONVERGED:
             worst = int(np.argmax(chain.errors.max(axis=1)))
             length, angle = chain.errors[worst]
             parts.append(
-                f"{chain.status.name} after {chain.iterations} iterations: '{chain.closures[worst]}' "
+                f'{chain.status.name} after {chain.iterations} iterations: {quote(chain.closures[worst])} '
                 f'is off by {length:.3g} m and {angle:.3g} rad.'
             )
     return ' '.join(parts) or f'{len(chains)} chain(s) converged.'

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf import UrdfJoint
 
@@ -60,7 +62,8 @@ class _Search:
             link, joints = depths[-1][1].child, joints + 1
         if link == start:
             raise ModelError(
-                f"Robot '{self.robot.name}' has no joint that moves below '{start}'.", base=start
+                f'Robot {quote(self.robot.name)} has no joint that moves below {quote(start)}.',
+                base=start,
             )
         return link
 
@@ -77,9 +80,9 @@ class _Search:
 
     def refuse(self, start: str, joints: list[UrdfJoint]) -> None:
         """Raise for chains of equal length."""
-        names = ', '.join(f"'{joint.name}'" for joint in joints)
+        names = list_names(quote(joint.name) for joint in joints)
         raise ModelError(
-            f"Several chains of robot '{self.robot.name}' below '{start}' are equally long, by way of "
+            f'Several chains of robot {quote(self.robot.name)} below {quote(start)} are equally long, by way of '
             f'{names}: name base and ee.',
             joints=tuple(joint.name for joint in joints),
         )

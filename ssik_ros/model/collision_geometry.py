@@ -1,11 +1,11 @@
 """The collision elements of a URDF as shapes of the collision library."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ssik_ros.errors import quote
 from ssik_ros.model.description_files import existing_file
 from ssik_ros.model.description_files import resolve_package_uri
 from ssik_ros.model.forward_kinematics import rotate_about
@@ -63,11 +63,11 @@ def _read_shape(
     holder = collision.find('geometry')
     described = next(iter(holder.children), None) if holder is not None else None
     if described is None:
-        warnings.append(f"Link '{link}': the <collision> in line {collision.line} is empty.")
+        warnings.append(f'Link {quote(link)}: the <collision> in line {collision.line} is empty.')
         return None
     geometry = _make_geometry(described, robot, coal)
     if isinstance(geometry, str):
-        warnings.append(f"Link '{link}': {geometry}")
+        warnings.append(f'Link {quote(link)}: {geometry}')
         return None
     index = robot.tree.link(link)
     geometry.computeLocalAABB()
@@ -113,18 +113,18 @@ def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     if path is None and robot.directory is not None and '://' not in name:
         path = existing_file(robot.directory / name)
     if path is None:
-        return f"the mesh '{name}' is not found and left out.{_hint(name, robot)}"
+        return f'the mesh {quote(name)} is not found and left out.{_hint(name, robot)}'
     if path.suffix.lower() not in MESH_SUFFIXES:
-        return (
-            f"the mesh '{name}' is left out: its name ends in none of {' '.join(MESH_SUFFIXES)}."
-        )
+        return f'the mesh {quote(name)} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'
     if path.stat().st_size > MOST_MESH_BYTES:
-        return f"the mesh '{name}' is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB."
+        return (
+            f'the mesh {quote(name)} is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB.'
+        )
     scale = np.array(described.vector('scale', (1.0, 1.0, 1.0)))
     try:
         return coal.MeshLoader().load(str(path), scale)
     except (RuntimeError, ValueError) as error:
-        return f"the mesh '{name}' cannot be read and is left out: {error}."
+        return f'the mesh {quote(name)} cannot be read and is left out: {error}.'
 
 
 def _hint(name: str, robot: RobotModel) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
 from ssik_ros.strict_yaml import read_yaml
 
 PACKAGE = 'ssik_ros'
@@ -128,8 +129,8 @@ def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
             return _read_package(robots / (candidate + SUFFIX), candidate)
     looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']
     raise DescriptionNotFound(
-        f"There is no MoveIt configuration '{name}'"
-        + (f" for robot '{robot_name}'" if robot_name else '')
+        f'There is no MoveIt configuration {quote(name)}'
+        + (f' for robot {quote(robot_name)}' if robot_name else '')
         + f'; looked for the packages {name.removesuffix(SUFFIX)}{SUFFIX} and {name} in '
         + f'{", ".join(looked)} and for a shipped robot in {robots}. '
         + describe_choices(name.removesuffix(SUFFIX), shipped),
@@ -149,8 +150,8 @@ def _read_package(folder: Path, robot: str) -> MoveItConfig:
     for path, what in ((urdf, 'URDF'), (srdf, 'SRDF')):
         if not path.is_file():
             raise DescriptionNotFound(
-                f"The MoveIt configuration '{folder}' has no {what} of robot '{robot}': there is "
-                f"no file '{path}'.",
+                f'The MoveIt configuration {quote(folder)} has no {what} of robot {quote(robot)}: there is '
+                f'no file {quote(path)}.',
                 path=str(path),
                 robot=robot,
             )
@@ -176,7 +177,7 @@ def _find_urdf(folder: Path, robot: str, entry: Mapping[str, Any]) -> Path:
     described = find_package(str(package))
     if described is None:
         raise DescriptionNotFound(
-            f"The MoveIt configuration '{folder}' takes its URDF from the package '{package}', "
+            f'The MoveIt configuration {quote(folder)} takes its URDF from the package {quote(package)}, '
             'which is not installed.',
             package=package,
         )
@@ -221,7 +222,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, Mapping):
-        raise ConfigError(f"'{path}' is not a mapping.", path=str(path))
+        raise ConfigError(f'{quote(path)} is not a mapping.', path=str(path))
     return content
 
 

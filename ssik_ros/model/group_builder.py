@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.joint_group import name_variables
 from ssik_ros.model.kinematic_tree import IntArray
@@ -278,11 +279,13 @@ class GroupBuilder:
             swapped = any(joint.parent == tip for joint in self.joints_above(base))
             hint = ' The tip lies above the base: were they swapped?' if swapped else ''
             raise ModelError(
-                f"Link '{tip}' is not below link '{base}', so there is no chain from base to "
+                f'Link {quote(tip)} is not below link {quote(base)}, so there is no chain from base to '
                 f'tip.{hint}',
                 base=base,
                 tip=tip,
             )
         if not any(self.moves(joint.name) for joint in joints):
-            raise ModelError(f"No joint moves between '{base}' and '{tip}'.", base=base, tip=tip)
+            raise ModelError(
+                f'No joint moves between {quote(base)} and {quote(tip)}.', base=base, tip=tip
+            )
         return self.build(name, [joint.name for joint in joints])

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
@@ -89,7 +91,7 @@ class JointGroup:
         """
         if len(self.tips) != 1:
             raise ModelError(
-                f"Group '{self.name}' has {len(self.tips)} tips: {', '.join(self.tips)}.",
+                f'Group {quote(self.name)} has {len(self.tips)} tips: {list_names(self.tips)}.',
                 group=self.name,
                 tips=self.tips,
             )

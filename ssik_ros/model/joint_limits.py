@@ -9,6 +9,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import nearest_name
+from ssik_ros.errors import quote
 from ssik_ros.model.urdf import SCALAR_TYPES
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.urdf import UrdfJoint
@@ -117,7 +118,7 @@ def compute_limits(
             _tighten(name, limits[name], entry, warnings)
         else:
             warnings.append(
-                f"joint_limits names '{name}', which is not a joint with limits. "
+                f'joint_limits names {quote(name)}, which is not a joint with limits. '
                 + describe_choices(str(name), limits)
             )
     for name, follower in followers.items():
@@ -143,7 +144,7 @@ def find_entries(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if found is document and not _looks_like_entries(found):
         raise InvalidParameter(
             "joint_limits has no key 'joint_limits'; it holds "
-            + ', '.join(f"'{key}'" for key in list(document)[:10])
+            + ', '.join(quote(key) for key in list(document)[:10])
             + '.'
         )
     if found is None:
@@ -215,7 +216,7 @@ def _check_keys(name: str, entry: Mapping[str, Any]) -> None:
         nearest = nearest_name(key, USED_KEYS)
         if key not in USED_KEYS and key not in FOREIGN_KEYS and nearest:
             raise InvalidParameter(
-                f"joint_limits.{name} has no key '{key}'. Did you mean '{nearest}'?",
+                f'joint_limits.{name} has no key {quote(key)}. Did you mean {quote(nearest)}?',
                 joint=name,
                 key=key,
             )
@@ -251,7 +252,7 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
     if follower.multiplier == 0.0:
         if not own.lower <= follower.offset <= own.upper:
             raise InvalidLimits(
-                f"Joint '{name}' is held at {follower.offset:.6g} by its <mimic>, outside its "
+                f'Joint {quote(name)} is held at {follower.offset:.6g} by its <mimic>, outside its '
                 f'limits [{own.lower:.6g}, {own.upper:.6g}].',
                 joint=name,
             )
@@ -260,8 +261,8 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
     lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
     if lower > upper:
         raise InvalidLimits(
-            f"The limits of joint '{follower.leader}' [{leader.lower:.6g}, {leader.upper:.6g}] "
-            f"leave no room for those of its mimic joint '{name}' [{own.lower:.6g}, "
+            f'The limits of joint {quote(follower.leader)} [{leader.lower:.6g}, {leader.upper:.6g}] '
+            f'leave no room for those of its mimic joint {quote(name)} [{own.lower:.6g}, '
             f'{own.upper:.6g}].',
             joint=follower.leader,
             follower=name,

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -111,7 +112,7 @@ class KinematicTree:
             return self.joint_index[name]
         except KeyError:
             raise JointNotFound(
-                f"Robot '{self.name}' has no moving joint '{name}'. "
+                f'Robot {quote(self.name)} has no moving joint {quote(name)}. '
                 + describe_choices(name, self.joint_names),
                 name=name,
                 available=self.joint_names,
@@ -128,7 +129,7 @@ class KinematicTree:
             return self.link_index[name]
         except KeyError:
             raise FrameNotFound(
-                f"Robot '{self.name}' has no link '{name}'. "
+                f'Robot {quote(self.name)} has no link {quote(name)}. '
                 + describe_choices(name, self.link_names),
                 name=name,
                 available=self.link_names,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.joint_limits import compute_limits
 from ssik_ros.model.joint_limits import find_entries
 from ssik_ros.model.joint_limits import resolve_mimic
@@ -89,7 +90,7 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
             continue
         if virtual.name in urdf.joints or virtual.parent_frame in urdf.links:
             raise ModelError(
-                f"Virtual joint '{virtual.name}' from '{virtual.parent_frame}' cannot be moved by "
+                f'Virtual joint {quote(virtual.name)} from {quote(virtual.parent_frame)} cannot be moved by '
                 'a group: a joint or link of the robot already has that name.',
                 joint=virtual.name,
             )
@@ -118,5 +119,5 @@ def _read_limits(source: LimitsSource | None) -> Mapping[str, Any] | None:
         return source
     content = read_yaml(Path(source))
     if content is not None and not isinstance(content, Mapping):
-        raise InvalidParameter(f"Joint limits '{source}' are not a mapping.")
+        raise InvalidParameter(f'Joint limits {quote(source)} are not a mapping.')
     return content

@@ -13,7 +13,9 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import GroupNotFound
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.group_builder import GroupBuilder
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.joint_group import name_variables
@@ -103,7 +105,7 @@ class RobotModel:
             return self.groups[name]
         except KeyError:
             raise GroupNotFound(
-                f"Robot '{self.name}' has no group '{name}'. "
+                f'Robot {quote(self.name)} has no group {quote(name)}. '
                 + describe_choices(name, self.groups),
                 name=name,
                 available=tuple(self.groups),
@@ -145,7 +147,7 @@ class RobotModel:
         result = np.array(positions, dtype=np.float64)
         if result.shape != (tree.nq,):
             raise DimensionMismatch(
-                f"A full state of robot '{self.name}' has {tree.nq} positions, not the shape "
+                f'A full state of robot {quote(self.name)} has {tree.nq} positions, not the shape '
                 f'{result.shape}.',
                 expected=(tree.nq,),
                 actual=result.shape,
@@ -177,7 +179,7 @@ class RobotModel:
         found = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
         if state not in found:
             raise ModelError(
-                f"Group '{joint_group.name}' has no state '{state}'. "
+                f'Group {quote(joint_group.name)} has no state {quote(state)}. '
                 + describe_choices(state, found),
                 name=state,
                 available=tuple(found),
@@ -195,7 +197,7 @@ class RobotModel:
             size = POSITION_SIZE[JointKind(tree.kinds[joint])]
             if len(values) != size:
                 raise ModelError(
-                    f"State '{state.name}' of group '{state.group}' gives joint '{name}' "
+                    f'State {quote(state.name)} of group {quote(state.group)} gives joint {quote(name)} '
                     f'{len(values)} values instead of {size}.',
                     joint=name,
                 )
@@ -226,8 +228,8 @@ class RobotModel:
         if unbounded.any():
             names = [group.variable_names[i] for i in np.flatnonzero(unbounded)]
             raise InvalidLimits(
-                f"Group '{group.name}' cannot be sampled: {', '.join(names)} of robot "
-                f"'{self.name}' has no position limits. Give them in the URDF or in "
+                f'Group {quote(group.name)} cannot be sampled: {list_names(names)} of robot '
+                f'{quote(self.name)} has no position limits. Give them in the URDF or in '
                 'joint_limits.yaml.',
                 names=tuple(names),
             )
@@ -276,7 +278,9 @@ class RobotModel:
         :raises JointNotFound: with the nearest name; says so when the joint exists but is fixed.
         """
         if name not in self.tree.joint_index and name in self.urdf.joints:
-            raise JointNotFound(f"Joint '{name}' of robot '{self.name}' is fixed.", name=name)
+            raise JointNotFound(
+                f'Joint {quote(name)} of robot {quote(self.name)} is fixed.', name=name
+            )
         return self.tree.joint(name)
 
 

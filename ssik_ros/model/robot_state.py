@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.forward_kinematics import compute_link_pose
@@ -62,13 +63,13 @@ class RobotState:
         values = np.asarray(q, dtype=np.float64)
         if values.shape != joint_group.idx_q.shape:
             raise DimensionMismatch(
-                f"Group '{joint_group.name}' has {joint_group.variable_count} position variables; "
+                f'Group {quote(joint_group.name)} has {joint_group.variable_count} position variables; '
                 f'the given values have the shape {values.shape}.',
                 expected=joint_group.idx_q.shape,
                 actual=values.shape,
             )
         positions = self._positions.copy()
-        positions[joint_group.idx_q] = _require_finite(values, f"Group '{joint_group.name}'")
+        positions[joint_group.idx_q] = _require_finite(values, f'Group {quote(joint_group.name)}')
         self._assign(positions)
 
     def group_positions(self, group: str | JointGroup) -> FloatArray:
@@ -147,11 +148,11 @@ class RobotState:
         size = POSITION_SIZE[JointKind(tree.kinds[joint])]
         if numbers.shape != (size,):
             raise DimensionMismatch(
-                f"Joint '{name}' has {size} position variable(s); the given value has the shape "
+                f'Joint {quote(name)} has {size} position variable(s); the given value has the shape '
                 f'{numbers.shape}.',
                 joint=name,
             )
-        return _require_finite(numbers, f"Joint '{name}'")
+        return _require_finite(numbers, f'Joint {quote(name)}')
 
     def _assign(self, positions: FloatArray) -> None:
         """Take new positions, with followers set."""

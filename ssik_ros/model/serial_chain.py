@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.errors import quote
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.joint_group import JointGroup
@@ -156,12 +157,12 @@ def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
     if kind not in SERIAL_KINDS:
         reason = f'it is {kind.name.lower()}'
     elif tree.leaders[joint] >= 0:
-        reason = f"it mimics '{tree.joint_names[tree.leaders[joint]]}'"
+        reason = f'it mimics {quote(tree.joint_names[tree.leaders[joint]])}'
     elif joint not in group.joint_indices:
-        reason = f"group '{group.name}' does not contain it"
+        reason = f'group {quote(group.name)} does not contain it'
     if reason:
         raise UnsupportedJoint(
-            f"Joint '{name}' between '{group.base_link}' and '{group.tip}' cannot be part of a "
+            f'Joint {quote(name)} between {quote(group.base_link)} and {quote(group.tip)} cannot be part of a '
             f'serial chain: {reason}.',
             joint=name,
         )

@@ -4,7 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.xml_document import parse_xml
 from ssik_ros.model.xml_document import XmlElement
@@ -122,8 +124,8 @@ class _SrdfReader:
         document = self.document
         if document.get('name') != self.urdf.name:
             self.warnings.append(
-                f"The semantic description is of robot '{document.get('name')}', not of "
-                f"'{self.urdf.name}'."
+                f'The semantic description is of robot {quote(document.get("name"))}, not of '
+                f'{quote(self.urdf.name)}.'
             )
         return Srdf(
             name=document.get('name'),
@@ -160,7 +162,7 @@ class _SrdfReader:
             group = self.one_group(element)
             if group.name in found:
                 element.fail(
-                    f"Group '{group.name}' is declared twice, first in line "
+                    f'Group {quote(group.name)} is declared twice, first in line '
                     f'{found[group.name].line}'
                 )
             found[group.name] = group
@@ -173,7 +175,7 @@ class _SrdfReader:
         """Return whether a group names anything; MoveIt leaves out one that does not."""
         filled = bool(group.joints or group.links or group.chains or group.subgroups)
         if not filled:
-            self.warnings.append(f"Group '{group.name}' (line {group.line}) is empty.")
+            self.warnings.append(f'Group {quote(group.name)} (line {group.line}) is empty.')
         return filled
 
     def one_group(self, element: XmlElement) -> SrdfGroup:
@@ -215,14 +217,14 @@ class _SrdfReader:
         kind = element.require('type')
         if kind not in VIRTUAL_JOINT_TYPES:
             element.fail(
-                f"Virtual joint '{name}' has the unknown type '{kind}'",
+                f'Virtual joint {quote(name)} has the unknown type {quote(kind)}',
                 describe_choices(kind, VIRTUAL_JOINT_TYPES),
             )
         child = self.link(element, 'child_link')
         if child != self.urdf.root:
             self.warnings.append(
-                f"Virtual joint '{name}' (line {element.line}) is left out: its child link "
-                f"'{child}' is not the root link '{self.urdf.root}'."
+                f'Virtual joint {quote(name)} (line {element.line}) is left out: its child link '
+                f'{quote(child)} is not the root link {quote(self.urdf.root)}.'
             )
         return VirtualJoint(
             name, kind, element.require('parent_frame'), child, child == self.urdf.root
@@ -244,7 +246,7 @@ class _SrdfReader:
             unknown = [link for link in (pair.link1, pair.link2) if link not in links]
             if unknown:
                 self.warnings.append(
-                    f"<{tag}> in line {element.line} names the unknown link '{unknown[0]}'."
+                    f'<{tag}> in line {element.line} names the unknown link {quote(unknown[0])}.'
                 )
             else:
                 pairs.append(pair)
@@ -256,7 +258,8 @@ def _known(element: XmlElement, attribute: str, known: Collection[str], what: st
     name = element.require(attribute)
     if name not in known:
         element.fail(
-            f"<{element.tag}> names the unknown {what} '{name}'", describe_choices(name, known)
+            f'<{element.tag}> names the unknown {what} {quote(name)}',
+            describe_choices(name, known),
         )
     return name
 
@@ -269,7 +272,7 @@ def _order_groups(
 ) -> None:
     """Append a group after its subgroups; raise for a group that contains itself."""
     if name in above:
-        cycle = ' -> '.join([*above[above.index(name) :], name])
+        cycle = list_names([*above[above.index(name) :], name], ' -> ')
         raise ModelError(
             f'Groups contain each other: {cycle} (line {groups[name].line}).',
             groups=above,

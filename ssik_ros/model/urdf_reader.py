@@ -10,6 +10,7 @@ import math
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import quote
 from ssik_ros.model.urdf import JOINT_TYPES
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.model.urdf import Mimic
@@ -64,7 +65,7 @@ def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
     for element in document.find_all('link'):
         name = element.require('name')
         if name in links:
-            element.fail(f"Link '{name}' is declared twice, first in line {links[name].line}")
+            element.fail(f'Link {quote(name)} is declared twice, first in line {links[name].line}')
         links[name] = element
     if not links:
         document.fail('The robot description has no links')
@@ -78,7 +79,7 @@ def _parse_joints(document: XmlElement, warnings: list[str]) -> dict[str, UrdfJo
         joint = _parse_joint(element, warnings)
         if joint.name in joints:
             first = joints[joint.name].line
-            element.fail(f"Joint '{joint.name}' is declared twice, first in line {first}")
+            element.fail(f'Joint {quote(joint.name)} is declared twice, first in line {first}')
         joints[joint.name] = joint
     return joints
 
@@ -89,15 +90,16 @@ def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
     kind = element.require('type')
     if kind not in JOINT_TYPES:
         element.fail(
-            f"Joint '{name}' has the unknown type '{kind}'", describe_choices(kind, JOINT_TYPES)
+            f'Joint {quote(name)} has the unknown type {quote(kind)}',
+            describe_choices(kind, JOINT_TYPES),
         )
     xyz, rpy = parse_origin(element.find('origin'))
     lower, upper, velocity = _parse_limits(element, name, kind, warnings)
     return UrdfJoint(
         name=name,
         type=kind,
-        parent=_end(element, f"Joint '{name}'", 'parent'),
-        child=_end(element, f"Joint '{name}'", 'child'),
+        parent=_end(element, f'Joint {quote(name)}', 'parent'),
+        child=_end(element, f'Joint {quote(name)}', 'child'),
         xyz=xyz,
         rpy=rpy,
         axis=_parse_axis(element, name, kind, warnings),
@@ -144,11 +146,11 @@ def _rpy_of_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
 def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:
     """Return a loop constraint; its frames may be told apart from the links they lie on."""
     name = element.require('name')
-    ends = {tag: _end(element, f"Constraint '{name}'", tag) for tag in ('parent', 'child')}
+    ends = {tag: _end(element, f'Constraint {quote(name)}', tag) for tag in ('parent', 'child')}
     for tag, link in ends.items():
         if link not in links:
             element.fail(
-                f"The {tag} link '{link}' of constraint '{name}' does not exist",
+                f'The {tag} link {quote(link)} of constraint {quote(name)} does not exist',
                 describe_choices(link, links),
             )
     parent_xyz, parent_rpy = parse_origin(element.find('parent_origin'))
@@ -190,7 +192,7 @@ def _parse_axis(
     if kind == 'planar':
         if axis is not None and axis.vector('xyz', DEFAULT_AXIS)[:2] != (0.0, 0.0):
             warnings.append(
-                f"Planar joint '{name}' moves in the xy plane of its frame, as in MoveIt; its "
+                f'Planar joint {quote(name)} moves in the xy plane of its frame, as in MoveIt; its '
                 f'axis (line {axis.line}) is not used.'
             )
         return PLANAR_AXIS
@@ -199,7 +201,7 @@ def _parse_axis(
     vector = axis.vector('xyz', DEFAULT_AXIS)
     norm = math.hypot(*vector)
     if not (norm > 1e-12 and math.isfinite(norm)):
-        axis.fail(f"The axis of joint '{name}' is zero or has no finite length")
+        axis.fail(f'The axis of joint {quote(name)} is zero or has no finite length')
     return tuple(component / norm for component in vector)
 
 
@@ -215,7 +217,7 @@ def _parse_limits(
         return -math.inf, math.inf, velocity
     if limit is None and kind == 'revolute':
         raise InvalidLimits(
-            f"Revolute joint '{name}' has no <limit> (line {element.line}); a joint without "
+            f'Revolute joint {quote(name)} has no <limit> (line {element.line}); a joint without '
             "limits is of type 'continuous'.",
             joint=name,
             line=element.line,
@@ -225,7 +227,7 @@ def _parse_limits(
     both = max(lower, soft_lower), min(upper, soft_upper)
     if both[0] > both[1]:
         raise InvalidLimits(
-            f"Joint '{name}' (line {element.line}): <limit> [{lower:.6g}, {upper:.6g}] and "
+            f'Joint {quote(name)} (line {element.line}): <limit> [{lower:.6g}, {upper:.6g}] and '
             f'<safety_controller> [{soft_lower:.6g}, {soft_upper:.6g}] have nothing in common.',
             joint=name,
             line=element.line,
@@ -240,13 +242,13 @@ def _velocity_limit(limit: XmlElement | None, name: str, warnings: list[str]) ->
     velocity = limit.number_or_infinity('velocity')
     if velocity < 0.0:
         raise InvalidLimits(
-            f"Joint '{name}' has the negative velocity limit {velocity} (line {limit.line}).",
+            f'Joint {quote(name)} has the negative velocity limit {velocity} (line {limit.line}).',
             joint=name,
             line=limit.line,
         )
     if velocity == 0.0:
         warnings.append(
-            f"Joint '{name}' has the velocity limit 0 (line {limit.line}), which is read as none."
+            f'Joint {quote(name)} has the velocity limit 0 (line {limit.line}), which is read as none.'
         )
     return velocity if 0.0 < velocity < UNBOUNDED else math.inf
 
@@ -259,7 +261,7 @@ def _position_limits(
         return -math.inf, math.inf
     if not limit.get('lower') and not limit.get('upper'):
         warnings.append(
-            f"Joint '{name}' cannot move: its <limit> (line {limit.line}) has neither lower nor "
+            f'Joint {quote(name)} cannot move: its <limit> (line {limit.line}) has neither lower nor '
             'upper, and both are 0 by default.'
         )
     lower, upper = (
@@ -267,7 +269,7 @@ def _position_limits(
     )
     if lower > upper:
         raise InvalidLimits(
-            f"Joint '{name}' has lower limit {lower} above upper limit {upper} "
+            f'Joint {quote(name)} has lower limit {lower} above upper limit {upper} '
             f'(line {limit.line}).',
             joint=name,
             line=limit.line,
@@ -298,9 +300,11 @@ def _parse_mimic(element: XmlElement, name: str, kind: str, warnings: list[str])
     if mimic is None:
         return None
     if kind == 'fixed':
-        warnings.append(f"Fixed joint '{name}' has a <mimic> (line {mimic.line}) without effect.")
+        warnings.append(
+            f'Fixed joint {quote(name)} has a <mimic> (line {mimic.line}) without effect.'
+        )
         return None
     if kind not in SCALAR_TYPES:
-        mimic.fail(f"Joint '{name}' of type {kind} cannot mimic another joint")
+        mimic.fail(f'Joint {quote(name)} of type {kind} cannot mimic another joint')
     leader = mimic.require('joint')
     return Mimic(leader, mimic.number('multiplier', 1.0), mimic.number('offset', 0.0))

@@ -11,6 +11,7 @@ import subprocess
 
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')
@@ -107,7 +108,7 @@ def _existing_file(source: TextSource, what: str) -> Path:
     except (OSError, ValueError):
         pass
     raise DescriptionNotFound(
-        f"The {what} '{shown}' is neither a file nor XML text (which starts with '<').",
+        f"The {what} {quote(shown)} is neither a file nor XML text (which starts with '<').",
         path=str(source),
     )
 
@@ -120,7 +121,9 @@ def _decode(path: Path) -> str:
     try:
         return data.decode('utf-8-sig' if encoding.lower() == 'utf-8' else encoding)
     except (UnicodeDecodeError, LookupError) as error:
-        raise ModelError(f"'{path}' is not {encoding} text: {error}.", path=str(path)) from error
+        raise ModelError(
+            f'{quote(path)} is not {encoding} text: {error}.', path=str(path)
+        ) from error
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
@@ -139,7 +142,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, object]) -> str:
     try:
         return str(xacro.process_file(str(path), mappings=mappings).toxml())
     except Exception as error:
-        raise ModelError(f"xacro failed on '{path}': {error}.", path=str(path)) from error
+        raise ModelError(f'xacro failed on {quote(path)}: {error}.', path=str(path)) from error
 
 
 def _xacro_value(value: object) -> str:
@@ -152,7 +155,7 @@ def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
     program = shutil.which('xacro')
     if program is None:
         raise ModelError(
-            f"'{path}' is a xacro file, and xacro is not installed (neither the Python module nor "
+            f'{quote(path)} is a xacro file, and xacro is not installed (neither the Python module nor '
             'the program); install it, or expand the file elsewhere and give the URDF.',
             path=str(path),
         )
@@ -162,7 +165,7 @@ def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
             command, capture_output=True, text=True, timeout=XACRO_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ModelError(f"xacro failed on '{path}': {error}.", path=str(path)) from error
+        raise ModelError(f'xacro failed on {quote(path)}: {error}.', path=str(path)) from error
     if done.returncode:
-        raise ModelError(f"xacro failed on '{path}': {done.stderr.strip()}", path=str(path))
+        raise ModelError(f'xacro failed on {quote(path)}: {done.stderr.strip()}', path=str(path))
     return done.stdout

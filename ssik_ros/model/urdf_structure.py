@@ -1,7 +1,9 @@
 """Checks that the joints of a URDF make one tree, and that mimic joints follow somebody."""
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.urdf import SCALAR_TYPES
 from ssik_ros.model.urdf import UrdfJoint
 from ssik_ros.model.xml_document import XmlElement
@@ -14,15 +16,15 @@ def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> No
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if link not in links:
                 raise ModelError(
-                    f"The {end} link '{link}' of joint '{joint.name}' (line {joint.line}) does "
+                    f'The {end} link {quote(link)} of joint {quote(joint.name)} (line {joint.line}) does '
                     f'not exist. {describe_choices(link, links)}',
                     joint=joint.name,
                     line=joint.line,
                 )
         if joint.child in above:
             raise ModelError(
-                f"Link '{joint.child}' is the child of two joints, '{above[joint.child].name}' "
-                f"and '{joint.name}' (line {joint.line}); a kinematic loop is not written as a "
+                f'Link {quote(joint.child)} is the child of two joints, {quote(above[joint.child].name)} '
+                f'and {quote(joint.name)} (line {joint.line}); a kinematic loop is not written as a '
                 'second parent but as a loop closure.',
                 link=joint.child,
                 line=joint.line,
@@ -37,13 +39,13 @@ def find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> str
     if len(roots) > 1:
         raise ModelError(
             f'The robot description has {len(roots)} root links, so it is not one tree: '
-            + ', '.join(f"'{root}' (line {links[root].line})" for root in roots[:10])
+            + ', '.join(f'{quote(root)} (line {links[root].line})' for root in roots[:10])
             + '.',
             roots=tuple(roots),
         )
     cycle = _find_cycle(children, links)
     if cycle:
-        names = ' -> '.join(joint.name for joint in cycle)
+        names = list_names((joint.name for joint in cycle), ' -> ')
         raise ModelError(
             f'The joints {names} form a cycle (line {cycle[0].line}); a kinematic loop is '
             'written as a loop closure.',
@@ -78,7 +80,7 @@ def check_mimic(joints: dict[str, UrdfJoint]) -> None:
             if leader is None or leader.type not in SCALAR_TYPES:
                 scalar = [name for name, other in joints.items() if other.type in SCALAR_TYPES]
                 raise ModelError(
-                    f"Joint '{joint.name}' (line {joint.line}) mimics '{joint.mimic.joint}', "
+                    f'Joint {quote(joint.name)} (line {joint.line}) mimics {quote(joint.mimic.joint)}, '
                     f'which is not a joint with one degree of freedom. '
                     + describe_choices(joint.mimic.joint, scalar),
                     joint=joint.name,
@@ -86,7 +88,7 @@ def check_mimic(joints: dict[str, UrdfJoint]) -> None:
                 )
             if leader.name in seen:
                 raise ModelError(
-                    f'Mimic joints form a cycle: {" -> ".join([*seen, leader.name])} '
+                    f'Mimic joints form a cycle: {list_names([*seen, leader.name], " -> ")} '
                     f'(line {joint.line}).',
                     joints=tuple(seen),
                     line=joint.line,

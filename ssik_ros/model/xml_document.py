@@ -8,6 +8,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class XmlElement:
         """
         value = self.get(attribute)
         if not value:
-            self.fail(f"<{self.tag}> has no '{attribute}'")
+            self.fail(f'<{self.tag}> has no {quote(attribute)}')
         return value
 
     def number(self, attribute: str, default: float | None = None) -> float:
@@ -84,7 +85,7 @@ class XmlElement:
             return default
         value = self.number_or_infinity(attribute)
         if not math.isfinite(value):
-            self.fail(f"<{self.tag} {attribute}='{self.get(attribute)}'> is not finite")
+            self.fail(f'<{self.tag} {attribute}={quote(self.get(attribute))}> is not finite')
         return value
 
     def number_or_infinity(self, attribute: str) -> float:
@@ -96,7 +97,7 @@ class XmlElement:
         text = self.require(attribute)
         value = _to_float(text)
         if value is None or math.isnan(value):
-            self.fail(f"<{self.tag} {attribute}='{text}'> is not a number")
+            self.fail(f'<{self.tag} {attribute}={quote(text)}> is not a number')
         return value
 
     def vector(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
@@ -114,7 +115,7 @@ class XmlElement:
             value is not None and math.isfinite(value) for value in values
         ):
             self.fail(
-                f"<{self.tag} {attribute}='{self.get(attribute)}'> is not {len(default)} "
+                f'<{self.tag} {attribute}={quote(self.get(attribute))}> is not {len(default)} '
                 'finite numbers'
             )
         return tuple(float(word) for word in words)

@@ -11,6 +11,8 @@ from ssik_msgs.srv import Describe
 import yaml
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
@@ -52,7 +54,7 @@ class DescribeService:
         except Exception as error:
             _LOGGER.exception('Internal fault while describing')
             response = Describe.Response()
-            response.message = f'{type(error).__name__}: {error}'
+            response.message = f'{type(error).__name__}: {shorten(error)}'
         return response
 
     def _describe(self, group: str, response: Describe.Response) -> None:
@@ -63,7 +65,7 @@ class DescribeService:
         server = described.server
         if group and group not in server.groups:
             choices = describe_choices(group, server.groups)
-            response.message = f"There is no group '{group}'. {choices}"
+            response.message = f'There is no group {quote(group)}. {choices}'
             return
         response.success = True
         response.robot = server.robot.name

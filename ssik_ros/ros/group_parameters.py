@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
 from ssik_ros.ros.integer_parameters import parameter_overrides
 from ssik_ros.ros.parameter_library import load_parameters
 from ssik_ros.solvers.kinematics_layout import find_groups
@@ -126,7 +127,7 @@ def _node_entries(node: Node) -> dict[str, LocatedMapping]:
         group, dot, key = name[len(PREFIX) :].partition('.')
         if not dot:
             raise InvalidParameter(
-                f"Parameter '{name}' has a value; only keys of groups have: "
+                f'Parameter {quote(name)} has a value; only keys of groups have: '
                 f"'{PREFIX}{group or '<group>'}.<key>'.",
                 key=name,
                 value=parameter.value,

@@ -25,6 +25,7 @@ from visualization_msgs.msg import MarkerArray
 from ssik_ros.closed_chain.markers import markers
 from ssik_ros.closed_chain.urdf_robot import from_urdf
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.loop_serving.loop_files import read_loops_of
 from ssik_ros.loop_serving.passive_joints import PassiveJoints
@@ -122,7 +123,7 @@ class JointStateRelay(Node):
         self._frame = model.tree.root_link
         self._passive = passive
         self.get_logger().info(
-            f"Ready: robot '{model.name}' (URDF: {description.urdf.origin}), "
+            f'Ready: robot {quote(model.name)} (URDF: {description.urdf.origin}), '
             f'{len(robot.closures)} loop(s), {len(robot.active_joints)} active joint(s).'
         )
 

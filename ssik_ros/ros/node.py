@@ -39,6 +39,8 @@ from rclpy.qos import QoSProfile
 from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.errors import SsikError
 from ssik_ros.loop_serving.loop_files import read_loops_of
 from ssik_ros.loop_serving.loop_server import LoopServer
@@ -176,7 +178,7 @@ class IkServer(Node):
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
                 choices = describe_choices(parameter.name, self.get_parameters_by_prefix(''))
-                reason = f"There is no parameter '{parameter.name}'. {choices}"
+                reason = f'There is no parameter {quote(parameter.name)}. {choices}'
                 return SetParametersResult(successful=False, reason=reason)
         return super().set_parameters_atomically(parameter_list)
 
@@ -191,9 +193,11 @@ class IkServer(Node):
         except Exception as error:
             if not self.context.ok():
                 return  # Ended by a signal: nothing can be declared or offered any more.
-            self.get_logger().error(f'Internal fault while loading the robot: {error!r}')
+            self.get_logger().error(
+                f'Internal fault while loading the robot: {shorten(repr(error))}'
+            )
             can_mend = self._source.may_mend(description)
-            self._report(f'{type(error).__name__}: {error}', can_mend)
+            self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
 
     def _report(self, text: str, can_mend: bool) -> None:
         """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
@@ -315,8 +319,8 @@ class IkServer(Node):
         """Log what is served."""
         srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
         self.get_logger().info(
-            f"Ready: robot '{server.robot.name}' (URDF: {description.urdf.origin}; {srdf}), "
-            f"model frame '{server.robot.model_frame}'\n{make_start_table(server)}"
+            f'Ready: robot {quote(server.robot.name)} (URDF: {description.urdf.origin}; {srdf}), '
+            f'model frame {quote(server.robot.model_frame)}\n{make_start_table(server)}'
         )
 
     def _advertise(self) -> None:

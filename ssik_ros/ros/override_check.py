@@ -7,7 +7,9 @@ from rclpy.node import Node
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import list_names
 from ssik_ros.errors import misspelt_name
+from ssik_ros.errors import quote
 from ssik_ros.ros.integer_parameters import parameter_overrides
 
 _LOGGER = logging.getLogger('ssik_ros.parameters')
@@ -41,7 +43,7 @@ def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
         meant = None if first in OF_MOVEIT else misspelt_name(first, known)
         if meant:
             raise InvalidParameter(
-                f"Node '{node.get_name()}' has no parameter '{name}'. "
+                f'Node {quote(node.get_name())} has no parameter {quote(name)}. '
                 + describe_choices(first, known),
                 key=name,
                 value=parameter_overrides(node)[name].value,
@@ -49,4 +51,4 @@ def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
             )
         unused[first] = None
     if unused:
-        _LOGGER.warning('Parameters that are not used here: %s.', ', '.join(unused))
+        _LOGGER.warning('Parameters that are not used here: %s.', list_names(unused))

@@ -21,6 +21,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import PARAMETER_SEPARATOR_STRING
 from rclpy.time import Time
 
+from ssik_ros.errors import quote
 from ssik_ros.ros.integer_parameters import accept_integers
 from ssik_ros.ros.integer_parameters import promote
 from ssik_ros.ros.parameter_descriptors import make_descriptor
@@ -284,7 +285,7 @@ def _wrong_type(parameter: Parameter, given: RosParameter) -> str:
     expected = ros_type(parameter)
     if given.type_ is expected:
         return ''
-    return f"Wrong parameter type, expected '{expected}' got '{given.type_}'"
+    return f'Wrong parameter type, expected {quote(expected)} got {quote(given.type_)}'
 
 
 def _out_of_range(parameter: Parameter, given: RosParameter) -> str:

@@ -21,6 +21,7 @@ from std_msgs.msg import String
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.loader import load_robot
@@ -247,7 +248,7 @@ class RobotSource:
         wrong = [word for word in words if word.find(':=') < 1]
         if wrong:
             raise InvalidParameter(
-                f"xacro_args holds '{wrong[0]}'; its entries are written name:=value.",
+                f'xacro_args holds {quote(wrong[0])}; its entries are written name:=value.',
                 key='xacro_args',
                 value=wrong[0],
             )
@@ -272,7 +273,7 @@ def _require_file(path: str | Path) -> Path:
     """Return the path of a file, which has to exist; ``~`` is the home folder."""
     expanded = Path(path).expanduser()
     if not expanded.is_file():
-        raise DescriptionNotFound(f"There is no file '{path}'.", path=str(path))
+        raise DescriptionNotFound(f'There is no file {quote(path)}.', path=str(path))
     return expanded
 
 
@@ -294,7 +295,7 @@ def nested_overrides(node: Node, prefix: str) -> dict[str, Any]:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
                 raise InvalidParameter(
-                    f"Parameter '{name}' cannot stand below '{parent}', which has a value itself.",
+                    f'Parameter {quote(name)} cannot stand below {quote(parent)}, which has a value itself.',
                     key=name,
                     value=parameter.value,
                 )

@@ -22,6 +22,8 @@ from trajectory_msgs.msg import JointTrajectory
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.errors import SolverError
 from ssik_ros.errors import SsikError
 from ssik_ros.groups.environment import Environment
@@ -143,7 +145,7 @@ class RosScene:
         for name in names:
             if name not in self._names:
                 choices = describe_choices(name, self._names)
-                raise JointNotFound(f"The robot has no joint '{name}'. {choices}", name=name)
+                raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
 
     def missing(self) -> str:
         """Return what the scene still waits for, in words; nothing when it can be asked."""
@@ -156,7 +158,7 @@ class RosScene:
             late = self._live.too_old(self._reported, self._max_age)
             if not late:
                 return ''
-            return f'Not reported within {self._max_age:g} s: {", ".join(late)}.'
+            return f'Not reported within {self._max_age:g} s: {list_names(late)}.'
 
     def _now(self) -> RobotScene:
         """Return the robot where it is."""
@@ -210,7 +212,7 @@ class RosScene:
                     continue
                 reason = self._place(scene, name)
                 if reason:
-                    raise FrameNotFound(f"There is no frame '{name}'. {reason}", name=name)
+                    raise FrameNotFound(f'There is no frame {quote(name)}. {reason}', name=name)
             return scene.pose(frame, relative_to)
 
     def _is_own(self, name: str) -> bool:

@@ -14,6 +14,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from ssik_ros.benchmark.session import BenchmarkRobot
+from ssik_ros.errors import quote
 from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -125,7 +126,7 @@ class RunningRobot:
         wait = self._timeout if is_needed else self._parameters.semantic_timeout
         if not self._spin_until(lambda: self._reported.issuperset(group.joint_names), wait):
             topic = self._node.resolve_topic_name('joint_states')
-            text = f"Not all joints of group '{group.name}' were reported on {topic} in {wait:g} s"
+            text = f'Not all joints of group {quote(group.name)} were reported on {topic} in {wait:g} s'
             if is_needed:
                 raise RobotNotRunning(f'{text}, where searches are to start.')
             _LOGGER.warning('%s; joints outside it may be elsewhere than assumed.', text)

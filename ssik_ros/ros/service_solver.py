@@ -16,6 +16,7 @@ from rclpy.qos import QoSProfile
 
 from ssik_ros.benchmark.calls import RemoteAnswer
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import IkResult
@@ -82,7 +83,7 @@ class ServiceSolver:
         """
         if group.variable_names != group.joint_names:
             raise SolverError(
-                f"Group '{group.name}' has a joint with several variables, which a service does not "
+                f'Group {quote(group.name)} has a joint with several variables, which a service does not '
                 'answer by name.'
             )
         self.service = node.resolve_service_name(service)
@@ -179,7 +180,7 @@ class ServiceSolver:
             )
         if answer.error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
             text = getattr(answer.error_code, 'message', '') or 'it does not say which it knows'
-            raise SolverError(f"{self.service} has no group '{self._group}': {text}")
+            raise SolverError(f'{self.service} has no group {quote(self._group)}: {text}')
         for _ in range(WARM_UP_CALLS):
             self._ask(message, ATTEMPT_WAIT)
 

@@ -16,6 +16,7 @@ from moveit_msgs.srv import GetPositionFK
 from moveit_msgs.srv import GetPositionIK
 from rclpy.node import Node
 
+from ssik_ros.errors import shorten
 from ssik_ros.ros.call_records import note_cause
 from ssik_ros.ros.conversions import read_ik_question
 from ssik_ros.ros.conversions import read_state
@@ -48,7 +49,9 @@ def answer_always(handler: Callable[..., None], request: Any, response: Any) -> 
         _LOGGER.exception('Internal fault while answering a request')
         response = type(response)()
         write_code(
-            response.error_code, MoveItErrorCodes.FAILURE, f'{type(error).__name__}: {error}'
+            response.error_code,
+            MoveItErrorCodes.FAILURE,
+            f'{type(error).__name__}: {shorten(error)}',
         )
     return response
 

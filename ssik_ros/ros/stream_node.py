@@ -27,6 +27,7 @@ from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 from trajectory_msgs.msg import JointTrajectory
 
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.groups.group_file import find_group_file
 from ssik_ros.groups.group_file import read_group_file
@@ -146,7 +147,7 @@ class StreamNode(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(stream.settings.period, self._step, self._callbacks, clock=steady)
         self.get_logger().info(
-            f"Ready: robot '{robot.name}' (URDF: {description.urdf.origin}), groups "
+            f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), groups '
             f'{", ".join(group.name for group in stream.groups)}, {settings.rate:g} Hz, targets '
             f'{", ".join(self.resolve_topic_name(f"~/target/{name}") for name in stream.targets)}'
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import quote
 from ssik_ros.results import Cause
 from ssik_ros.serving.constraint_check import ConstraintCheck
 from ssik_ros.serving.questions import FullState
@@ -61,4 +62,4 @@ class CandidateChecks:
         )
         if self.pair is None:
             return f'{which} is in collision'
-        return f"{which} is in collision, the last one '{self.pair[0]}' with '{self.pair[1]}'"
+        return f'{which} is in collision, the last one {quote(self.pair[0])} with {quote(self.pair[1])}'

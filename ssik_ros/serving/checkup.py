@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.model.collision import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
@@ -173,7 +175,7 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
         yield Finding(
             Level.NOTE,
             'collisions',
-            f"'{pair[0]}' and '{pair[1]}' collide in the default posture",
+            f'{quote(pair[0])} and {quote(pair[1])} collide in the default posture',
             'exclude the pair in the SRDF if it always touches',
         )
     elif not checker.warnings:
@@ -208,7 +210,7 @@ def _read_kinematics(
                 Finding(
                     Level.NOTE,
                     where,
-                    f"group '{entry.group}' has {entry.timeout:g} s for a request",
+                    f'group {quote(entry.group)} has {entry.timeout:g} s for a request',
                     'kinematics_solver_timeout is in seconds; 0.05 is usual',
                 )
             )
@@ -226,7 +228,7 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
         try:
             q = robot.named_state(group, state.name)
         except SsikError as error:
-            yield Finding(Level.FAULT, f"state '{state.name}'", str(error), 'mend the state')
+            yield Finding(Level.FAULT, f'state {quote(state.name)}', str(error), 'mend the state')
             continue
         outside = [
             name
@@ -238,8 +240,8 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
         if outside:
             yield Finding(
                 Level.FAULT,
-                f"state '{state.name}' of group '{state.group}'",
-                f'outside the limits: {", ".join(outside)}',
+                f'state {quote(state.name)} of group {quote(state.group)}',
+                f'outside the limits: {list_names(outside)}',
                 'change the state, or the limits',
             )
 
@@ -247,7 +249,7 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
 def _examine_group(robot: RobotModel, server: GroupServer) -> Iterator[Finding]:
     """Look at one group: whether there is a solver, and whether it solves."""
     group = server.group
-    where = f"group '{group.name}'"
+    where = f'group {quote(group.name)}'
     solver = server.solver
     if solver is None:
         yield Finding(

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import invert_pose
@@ -79,7 +81,7 @@ class ConstraintCheck:
         """
         if wishes.others:
             raise _refuse(
-                f'Constraints are not honoured here: {", ".join(wishes.others)}. Rather than leave them out '
+                f'Constraints are not honoured here: {list_names(wishes.others)}. Rather than leave them out '
                 'in silence, the request is refused.'
             )
         self._frames, self._robot = frames, frames.robot
@@ -145,7 +147,7 @@ class ConstraintCheck:
         ):
             if not low <= high:
                 return (
-                    f"joint '{name}' is to be from {low:.6g} to {high:.6g}, within its limits from "
+                    f'joint {quote(name)} is to be from {low:.6g} to {high:.6g}, within its limits from '
                     f'{own:.6g} to {end:.6g}'
                 )
         return lower, upper
@@ -161,12 +163,12 @@ class ConstraintCheck:
         place = self._variables.get(wish.joint)
         if place is None:
             raise _refuse(
-                f"joint_constraints name the joint '{wish.joint}', which robot '{self._robot.name}' does not "
+                f'joint_constraints name the joint {quote(wish.joint)}, which robot {quote(self._robot.name)} does not '
                 f'have. {describe_choices(wish.joint, self._variables)}'
             )
         if not (is_within_reason(wish.position) and wish.above >= 0.0 and wish.below >= 0.0):
             raise _refuse(
-                f"The joint constraint on '{wish.joint}' has a position that is not finite or too large, or a tolerance "
+                f'The joint constraint on {quote(wish.joint)} has a position that is not finite or too large, or a tolerance '
                 'that is no number of at least zero.'
             )
         wraps = self._is_continuous(wish.joint)
@@ -177,14 +179,16 @@ class ConstraintCheck:
             if wraps:
                 off = math.remainder(off, 2.0 * math.pi)
             holds = -wish.below - ROUNDING <= off <= wish.above + ROUNDING
-            text = '' if holds else f"joint '{wish.joint}' is {off:+.4g} from {wish.position:g}"
+            text = (
+                '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'
+            )
             return Verdict(holds, weight * abs(off), text)
 
         return test
 
     def _position_test(self, wish: PositionWish) -> _Test:
         self._require_link(wish.link, 'position_constraints')
-        what = f"The position constraint on '{wish.link}'"
+        what = f'The position constraint on {quote(wish.link)}'
         if not is_within_reason(wish.point):
             raise _refuse(f'{what} has a target_point_offset that is not finite or {TOO_FAR}.')
         region, weight = Region(wish.parts, what), _weight(wish.weight)
@@ -195,14 +199,14 @@ class ConstraintCheck:
             point = pose[:3, :3] @ wish.point + pose[:3, 3]
             distance = float(np.linalg.norm(point - region.centre))
             holds = region.contains(point)
-            text = f"link '{wish.link}' is {distance:.4g} m from the middle of its region"
+            text = f'link {quote(wish.link)} is {distance:.4g} m from the middle of its region'
             return Verdict(holds, weight * distance, '' if holds else text)
 
         return test
 
     def _orientation_test(self, wish: OrientationWish) -> _Test:
         self._require_link(wish.link, 'orientation_constraints')
-        what = f"The orientation constraint on '{wish.link}'"
+        what = f'The orientation constraint on {quote(wish.link)}'
         if not np.isfinite(wish.pose).all():
             raise _refuse(f'{what} has a quaternion that is not finite or zero.')
         if not all(tolerance >= 0.0 for tolerance in wish.tolerances):
@@ -225,7 +229,7 @@ class ConstraintCheck:
                 for choice in choices
             )
             off = ', '.join(f'{angle:.4g}' for angle in choices[0])
-            text = '' if holds else f"link '{wish.link}' is turned by {off} rad about x, y, z"
+            text = '' if holds else f'link {quote(wish.link)} is turned by {off} rad about x, y, z'
             return Verdict(holds, weight * sum(choices[0]), text)
 
         return test
@@ -247,7 +251,7 @@ class ConstraintCheck:
         if link not in self._robot.tree.link_index:
             choices = describe_choices(link, self._robot.tree.link_names)
             raise _refuse(
-                f"{kind} name the link '{link}', which robot '{self._robot.name}' does not have. {choices}"
+                f'{kind} name the link {quote(link)}, which robot {quote(self._robot.name)} does not have. {choices}'
             )
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import quote
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
 from ssik_ros.serving.all_branches import BranchFinder
@@ -173,7 +174,7 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
     advice = []
     if cause == Cause.COLLISION and known.colliding:
         first, second = known.colliding
-        advice.append(f"Keep '{first}' and '{second}' apart, or allow them to touch.")
+        advice.append(f'Keep {quote(first)} and {quote(second)} apart, or allow them to touch.')
     if cause == Cause.CONSTRAINTS and is_free:
         advice.append('Without the constraints the pose is reached.')
     if cause == Cause.DEADLINE:
@@ -186,7 +187,7 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
             else f'{limit.excess:.3g} m'
         )
         advice.append(
-            f"'{limit.joint}' would have to go {size} beyond its limit of {limit.limit:.6g}."
+            f'{quote(limit.joint)} would have to go {size} beyond its limit of {limit.limit:.6g}.'
         )
     if not is_free:
         advice.append(

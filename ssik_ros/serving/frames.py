@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.forward_kinematics import compute_link_pose
 from ssik_ros.model.robot_model import invert_pose
@@ -89,13 +90,14 @@ class FrameReader:
             if isinstance(placed, PlacedFrame):
                 base = self.in_model_frame(placed.base, state)
                 return placed.pose if base is None else base @ placed.pose
-            if frame.startswith('/') and len(frame) > 1:
+            # One slash and no more: a name of slashes would take a call for each.
+            if frame.startswith('/') and frame[1:2] not in ('', '/'):
                 return self.in_model_frame(frame[1:], state)
             known = {self._model_frame, *self.robot.tree.link_names}
             raise QuestionRefused(
                 Refusal.UNKNOWN_FRAME,
-                f"Frame '{frame}' is neither a link of robot '{self.robot.name}' nor its model frame "
-                f"'{self._model_frame}'. {describe_choices(frame, known)} {placed}".rstrip(),
+                f'Frame {quote(frame)} is neither a link of robot {quote(self.robot.name)} nor its model frame '
+                f'{quote(self._model_frame)}. {describe_choices(frame, known)} {placed}'.rstrip(),
             )
         pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
         return pose

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 import logging
 
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 
@@ -55,9 +57,9 @@ def find_only_tip(robot: RobotModel) -> str:
             ends.setdefault(int(tree.link_joints[index]), link)
     if len(ends) == 1:
         return next(iter(ends.values()))
-    found = ', '.join(ends.values()) or 'none that a joint moves'
+    found = list_names(ends.values()) or 'none that a joint moves'
     raise ModelError(
-        f"Robot '{robot.name}' has no SRDF and no single last link ({found}): name base_link and "
+        f'Robot {quote(robot.name)} has no SRDF and no single last link ({found}): name base_link and '
         'tip_link, or give an SRDF.',
         ends=tuple(ends.values()),
     )

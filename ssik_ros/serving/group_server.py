@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -93,14 +95,14 @@ class GroupServer:
         """Return why this solver answers for the group."""
         own, requested = self.kinematics.solver, self.kinematics.requested_solver
         if self.kinematics.is_foreign:
-            why = f"stands in for '{requested}', which is not a solver of this package"
+            why = f'stands in for {quote(requested)}, which is not a solver of this package'
         elif not requested:
             why = 'the default, none is named'
         else:
             where = self.kinematics.sources.get('solver', '')
             why = f'named in {where}' if where else 'named'
             if requested != own:
-                why += f" as '{requested}'"
+                why += f' as {quote(requested)}'
         choice = getattr(solver, 'reason', '')
         return f'{why}; {choice}' if choice else why
 
@@ -212,7 +214,7 @@ class GroupServer:
         """
         if self.solver is None:
             raise QuestionRefused(
-                Refusal.NO_SOLVER, f"Group '{self.group.name}' has no solver: {self.reason}"
+                Refusal.NO_SOLVER, f'Group {quote(self.group.name)} has no solver: {self.reason}'
             )
         return self.solver
 
@@ -256,8 +258,8 @@ class GroupServer:
             if link.tip in taken:
                 raise QuestionRefused(
                     Refusal.UNKNOWN_LINK,
-                    f"Links '{taken[link.tip]}' and '{goal.link}' both hang on tip "
-                    f"'{solver.tip_frames[link.tip]}' of group '{self.group.name}', which can be "
+                    f'Links {quote(taken[link.tip])} and {quote(goal.link)} both hang on tip '
+                    f'{quote(solver.tip_frames[link.tip])} of group {quote(self.group.name)}, which can be '
                     'at one pose only.',
                 )
             taken[link.tip] = goal.link
@@ -302,14 +304,10 @@ class GroupServer:
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
         """Return what is wrong with a link that no pose can be asked for."""
-        own = ', '.join(f"'{tip}'" for tip in tips)
+        own = list_names(map(quote, tips))
         if not link:
-            return (
-                f"Group '{self.group.name}' has several tips ({own}): name the link of the pose."
-            )
+            return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'
         if link not in self.robot.tree.link_index:
             choices = describe_choices(link, self.robot.tree.link_names)
-            return f"Robot '{self.robot.name}' has no link '{link}'. {choices}"
-        return (
-            f"Link '{link}' is not rigidly attached to a tip of group '{self.group.name}' ({own})."
-        )
+            return f'Robot {quote(self.robot.name)} has no link {quote(link)}. {choices}'
+        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({own}).'

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.groups.constants import Reason
 from ssik_ros.groups.environment import Environment
 from ssik_ros.groups.group_file_builder import frames_in_use
@@ -277,7 +279,7 @@ class GroupStream:
         for name, arrived in self._latest.items():
             age = now - arrived.at
             if age > self.settings.max_age:
-                return f"The target '{name}' is {age:.3f} s old, older than {self.settings.max_age:g} s."
+                return f'The target {quote(name)} is {age:.3f} s old, older than {self.settings.max_age:g} s.'
         return ''
 
     def _place(self, current: FullState, begins: bool) -> None:
@@ -292,7 +294,9 @@ class GroupStream:
             left_out,
         )
         for name, arrived in self._latest.items():
-            self.world[name].set_pose(self._in_root(f"target '{name}'", arrived.pose, current))
+            self.world[name].set_pose(
+                self._in_root(f'target {quote(name)}', arrived.pose, current)
+            )
 
     def _in_root(self, what: str, pose: FramedPose, current: FullState) -> FloatArray:
         """Return a pose (4, 4) in the root link."""
@@ -334,5 +338,5 @@ def _judge(
     if is_slowed:
         return TrackStatus.LIMITED, StreamCause.SPEED, f'As fast as the joints may move: {text}'
     if hits:
-        return TrackStatus.LIMITED, StreamCause.LIMITS, f'At limits: {", ".join(hits)}; {text}'
+        return TrackStatus.LIMITED, StreamCause.LIMITS, f'At limits: {list_names(hits)}; {text}'
     return TrackStatus.LIMITED, StreamCause.UNREACHED, text

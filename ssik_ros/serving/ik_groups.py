@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.errors import SsikError
 from ssik_ros.groups import Environment
@@ -158,7 +160,7 @@ class IkGroups:
                 cause = Cause.SINGULAR
             text = f'{result.describe()}.'
             if notes:
-                text += f' Moved inside their limits at the start: {", ".join(notes)}.'
+                text += f' Moved inside their limits at the start: {list_names(notes)}.'
             positions = self.worlds.full_positions(state.positions, world.values)
             return GroupsAnswer(
                 state._replace(positions=positions),
@@ -260,15 +262,15 @@ class IkGroups:
             if name not in known:
                 raise QuestionRefused(
                     Refusal.UNKNOWN_GROUP,
-                    f"There is no IK group '{name}' in {self.content.source}. "
+                    f'There is no IK group {quote(name)} in {self.content.source}. '
                     + describe_choices(name, known),
                 )
             if list(names).count(name) > 1:
-                raise QuestionRefused(Refusal.BAD_OPTION, f"Group '{name}' is named twice.")
+                raise QuestionRefused(Refusal.BAD_OPTION, f'Group {quote(name)} is named twice.')
         if not names and only and len(known) > 1:
             raise QuestionRefused(
                 Refusal.UNKNOWN_GROUP,
-                f'No IK group is named, and {self.content.source} has several: {", ".join(known)}.',
+                f'No IK group is named, and {self.content.source} has several: {list_names(known)}.',
             )
         return list(names) or known
 
@@ -287,15 +289,15 @@ class IkGroups:
             if target.name not in self._frames:
                 raise QuestionRefused(
                     Refusal.UNKNOWN_LINK,
-                    f"'{target.name}' is no frame of {self.content.source}, so it cannot be placed. "
+                    f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed. '
                     + describe_choices(target.name, self._frames),
                 )
             if target.name in given:
                 raise QuestionRefused(
-                    Refusal.GOAL_COUNT, f"There are two poses for the target '{target.name}'."
+                    Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
                 )
             given[target.name] = in_root(
-                server, f"target '{target.name}'", target.pose, state, current
+                server, f'target {quote(target.name)}', target.pose, state, current
             )
         used = frames_in_use(groups)
         place_frames(
@@ -323,7 +325,7 @@ class IkGroups:
             raise QuestionRefused(
                 Refusal.BAD_OPTION,
                 'Collisions can be avoided only in configurations of all joints that the group moves; missing: '
-                f'{", ".join(missing)}.',
+                f'{list_names(missing)}.',
             )
         return _Validation(self.worlds, world, joints, state, checks)
 
@@ -401,10 +403,11 @@ def _find_joints(world: Environment, group: Group, names: Sequence[str]) -> list
         if name not in world.joint_names:
             raise QuestionRefused(
                 Refusal.BAD_OPTION,
-                f"The robot has no joint '{name}'. " + describe_choices(name, world.joint_names),
+                f'The robot has no joint {quote(name)}. '
+                + describe_choices(name, world.joint_names),
             )
         if list(names).count(name) > 1:
-            raise QuestionRefused(Refusal.BAD_OPTION, f"Joint '{name}' is named twice.")
+            raise QuestionRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
     return [world.joint(name) for name in names] or list(group.joints)
 
 
@@ -415,11 +418,12 @@ def _find_tip(group: Group, name: str) -> str:
     if chosen not in tips:
         raise QuestionRefused(
             Refusal.UNKNOWN_LINK,
-            f"'{chosen}' is no tip of group '{group.name}'. " + describe_choices(chosen, tips),
+            f'{quote(chosen)} is no tip of group {quote(group.name)}. '
+            + describe_choices(chosen, tips),
         )
     if tips[chosen] is None:
         raise QuestionRefused(
-            Refusal.BAD_OPTION, f"The tip '{chosen}' has no target that it could be led to."
+            Refusal.BAD_OPTION, f'The tip {quote(chosen)} has no target that it could be led to.'
         )
     return chosen
 

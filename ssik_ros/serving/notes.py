@@ -6,6 +6,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
@@ -42,10 +44,10 @@ def notes_on_question(
         if not lower - BEYOND <= value <= upper + BEYOND:
             outside.append(name)
     if outside:
-        names = ', '.join(outside)
+        names = list_names(outside)
         notes.append(f'The seed is outside the limits at {names}; the search begins within.')
     if contradicted:
-        names = ', '.join(contradicted)
+        names = list_names(contradicted)
         notes.append(
             f'The state contradicts itself: {names} follow(s) the leader, not the value given.'
         )
@@ -124,7 +126,7 @@ def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: Full
             here if goal.tool is None else here @ goal.tool, goal.pose
         )
         parts.append(
-            f"'{goal.link}' {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees"
+            f'{quote(goal.link)} {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
         )
     return f'In the nearest posture they are off by: {", ".join(parts)}.'
 
@@ -135,7 +137,9 @@ def describe_empty_frame(frame: str) -> str:
 
     :param frame: the model frame.
     """
-    return f"A pose came without a frame; the model frame '{frame}' is meant. This is said once."
+    return (
+        f'A pose came without a frame; the model frame {quote(frame)} is meant. This is said once.'
+    )
 
 
 NOT_REACHED = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET, Cause.DEADLINE, Cause.SINGULAR)

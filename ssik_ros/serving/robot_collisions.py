@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 
+from ssik_ros.errors import quote
 from ssik_ros.errors import SolverError
 from ssik_ros.model.collision import CollisionChecker
 from ssik_ros.model.collision_scene import CollisionScene
@@ -87,13 +88,13 @@ class RobotCollisions:
         if not checker.available:
             raise QuestionRefused(
                 Refusal.NO_COLLISION_CHECK,
-                f"Robot '{self._robot.name}' has no collision geometry: nothing is known about "
+                f'Robot {quote(self._robot.name)} has no collision geometry: nothing is known about '
                 'collisions.',
             )
         if checker.warnings:
             raise QuestionRefused(
                 Refusal.NO_COLLISION_CHECK,
-                f"A part of robot '{self._robot.name}' cannot be checked for collisions: "
+                f'A part of robot {quote(self._robot.name)} cannot be checked for collisions: '
                 f'{checker.warnings[0]}',
             )
         last = self._last

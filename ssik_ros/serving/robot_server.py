@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import copy
 import dataclasses
+import functools
 import itertools
 import logging
 import math
@@ -22,7 +23,10 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.errors import SsikError
 from ssik_ros.model.collision_objects import CarriedObject
 from ssik_ros.model.collision_scene import Contact
@@ -286,7 +290,7 @@ class RobotServer:
             frame = self.frames.in_model_frame(question.frame, current)
             poses = poses if frame is None else frame @ poses
             checks = self.make_checks(question, state, current)
-            goal = self._led(question.link, question.carried, state, current)
+            goal = self._led(question.link, self._around(question.carried, state, current))
             return solve_batch(group, question, goal, poses, state, checks, self.cancel)
         except SsikError as error:
             return refused_batch(*_tell(error))
@@ -345,7 +349,7 @@ class RobotServer:
             return PathAnswer(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
         _require_jumps(question)
         poses = [_in_model_frame(link, pose, frame) for pose in question.waypoints]
-        led = self._led(question.link, question.carried, state, current)
+        led = self._led(question.link, self._around(question.carried, state, current))
         if question.frame == link and (led.link or link) in self.robot.tree.link_index:
             here = state.root_pose @ self.frames.link_in_root(led.link or link, state)
             here = here if led.tool is None else here @ led.tool
@@ -358,7 +362,7 @@ class RobotServer:
             choices = describe_choices(speed_link, self.robot.tree.link_names)
             raise QuestionRefused(
                 Refusal.UNKNOWN_LINK,
-                f"There is no link '{speed_link}' whose speed could be limited. {choices}",
+                f'There is no link {quote(speed_link)} whose speed could be limited. {choices}',
             )
         return follower.follow(poses)
 
@@ -369,11 +373,13 @@ class RobotServer:
         poses = self._poses(question, current)
         checks = self.make_checks(question, state, current)
         goals = []
+        around = None
         for link, pose in zip(question.links, poses):
             if link in self.robot.tree.link_index:
                 goals.append(NEW(LinkGoal, (link, pose, None)))
             else:
-                goals.append(self._led(link, question.carried, state, current, pose))
+                around = around or self._around(question.carried, state, current)
+                goals.append(self._led(link, around, pose))
         contradicted: Sequence[str] = ()
         if self.states.has_followers:
             contradicted = self.states.contradicted(question.state, state)
@@ -470,10 +476,10 @@ class RobotServer:
         """
         found = self.groups.get(name)
         if found is None:
-            what = f"There is no group '{name}'." if name else 'The group name is empty.'
-            known = ', '.join(self.groups) or 'none'
+            what = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
+            known = list_names(self.groups) or 'none'
             raise QuestionRefused(
-                Refusal.UNKNOWN_GROUP, f"{what} Groups of robot '{self.robot.name}': {known}."
+                Refusal.UNKNOWN_GROUP, f'{what} Groups of robot {quote(self.robot.name)}: {known}.'
             )
         return found
 
@@ -499,14 +505,12 @@ class RobotServer:
     def _led(
         self,
         name: str,
-        carried: CarriedGiven,
-        state: FullState,
-        current: FullState,
+        around: Callable[[], Surroundings],
         pose: FloatArray = NOWHERE,
     ) -> LinkGoal:
         """Return a goal at a pose for a link, or for a carried object or a subframe of one."""
         if name and name not in self.robot.tree.link_index:
-            placed = self.surroundings(carried, state, current).find_frame(name)
+            placed = around().find_frame(name)
             if placed is not None and placed.base:
                 return LinkGoal(placed.base, pose, placed.pose)
         return LinkGoal(name, pose)
@@ -590,8 +594,8 @@ class RobotServer:
             choices = describe_choices(given.link, self.robot.tree.link_names)
             raise QuestionRefused(
                 Refusal.BAD_STATE,
-                f"Object '{given.object.name}' is carried by the link '{given.link}', which robot "
-                f"'{self.robot.name}' does not have. {choices}",
+                f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
+                f'{quote(self.robot.name)} does not have. {choices}',
             )
         item, frame = given.object, given.frame
         standing = around.standing_named(item.name)
@@ -659,29 +663,37 @@ class RobotServer:
             return _no_poses(Refusal.GOAL_COUNT, 'fk_link_names is empty: name at least one link.')
         try:
             state = self.states.merge(current, given)
-            led = [self._led(link, carried, state, current) for link in links]
+            around = self._around(carried, state, current)
+            # Names may come many times; each is looked up and placed once.
+            goals = {link: self._led(link, around) for link in dict.fromkeys(links)}
         except QuestionRefused as refused:
             return _no_poses(refused.refusal, str(refused))
-        exists = [goal.link in self.robot.tree.link_index for goal in led]
-        known, missing = (
-            [link for link, there in zip(links, exists, strict=True) if there is wanted]
-            for wanted in (True, False)
-        )
-        found = self._place([goal for goal, there in zip(led, exists) if there], state)
-        refusal = Refusal.UNKNOWN_LINK if missing else Refusal.NONE
-        text = f'{len(known)} pose(s).'
-        if missing:
-            text = f'Not links of robot {self.robot.name}: {", ".join(missing)}.'
-        model_frame = self.robot.model_frame
+        index = self.robot.tree.link_index
+        goals = {link: goal for link, goal in goals.items() if goal.link in index}
+        poses = dict(zip(goals, self._place(list(goals.values()), state), strict=True))
+        known = [link for link in links if link in poses]
+        refusal, text = Refusal.NONE, f'{len(known)} pose(s).'
+        if len(known) < len(links):
+            missing = list_names(link for link in links if link not in poses)
+            refusal = Refusal.UNKNOWN_LINK
+            text = f'Not links of robot {shorten(self.robot.name)}: {missing}.'
+        named, inverse = self.robot.model_frame, None
         try:
             inverse = self._from_model_frame(frame, current)
         except QuestionRefused as refused:
-            return FkAnswer(known, found, model_frame, refused.refusal, str(refused))
-        if inverse is None:
+            refusal, text = refused.refusal, str(refused)
+        else:
             # A link that stands at the model frame keeps the name that was asked for.
-            named = frame if frame in self.robot.tree.link_index else model_frame
-            return FkAnswer(known, found, named, refusal, text)
-        return FkAnswer(known, [inverse @ pose for pose in found], frame, refusal, text)
+            named = frame if inverse is not None or frame in index else named
+        if inverse is not None:
+            poses = {link: inverse @ pose for link, pose in poses.items()}
+        return FkAnswer(known, [poses[link] for link in known], named, refusal, text)
+
+    def _around(
+        self, carried: CarriedGiven, state: FullState, current: FullState
+    ) -> Callable[[], Surroundings]:
+        """Return what gives the surroundings of a question, put together when they are first asked for."""
+        return functools.cache(lambda: self.surroundings(carried, state, current))
 
     def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
         """Return where in the model frame (4, 4) links, and what they carry, are."""
@@ -709,13 +721,13 @@ def _require_finite(link: str, pose: FloatArray) -> None:
     if not np.isfinite(pose).all():
         raise QuestionRefused(
             Refusal.BAD_TARGET,
-            f"The pose for link '{link}' is no finite rigid transform: a number is not finite, "
+            f'The pose for link {quote(link)} is no finite rigid transform: a number is not finite, '
             'or the quaternion is zero.',
         )
     if np.abs(pose[:3, 3]).max() > poses.FARTHEST:
         raise QuestionRefused(
             Refusal.BAD_TARGET,
-            f"The pose for link '{link}' has a coordinate {TOO_FAR}.",
+            f'The pose for link {quote(link)} has a coordinate {TOO_FAR}.',
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ssik_ros.errors import list_names
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.robot_server import RobotServer
 
@@ -24,7 +25,7 @@ def _row(server: GroupServer) -> Sequence[str]:
     return (
         group.name,
         'none' if server.solver is None else server.kinematics.solver,
-        f'{group.base_link} -> {", ".join(group.tips) or "none"}',
+        f'{group.base_link} -> {list_names(group.tips) or "none"}',
         str(group.variable_count),
         f'{server.kinematics.timeout:g}',
         f'{server.warm_up_seconds:.2f}',

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START
@@ -162,14 +164,14 @@ class StateReader:
             bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
             raise QuestionRefused(
                 Refusal.BAD_STATE,
-                f'robot_state is not finite, or beyond {FARTHEST:g}, at {", ".join(bad)}.',
+                f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
             )
         written = self._write(positions, places, as_floats(given.positions))
         wrong = self._no_rotation(written) if self._quaternions else ''
         if wrong:
             raise QuestionRefused(
                 Refusal.BAD_STATE,
-                f"robot_state turns joint '{wrong}' by a quaternion of no length.",
+                f'robot_state turns joint {quote(wrong)} by a quaternion of no length.',
             )
         return written
 
@@ -187,7 +189,7 @@ class StateReader:
         if several:
             return QuestionRefused(
                 Refusal.BAD_STATE,
-                f"robot_state gives one position to joint '{several[0]}', which has several "
+                f'robot_state gives one position to joint {quote(several[0])}, which has several '
                 'variables.',
             )
         fixed = [
@@ -195,11 +197,11 @@ class StateReader:
         ]
         if fixed:
             return QuestionRefused(
-                Refusal.BAD_STATE, f"robot_state moves joint '{fixed[0]}', which is fixed."
+                Refusal.BAD_STATE, f'robot_state moves joint {quote(fixed[0])}, which is fixed.'
             )
         return QuestionRefused(
             Refusal.BAD_STATE,
-            f"robot_state names the joint '{names[0]}', which robot '{self.robot.name}' does not "
+            f'robot_state names the joint {quote(names[0])}, which robot {quote(self.robot.name)} does not '
             f'have. {describe_choices(names[0], self._variables)}',
         )
 
@@ -276,8 +278,8 @@ class StateReader:
         if given.multi_dof_frame not in ('', self.robot.model_frame):
             raise QuestionRefused(
                 Refusal.BAD_STATE,
-                f"robot_state gives multi-DOF joints in the frame '{given.multi_dof_frame}'; only the "
-                f"model frame '{self.robot.model_frame}' is understood.",
+                f'robot_state gives multi-DOF joints in the frame {quote(given.multi_dof_frame)}; only the '
+                f'model frame {quote(self.robot.model_frame)} is understood.',
             )
         tree = self.robot.tree
         positions, root_pose = state.positions.copy(), state.root_pose
@@ -285,7 +287,7 @@ class StateReader:
             if not (np.isfinite(pose).all() and is_within_reason(pose[:3, 3])):
                 raise QuestionRefused(
                     Refusal.BAD_STATE,
-                    f"robot_state is not finite, or {TOO_FAR}, at joint '{name}'.",
+                    f'robot_state is not finite, or {TOO_FAR}, at joint {quote(name)}.',
                 )
             joint = tree.joint_index.get(name)
             if joint is not None:
@@ -316,5 +318,5 @@ def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
         return [x, y, math.atan2(pose[1, 0], pose[0, 0])]
     raise QuestionRefused(
         Refusal.BAD_STATE,
-        f"robot_state gives joint '{name}', which has one variable, a transform.",
+        f'robot_state gives joint {quote(name)}, which has one variable, a transform.',
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.collision_objects import CarriedObject
 from ssik_ros.model.collision_objects import check_shape
 from ssik_ros.model.collision_objects import ObjectShape
@@ -174,7 +175,7 @@ class World:
         if found is None:
             names = [item.name for item in self._now.standing]
             raise ModelError(
-                f"There is no object '{name}'. {describe_choices(name, names)}", name=name
+                f'There is no object {quote(name)}. {describe_choices(name, names)}', name=name
             )
         return found
 
@@ -194,7 +195,7 @@ def check_objects(carried: Sequence[CarriedObject]) -> None:
 
 
 def _check(item: WorldObject) -> None:
-    what = f"Object '{item.name}'"
+    what = f'Object {quote(item.name)}'
     if not item.name:
         raise ModelError('An object has no id.')
     if not item.shapes:

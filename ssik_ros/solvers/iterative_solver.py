@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.compilation import has_machine_code
@@ -311,7 +312,7 @@ class IterativeSolver:
         array = seed if isinstance(seed, np.ndarray) else np.array(seed, dtype=np.float64)
         if array.shape != self._seed_shape:
             raise DimensionMismatch(
-                f"Group '{self.group.name}' has {self.problem.group_size} joint variables "
+                f'Group {quote(self.group.name)} has {self.problem.group_size} joint variables '
                 f'{list(self.group.variable_names)}; the seed has the shape {array.shape}.',
                 expected=self._seed_shape,
                 actual=array.shape,
@@ -351,7 +352,7 @@ class IterativeSolver:
         full = np.asarray(state, dtype=np.float64)
         if full.shape != (self.robot.tree.nq,):
             raise DimensionMismatch(
-                f"A full state of robot '{self.robot.name}' has {self.robot.tree.nq} positions, "
+                f'A full state of robot {quote(self.robot.name)} has {self.robot.tree.nq} positions, '
                 f'not the shape {full.shape}.',
                 expected=(self.robot.tree.nq,),
                 actual=full.shape,
@@ -450,7 +451,7 @@ class IterativeSolver:
         """Return the error that names the joint which has no range to draw from."""
         name = problem.joint_of_variable[variable]
         return InvalidLimits(
-            f"The seed did not lead to a solution, and other starts cannot be drawn: joint '{name}' "
+            f'The seed did not lead to a solution, and other starts cannot be drawn: joint {quote(name)} '
             'has no finite limits. Give it limits in the URDF or in the request.',
             joint=name,
         )

@@ -10,6 +10,7 @@ import logging
 from typing import Any
 
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import quote
 from ssik_ros.strict_yaml import LocatedMapping
 from ssik_ros.strict_yaml import location
 
@@ -63,7 +64,7 @@ def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any],
                 entries = {}
             if not isinstance(entries, Mapping):
                 raise ConfigError(
-                    f"{place}: below the group '{name}' stand keys such as kinematics_solver, not "
+                    f'{place}: below the group {quote(name)} stand keys such as kinematics_solver, not '
                     f'{entries!r}.'
                 )
             if name in groups:

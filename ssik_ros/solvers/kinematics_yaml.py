@@ -17,8 +17,10 @@ from typing import Any
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import list_names
 from ssik_ros.errors import misspelt_name
 from ssik_ros.errors import nearest_name
+from ssik_ros.errors import quote
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.kinematics_layout import find_groups
@@ -194,7 +196,7 @@ def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
         _LOGGER.info("%s: group '%s' names no solver: %s answers.", where, group, DEFAULT_SOLVER)
     elif not _is_foreign(requested):
         raise UnknownSolver(
-            f"{where}: there is no solver '{requested}'. "
+            f'{where}: there is no solver {quote(requested)}. '
             + describe_choices(requested, known_names()),
             name=requested,
             available=known_names(),
@@ -236,7 +238,7 @@ def _report_unused(
         meant = None if name in KEYS_OF_OTHER_SOLVERS else misspelt_name(key, ours)
         if meant:
             raise InvalidParameter(
-                f"{place}: unknown key '{key}' in group '{group}'. {describe_choices(key, ours)}",
+                f'{place}: unknown key {quote(key)} in group {quote(group)}. {describe_choices(key, ours)}',
                 key=key,
                 value=value,
                 allowed=ours,
@@ -248,7 +250,7 @@ def _report_unused(
             where,
             group,
             spec.name,
-            ', '.join(unused.values()),
+            list_names(unused.values()),
         )
     return tuple(unused)
 
@@ -256,4 +258,4 @@ def _report_unused(
 def _hint(name: str, ours: Iterable[str]) -> str:
     """Return a key for the warning, with the parameter of ours that it resembles, if any."""
     similar = None if name in KEYS_OF_OTHER_SOLVERS else nearest_name(name, ours)
-    return f"{name} (similar to '{similar}')" if similar else name
+    return f'{name} (similar to {quote(similar)})' if similar else name

@@ -15,6 +15,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import laws
@@ -212,14 +213,14 @@ class NewtonSettings:
         for name, value in self.hold:
             if name not in names:
                 raise JointNotFound(
-                    f"hold names the joint '{name}'. {describe_choices(name, names)}",
+                    f'hold names the joint {quote(name)}. {describe_choices(name, names)}',
                     name=name,
                     available=names,
                 )
             v = names.index(name)
             if names.count(name) > 1 or not lower[v] <= value <= upper[v]:
                 raise InvalidLimits(
-                    f"Joint '{name}' cannot be held at {value}: it must have one variable, and its "
+                    f'Joint {quote(name)} cannot be held at {value}: it must have one variable, and its '
                     f'limits are [{lower[v]}, {upper[v]}].',
                     joint=name,
                 )
@@ -260,7 +261,7 @@ def make_settings(values: Mapping[str, Any]) -> NewtonSettings:
     for name in values:
         if name not in known:
             raise InvalidOption(
-                f"There is no option '{name}'. {describe_choices(name, known - {'law'})}",
+                f'There is no option {quote(name)}. {describe_choices(name, known - {"law"})}',
                 name=name,
                 available=tuple(sorted(known)),
             )

@@ -16,6 +16,7 @@ from typing import Any
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
 from ssik_ros.solvers.parameters import Parameter
 from ssik_ros.solvers.parameters import ParameterSchema
 from ssik_ros.solvers.parameters import ParameterType
@@ -81,7 +82,7 @@ def read_resource(resource: str) -> str:
     try:
         return importlib.resources.files(package).joinpath(relative).read_text(encoding='utf-8')
     except (ImportError, OSError) as error:
-        raise ConfigError(f"There is no parameter file '{resource}': {error}.") from error
+        raise ConfigError(f'There is no parameter file {quote(resource)}: {error}.') from error
 
 
 def make_schema(
@@ -99,7 +100,7 @@ def make_schema(
         raise ConfigError(f'{source}: a parameter file has exactly one root key.')
     root, body = next(iter(content.items()))
     if not isinstance(body, Mapping):
-        raise ConfigError(f"{source}: below '{root}' stand parameters.")
+        raise ConfigError(f'{source}: below {quote(root)} stand parameters.')
     leaves = tuple(_leaves(body, '', source, dict(custom or {})))
     return ParameterSchema(str(root), leaves, source)
 
@@ -112,7 +113,7 @@ def _leaves(
         if not isinstance(value, Mapping):
             raise ConfigError(f"{where}: '{prefix}{key}' is neither a parameter nor a struct.")
         if key.startswith('__map_'):
-            raise ConfigError(f"{where}: maps ('{key}') are not supported.")
+            raise ConfigError(f'{where}: maps ({quote(key)}) are not supported.')
         if isinstance(value.get('type'), str):
             yield _make_parameter(prefix + key, value, where, custom)
         else:
@@ -125,10 +126,10 @@ def _make_parameter(
     for key in leaf:
         if key not in _LEAF_KEYS:
             raise ConfigError(
-                f"{where}: parameter '{name}' has an unknown key '{key}'. "
+                f'{where}: parameter {quote(name)} has an unknown key {quote(key)}. '
                 + describe_choices(key, _LEAF_KEYS)
             )
-    parameter_type, size_limit = _parse_type(leaf['type'], f"{where}: parameter '{name}'")
+    parameter_type, size_limit = _parse_type(leaf['type'], f'{where}: parameter {quote(name)}')
     parameter = Parameter(
         name=name,
         type=parameter_type,
@@ -149,7 +150,7 @@ def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
     entries = value if isinstance(value, list) else [value]
     if parameter.type.scalar == 'double' and not all(isinstance(x, float) for x in entries):
         raise ConfigError(
-            f"{where}: the default_value of '{parameter.name}' must be written as a double, "
+            f'{where}: the default_value of {quote(parameter.name)} must be written as a double, '
             f'such as 1.0, not {value!r}.'
         )
     return parameter.check(value, where)
@@ -164,7 +165,7 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
         known = ('bool', 'int', 'double', 'string', 'none')
         arrays = (f'{scalar}_array' for scalar in known[:-1])
         raise ConfigError(
-            f"{where} has an unknown type '{text}'. {describe_choices(text, (*known, *arrays))}"
+            f'{where} has an unknown type {quote(text)}. {describe_choices(text, (*known, *arrays))}'
         )
     limit: tuple[Validator, ...] = ()
     if match['n']:
@@ -180,7 +181,7 @@ def _validators(
     """Return the validators of a leaf; limits of both sides and of one side exclude each other."""
     if validation is None:
         return ()
-    place = f"{where}: parameter '{name}'"
+    place = f'{where}: parameter {quote(name)}'
     if not isinstance(validation, Mapping):
         raise ConfigError(f'{place}: validation must be a mapping.')
     made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())

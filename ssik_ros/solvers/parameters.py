@@ -18,6 +18,8 @@ import numpy as np
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.solvers.validators import Validator
 from ssik_ros.strict_yaml import location
 
@@ -107,8 +109,8 @@ class Parameter:
         try:
             converted = self.type.convert(value)
         except TypeError:
-            given = f'{value!r} ({type(value).__name__})'
-            self._refuse(value, f"Parameter '{self.name}' has the value {given}", where)
+            given = f'{shorten(repr(value))} ({type(value).__name__})'
+            self._refuse(value, f'Parameter {quote(self.name)} has the value {given}', where)
         for validator in self.validators:
             reason = validator.reason(self.name, converted)
             if reason:
@@ -190,7 +192,7 @@ class ParameterSchema:
         """
         missing = [p for p in self.parameters if p.default is REQUIRED and p.name not in checked]
         if missing:
-            names = ', '.join(f"'{parameter.name}'" for parameter in missing)
+            names = ', '.join(quote(parameter.name) for parameter in missing)
             raise InvalidParameter(
                 _at(where) + f'required but not given: {names}.',
                 key=missing[0].name,
@@ -221,7 +223,8 @@ class ParameterSchema:
         self, key: str, value: Any, place: str, known: tuple[str, ...]
     ) -> InvalidParameter:
         return InvalidParameter(
-            _at(place) + f"'{self.name}' has no parameter '{key}'. {describe_choices(key, known)}",
+            _at(place)
+            + f'{quote(self.name)} has no parameter {quote(key)}. {describe_choices(key, known)}',
             key=key,
             value=value,
             allowed=known,
@@ -238,8 +241,8 @@ def _contradiction(
 ) -> InvalidParameter:
     return InvalidParameter(
         _at(place)
-        + f"'{first}' ({values[0]!r}) and '{second}' ({values[1]!r}) are the same parameter "
-        f"'{name}' with different values.",
+        + f'{quote(first)} ({shorten(repr(values[0]))}) and {quote(second)} ({shorten(repr(values[1]))}) are the same parameter '
+        f'{quote(name)} with different values.',
         key=name,
         value=values[1],
         allowed='one value',

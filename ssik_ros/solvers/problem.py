@@ -23,6 +23,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import se3
@@ -181,9 +182,13 @@ class JointRow:
     def __post_init__(self) -> None:
         """Refuse numbers that have no meaning."""
         if not (math.isfinite(self.weight) and self.weight > 0.0):
-            raise InvalidOption(f"The weight of joint '{self.joint}' must be > 0: {self.weight}.")
+            raise InvalidOption(
+                f'The weight of joint {quote(self.joint)} must be > 0: {self.weight}.'
+            )
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin >= 0.0):
-            raise InvalidOption(f"The margin of joint '{self.joint}' must be >= 0: {self.margin}.")
+            raise InvalidOption(
+                f'The margin of joint {quote(self.joint)} must be >= 0: {self.margin}.'
+            )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -452,10 +457,10 @@ def build_problem(
         if tree.leaders[joint] >= 0:
             leader = tree.joint_names[int(tree.leaders[joint])]
             raise ModelError(
-                f"Joint '{name}' only follows '{leader}'; solve for that one instead."
+                f'Joint {quote(name)} only follows {quote(leader)}; solve for that one instead.'
             )
         if joint in variables.first:
-            raise ModelError(f"Joint '{name}' is named twice.")
+            raise ModelError(f'Joint {quote(name)} is named twice.')
         variables.add(joint)
     group_size = len(variables.idx_q)
     paths = {name: tree.joint_path(name) for c in constraints for name in (c.frame_a, c.frame_b)}
@@ -702,9 +707,11 @@ def _pack_joint_rows(
     for row in joint_rows:
         joint = tree.joint(row.joint)
         if joint not in variables.first:
-            raise ModelError(f"Joint '{row.joint}' is not part of this problem.")
+            raise ModelError(f'Joint {quote(row.joint)} is not part of this problem.')
         if JointKind(int(tree.kinds[joint])) not in SINGLE:
-            raise ModelError(f"Joint '{row.joint}' has several variables; a joint row needs one.")
+            raise ModelError(
+                f'Joint {quote(row.joint)} has several variables; a joint row needs one.'
+            )
         _, v = variables.first[joint]
         margin = row.margin is not None
         ints.append([v, layout.MARGIN if margin else layout.POSTURE])

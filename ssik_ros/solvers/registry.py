@@ -21,6 +21,7 @@ from typing import Any
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import PluginLoadError
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.model.joint_group import JointGroup
@@ -141,7 +142,7 @@ def _warn_taken(name: str, provider: str) -> None:
 def _provider(entry: EntryPoint) -> str:
     """Return the distribution and object behind an entry point."""
     distribution = entry.dist.name if entry.dist else 'unknown distribution'
-    return f"'{distribution}' ({entry.value})"
+    return f'{quote(distribution)} ({entry.value})'
 
 
 def list_solvers() -> tuple[str, ...]:
@@ -178,13 +179,13 @@ def solver_spec(name: str) -> SolverSpec:
     entries = _third_party().get(name)
     if entries is None:
         raise UnknownSolver(
-            f"There is no solver '{name}'. {describe_choices(name, known_names())}",
+            f'There is no solver {quote(name)}. {describe_choices(name, known_names())}',
             name=name,
             available=known_names(),
         )
     if len(entries) > 1:
         providers = ' and '.join(_provider(entry) for entry in entries)
-        raise PluginLoadError(f"The solver '{name}' is offered by {providers}; remove one.")
+        raise PluginLoadError(f'The solver {quote(name)} is offered by {providers}; remove one.')
     return _load_entry_point(entries[0])
 
 
@@ -195,18 +196,18 @@ def _load_entry_point(entry: EntryPoint) -> SolverSpec:
         spec = loaded() if callable(loaded) else loaded
     except Exception as error:
         raise PluginLoadError(
-            f"The solver '{entry.name}' of {_provider(entry)} failed to load: "
+            f'The solver {quote(entry.name)} of {_provider(entry)} failed to load: '
             f'{type(error).__name__}: {error}',
             name=entry.name,
         ) from error
     if not isinstance(spec, SolverSpec):
         raise PluginLoadError(
-            f"The entry point '{entry.name}' of {_provider(entry)} is a {type(spec).__name__}, "
+            f'The entry point {quote(entry.name)} of {_provider(entry)} is a {type(spec).__name__}, '
             'not a SolverSpec.'
         )
     if spec.name != entry.name:
         raise PluginLoadError(
-            f"The entry point '{entry.name}' of {_provider(entry)} holds the solver '{spec.name}'; "
+            f'The entry point {quote(entry.name)} of {_provider(entry)} holds the solver {quote(spec.name)}; '
             'both names must be the same.'
         )
     return spec
@@ -219,7 +220,8 @@ def _load_object(path: str, solver: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise PluginLoadError(
-            f"The solver '{solver}' failed to load: {type(error).__name__}: {error}", name=solver
+            f'The solver {quote(solver)} failed to load: {type(error).__name__}: {error}',
+            name=solver,
         ) from error
 
 
@@ -268,7 +270,7 @@ def create_solver(
     """
     spec = solver_spec(name)
     if position_only and not spec.position_only:
-        raise InvalidParameter(f"The solver '{name}' does not offer position_only_ik.")
+        raise InvalidParameter(f'The solver {quote(name)} does not offer position_only_ik.')
     options = make_options(spec, parameters)
     factory: Callable[..., Solver] = (
         _load_object(spec.factory, spec.name) if isinstance(spec.factory, str) else spec.factory
@@ -280,7 +282,7 @@ def create_solver(
         raise
     except Exception as error:
         raise PluginLoadError(
-            f"The solver '{name}' could not be made for group '{group.name}': "
+            f'The solver {quote(name)} could not be made for group {quote(group.name)}: '
             f'{type(error).__name__}: {error}',
             name=name,
         ) from error

@@ -8,6 +8,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
 from ssik_ros.kernels import layout
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.solvers.base import SolveRequest
@@ -78,7 +79,7 @@ def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) 
         place = int(problem.variable_q[v])
         if place < problem.group_size and np.isfinite(array[place : place + 4]).any():
             raise InvalidOption(
-                f"{what} of joint '{problem.joint_of_variable[v]}' must be infinite: a quaternion "
+                f'{what} of joint {quote(problem.joint_of_variable[v])} must be infinite: a quaternion '
                 'has no limits.'
             )
 
@@ -87,7 +88,7 @@ def _require_room(problem: Problem, lower: FloatArray, upper: FloatArray) -> Non
     """Refuse limits of which none is left."""
     for v in np.flatnonzero(lower > upper):
         raise InvalidLimits(
-            f"Joint '{problem.joint_of_variable[v]}' has no room: the request and the model leave "
+            f'Joint {quote(problem.joint_of_variable[v])} has no room: the request and the model leave '
             f'[{lower[v]}, {upper[v]}].',
             joint=problem.joint_of_variable[v],
         )
@@ -106,19 +107,19 @@ def _lock(
     variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
     if name not in group.joint_names:
         raise JointNotFound(
-            f"Group '{group.name}' has no joint '{name}' to lock. "
+            f'Group {quote(group.name)} has no joint {quote(name)} to lock. '
             + describe_choices(name, group.joint_names),
             name=name,
             available=group.joint_names,
         )
     if value is not None and len(variables) > 1:
-        raise InvalidOption(f"Joint '{name}' has several variables; lock it with None.")
+        raise InvalidOption(f'Joint {quote(name)} has several variables; lock it with None.')
     for v in variables:
         own = seed[problem.variable_q[v]] if value is None else float(value)
         held = min(max(own, lower[v]), upper[v]) if value is None else own
         if not lower[v] <= held <= upper[v]:
             raise InvalidLimits(
-                f"Joint '{name}' cannot be locked at {held}: its limits are "
+                f'Joint {quote(name)} cannot be locked at {held}: its limits are '
                 f'[{lower[v]}, {upper[v]}].',
                 joint=name,
             )

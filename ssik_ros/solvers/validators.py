@@ -11,6 +11,8 @@ from typing import Any
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 
 Check = Callable[..., str]
 
@@ -32,35 +34,37 @@ def _at_least(name: str, value: Any, bound: Any) -> str:
 
 
 def _scalar(name: str, value: Any, demand: str) -> str:
-    return f"Parameter '{name}' with the value {value} must be {demand}"
+    return f'Parameter {quote(name)} with the value {value} must be {demand}'
 
 
 def _bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
     if lower <= value <= upper:
         return ''
-    return f"Value {value} in parameter '{name}' must be within bounds [{lower}, {upper}]"
+    return f'Value {value} in parameter {quote(name)} must be within bounds [{lower}, {upper}]'
 
 
 def _one_of(name: str, value: Any, allowed: list[Any]) -> str:
     if value in allowed:
         return ''
-    return f"Parameter '{name}' with the value '{value}' is not in the set {list(allowed)}"
+    return (
+        f'Parameter {quote(name)} with the value {quote(value)} is not in the set {list(allowed)}'
+    )
 
 
 def _not_empty(name: str, value: Any) -> str:
-    return '' if len(value) else f"Parameter '{name}' cannot be empty"
+    return '' if len(value) else f'Parameter {quote(name)} cannot be empty'
 
 
 def _unique(name: str, value: Any) -> str:
     if len(set(value)) == len(value):
         return ''
-    return f"Parameter '{name}' must only contain unique values"
+    return f'Parameter {quote(name)} must only contain unique values'
 
 
 def _subset_of(name: str, value: Any, allowed: list[Any]) -> str:
     for entry in value:
         if entry not in allowed:
-            return f"Entry '{entry}' in parameter '{name}' is not in the set {list(allowed)}"
+            return f'Entry {quote(entry)} in parameter {quote(name)} is not in the set {list(allowed)}'
     return ''
 
 
@@ -77,13 +81,13 @@ def _size_lt(name: str, value: Any, size: int) -> str:
 
 
 def _length(name: str, value: Any, demand: str) -> str:
-    return f"Length of parameter '{name}' is '{len(value)}' but must be {demand}"
+    return f"Length of parameter {quote(name)} is '{len(value)}' but must be {demand}"
 
 
 def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
     if all(lower <= entry <= upper for entry in value):
         return ''
-    return f"Value {list(value)} in parameter '{name}' must be within bounds [{lower}, {upper}]"
+    return f'Value {shorten(list(value))} in parameter {quote(name)} must be within bounds [{lower}, {upper}]'
 
 
 def _lower_element_bounds(name: str, value: Any, lower: Any) -> str:
@@ -97,7 +101,7 @@ def _upper_element_bounds(name: str, value: Any, upper: Any) -> str:
 
 
 def _element(name: str, entry: Any, demand: str) -> str:
-    return f"Value {entry} in parameter '{name}' must be {demand}"
+    return f'Value {entry} in parameter {quote(name)} must be {demand}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +169,10 @@ def make_validator(key: str, value: Any, custom: dict[str, Check], where: str) -
     rule = RULES.get(name)
     if rule is None:
         raise ConfigError(
-            f"{where}: unknown validator '{key}'. {describe_choices(name, [*RULES, *custom])}"
+            f'{where}: unknown validator {quote(key)}. {describe_choices(name, [*RULES, *custom])}'
         )
     if len(arguments) != rule.arity:
         raise ConfigError(
-            f"{where}: validator '{key}' takes {rule.arity} argument(s), not {len(arguments)}."
+            f'{where}: validator {quote(key)} takes {rule.arity} argument(s), not {len(arguments)}.'
         )
     return Validator(name, arguments, rule.check, rule.text.format(*arguments))

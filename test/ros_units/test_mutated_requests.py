@@ -226,3 +226,75 @@ def test_every_request_gets_an_answer_and_the_next_one_its_own(handlers, service
             assert _content(handler(good_request(service), kind.Response())) == expected
     assert _content(handler(good_request(service), kind.Response())) == expected
     assert len(codes) != 1
+
+
+LONG = 'x' * 1_000_000
+LONGEST_ANSWER = 10_000
+"""Two lists of twenty names, each cut at 200 characters, and the sentences around them."""
+
+
+def with_long_name(message, depth=0):
+    """Yield the message once for each text in it, which is a million characters long meanwhile."""
+    types = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES))
+    for name, kind in types.items():
+        before, item = getattr(message, name), getattr(kind, 'value_type', kind)
+        if hasattr(item, 'namespaces') and depth < 4:
+            if hasattr(kind, 'value_type'):
+                held = before or [getattr(import_module('.'.join(item.namespaces)), item.name)()]
+                setattr(message, name, held)
+                yield from with_long_name(held[0], depth + 1)
+            else:
+                yield from with_long_name(before, depth + 1)
+        elif getattr(item, 'typename', 'string') == 'string' and not hasattr(item, 'namespaces'):
+            setattr(message, name, [LONG] if hasattr(kind, 'value_type') else LONG)
+            yield name
+        setattr(message, name, before)
+
+
+def texts_of(message):
+    """Yield every text in a message, but not of the state that MoveIt's paths give back as it was asked."""
+    for name in message.get_fields_and_field_types().keys() - {'start_state'}:
+        value = getattr(message, name)
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, str):
+                yield item
+            elif hasattr(item, 'SLOT_TYPES'):
+                yield from texts_of(item)
+
+
+@pytest.mark.parametrize('service', COUNTS)
+def test_no_name_of_a_request_makes_an_answer_long(handlers, service):
+    request = good_request(service)
+    for _field in with_long_name(request):
+        answer = handlers[service](request, KINDS[service].Response())
+        assert max(map(len, texts_of(answer)), default=0) <= LONGEST_ANSWER, _field
+
+
+def test_a_name_is_quoted_with_its_first_200_characters(handlers):
+    request = good_request('compute_ik')
+    request.ik_request.group_name = LONG
+    text = handlers['compute_ik'](request, GetPositionIK.Response()).error_code.message
+    assert f"'{'x' * 200}... (1000000 characters)'" in text and 'x' * 201 not in text
+
+
+def test_many_unknown_names_are_told_by_the_first_twenty(handlers):
+    names = [f'link_{i}' for i in range(100_000)]
+    request = GetPositionFK.Request(fk_link_names=names)
+    text = handlers['compute_fk'](request, GetPositionFK.Response()).error_code.message
+    assert 'link_19,' in text and 'link_20' not in text and '(100000 in all)' in text
+
+
+def test_forward_kinematics_places_what_is_carried_once_for_all_names(handlers, monkeypatch):
+    carried = []
+    place = RobotServer.carry
+    monkeypatch.setattr(RobotServer, 'carry', lambda *given: carried.append(1) or place(*given))
+    request = GetPositionFK.Request(fk_link_names=[f'link_{i}' for i in range(100)])
+    held = import_module('moveit_msgs.msg').AttachedCollisionObject(link_name='panda_hand')
+    held.object.id = 'cup'
+    shapes = import_module('shape_msgs.msg')
+    held.object.primitives = [shapes.SolidPrimitive(type=2, dimensions=[0.1])]
+    request.robot_state.attached_collision_objects = [held]
+    request.fk_link_names[7] = 'cup'
+    answer = handlers['compute_fk'](request, GetPositionFK.Response())
+    assert list(answer.fk_link_names) == ['cup']
+    assert len(carried) == 1

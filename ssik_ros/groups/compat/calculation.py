@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.groups.compat import registry
 from ssik_ros.groups.compat.registry import environment_of
 from ssik_ros.groups.compat.registry import group_of
@@ -36,7 +37,7 @@ def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> 
     """Return options, none of them unknown."""
     for name in given or {}:
         if name not in names:
-            raise InvalidOption(f"'{name}' is no {what}. " + describe_choices(name, names))
+            raise InvalidOption(f'{quote(name)} is no {what}. ' + describe_choices(name, names))
     return given or {}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.groups.compat.registry import environment_of
 from ssik_ros.groups.compat.registry import handle_of
 from ssik_ros.groups.compat.registry import object_of
@@ -137,6 +138,6 @@ def setTargetDummy(environmentHandle: int, tipDummyHandle: int, targetDummyHandl
     new = reference(targetDummyHandle)
     if tip.target is not None and new is not None and tip.target.handle != new:
         raise InvalidOption(
-            f"Tip '{tip.name}' has the target '{tip.target.name}'; remove it with -1 first."
+            f'Tip {quote(tip.name)} has the target {quote(tip.target.name)}; remove it with -1 first.'
         )
     tip.target = new

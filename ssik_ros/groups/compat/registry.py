@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
 from ssik_ros.groups.constants import WORLD
 from ssik_ros.groups.element import Element
@@ -110,7 +111,7 @@ def scene_handle(name: str) -> int:
     """Return the handle of an object of the scene."""
     names = [item.name for item in current_scene().structure()]
     if name not in names:
-        raise UnknownHandle(f"The scene has no object '{name}'; it has {names}.", handle=name)
+        raise UnknownHandle(f'The scene has no object {quote(name)}; it has {names}.', handle=name)
     return names.index(name)
 
 
@@ -164,7 +165,7 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidOption(
-            f"'{function}' is no function; write 'module:function'. {error}"
+            f"{quote(function)} is no function; write 'module:function'. {error}"
         ) from error
     return found  # type: ignore[no-any-return]
 

@@ -15,6 +15,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import list_names
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -67,7 +68,7 @@ class AnalyticSolver:
         if self.chain.joint_names != group.joint_names:
             raise TopologyMismatch(
                 f"Group '{group.name}' has joints beside the chain to its tip: "
-                f'{", ".join(sorted(set(group.joint_names) - set(self.chain.joint_names)))}.'
+                f'{list_names(sorted(set(group.joint_names) - set(self.chain.joint_names)))}.'
             )
         self.joint_names = group.joint_names
         self.base_frame = group.base_link

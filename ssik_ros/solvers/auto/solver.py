@@ -24,6 +24,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnsupportedJoint
@@ -215,7 +216,7 @@ class AutoSolver:
         if known is None or self._asks_pose_ik:
             return self.reason
         if request.locked and self.is_complete:
-            held = ', '.join(request.locked)
+            held = list_names(request.locked)
             return f'Levenberg-Marquardt, as with {held} locked a pose is reached by chance only'
         if request.max_solutions > 1:
             return f'{known.reason}; it knows several solutions'

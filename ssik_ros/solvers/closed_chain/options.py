@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
 from ssik_ros.kernels.closed_chain import layout
 
 METHODS = {'lm': layout.LM, 'dls': layout.DLS, 'svd': layout.SVD}
@@ -74,7 +75,7 @@ class ClosedChainOptions:
         ):
             value = getattr(self, name)
             if value not in choices:
-                text = f"{name} is '{value}'. {describe_choices(str(value), choices)}"
+                text = f'{name} is {quote(value)}. {describe_choices(str(value), choices)}'
                 raise InvalidOption(text, option=name, value=value)
         for name in ('max_iterations', 'escapes', 'seed'):
             value = getattr(self, name)
@@ -129,7 +130,7 @@ class ClosedChainOptions:
             changes['method'] = 'svd' if changes.pop('use_svd') else 'dls'
         for name in changes:
             if name not in NAMES:
-                text = f"There is no option '{name}'. {describe_choices(name, NAMES)}"
+                text = f'There is no option {quote(name)}. {describe_choices(name, NAMES)}'
                 raise InvalidOption(text, option=name)
         return replace(self, **changes)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
 from ssik_ros.kernels import so3
 from ssik_ros.kernels.closed_chain import descent
 from ssik_ros.kernels.closed_chain import layout
@@ -499,7 +500,7 @@ class ChainProgram:
         """Raise an error when a row of the table has a number that is none."""
         if row >= 0:
             name = self.shape.names[row]
-            text = f"The pose or the values of '{name}' are not finite, or its quaternion is zero."
+            text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
             raise InvalidTarget(text, frame=name)
 
     def _evaluate(self, state: FloatArray, flags: IntArray, options: FloatArray) -> None:

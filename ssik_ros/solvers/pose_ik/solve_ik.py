@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
 from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -145,7 +147,7 @@ def _pose(target: PoseTarget) -> FloatArray:
     pose = np.asarray(target.pose, dtype=np.float64)
     if pose.shape != (4, 4):
         raise InvalidTarget(
-            f"The target of link '{target.link}' must be a 4x4 matrix, not of shape {pose.shape}."
+            f'The target of link {quote(target.link)} must be a 4x4 matrix, not of shape {pose.shape}.'
         )
     return pose
 
@@ -158,7 +160,7 @@ def _solver_for(
     if not links:
         raise InvalidTarget('solve_ik needs at least one target.')
     if len(set(links)) != len(links):
-        raise InvalidTarget(f'A link has more than one target: {", ".join(links)}.', links=links)
+        raise InvalidTarget(f'A link has more than one target: {list_names(links)}.', links=links)
     return _make_solver(robot, group, links, options)
 
 

@@ -1,0 +1,43 @@
+"""What messages say of texts from outside: quoted, cut, on one line."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import nearest_name
+from ssik_ros.errors import quote
+
+
+@given(st.text(st.characters(codec='utf-8'), max_size=1000))
+def test_a_quoted_text_is_short_and_on_one_line(text):
+    quoted = quote(text)
+    assert len(quoted) <= 200 * len('\\U0010ffff') + len("'... (1000 characters)'")
+    assert quoted.isprintable()
+    if text.isprintable() and len(text) <= 200:
+        assert quoted == f"'{text}'"
+
+
+def test_a_longer_text_is_cut_and_its_length_told():
+    assert quote('x' * 200) == f"'{'x' * 200}'"
+    assert quote('x' * 201) == f"'{'x' * 200}... (201 characters)'"
+
+
+def test_a_line_break_in_a_name_cannot_begin_a_line_of_the_log():
+    assert quote('a\n[INFO] b') == "'a\\n[INFO] b'"
+
+
+def test_a_list_of_names_is_cut_after_twenty():
+    assert list_names(['a', 'b']) == 'a, b'
+    assert list_names(map(str, range(21))).endswith('18, 19, ... (21 in all)')
+
+
+def test_names_that_are_known_are_cut_too():
+    assert len(describe_choices('x', ['y' * 1_000_000] * 3)) < 1000
+
+
+def test_a_name_of_a_million_characters_is_near_to_none():
+    # Similarity takes time that grows with the square of the length.
+    letters = ''.join(chr(0x4E00 + i % 150) for i in range(1_000_000))
+    assert nearest_name(letters, [letters + 'x', 'tip']) is None
+    assert nearest_name('tipp', [letters, 'tip']) == 'tip'
