@@ -544,8 +544,8 @@ MUTANTS = (
         1,
         'groups: pushes joints to the limits that they are to avoid',
         GROUP_ROWS,
-        'jacobian[row, v] = -1.0 if upper else 1.0',
-        'jacobian[row, v] = 1.0 if upper else -1.0',
+        'jacobian[row, v] = -1.0 if way < 0.0 else 1.0',
+        'jacobian[row, v] = 1.0 if way < 0.0 else -1.0',
         (f'{SOLVE_TESTS}::test_joints_near_their_limits_are_pushed_back',),
     ),
     Mutant(
@@ -554,7 +554,15 @@ MUTANTS = (
         GROUP_STEPS,
         '        if g + 1 < groups:\n',
         '        if g + 2 < groups:\n',
-        (f'{PRIORITY_TESTS}::test_strict_priorities_never_change_what_stands_above',),
+        (f'{PRIORITY_TESTS}::test_the_rows_of_higher_groups_are_the_same_with_groups_below',),
+    ),
+    Mutant(
+        1,
+        'groups: holds the groups above to first order only',
+        GROUP_HANDLING,
+        '    while protection.next_trial(ints, reals, work, q):\n',
+        '    while False:\n',
+        (f'{PRIORITY_TESTS}::test_one_step_below_a_met_group_leaves_it_met',),
     ),
     Mutant(
         1,
@@ -600,8 +608,8 @@ MUTANTS = (
         1,
         'groups: tells numbers of values that were put back',
         GROUP_HANDLING,
-        '            element_rows.measure(ints, reals, work, q)\n    follow',
-        '            pass\n    follow',
+        '        q[k] = w.start[k]\n    element_rows.measure(ints, reals, work, q)\n',
+        '        q[k] = w.start[k]\n',
         (f'{SOLVE_TESTS}::test_numbers_belong_to_the_values_that_are_left',),
     ),
     Mutant(

@@ -214,12 +214,20 @@ class Environment(World):
             self._plans[groups] = plan
         return plan
 
-    def group_jacobian(self, group: GroupReference) -> tuple[FloatArray, FloatArray]:
+    def group_jacobian(
+        self, group: GroupReference, *, exact: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
         """Return Jacobian and error of a group; see :meth:`Group.jacobian`."""
-        plan = self.plan((self.group(group),), purpose='rows')
+        chosen = (self.group(group),)
+        plan = self.plan(chosen, purpose='rows')
         evaluate(plan, self, self.values.copy())
         jacobian, error = group_rows(plan, 0)
-        return jacobian.copy(), error.copy()
+        error = error.copy()
+        if not exact:
+            plan = self.plan(chosen, purpose='geometry')
+            evaluate(plan, self, self.values.copy())
+            jacobian, _ = group_rows(plan, 0)
+        return jacobian.copy(), error
 
     def jacobian(
         self,
@@ -230,6 +238,7 @@ class Environment(World):
         base: Reference = None,
         constraints: int = Constraint.POSE,
         constraint_base_pose: ArrayLike | None = None,
+        exact: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """
         Return Jacobian (m, n) and error (m,) of a chain.
@@ -238,6 +247,7 @@ class Environment(World):
         :param tip_pose, target_pose: in the world; without a target the error is zero.
         :param base: where the chain begins; None for the world.
         :param constraint_base_pose: in whose axes positions are measured, in the world; None for the base.
+        :param exact: as in :meth:`Group.jacobian`.
         """
         joint = self.joint(last_joint)
         above = self.find(base)
@@ -253,7 +263,7 @@ class Environment(World):
                 dummy = own.add_dummy()
                 dummy.set_pose(pose)
                 setattr(element, what, dummy)
-        return own.group_jacobian(element.group)
+        return own.group_jacobian(element.group, exact=exact)
 
     def find_configs(
         self,

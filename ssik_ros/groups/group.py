@@ -274,14 +274,18 @@ class Group:
         """Move the joints; see :meth:`Environment.solve`."""
         return self.world.solve((self,), **options)
 
-    def jacobian(self) -> tuple[FloatArray, FloatArray]:
+    def jacobian(self, *, exact: bool = True) -> tuple[FloatArray, FloatArray]:
         """
         Return Jacobian (m, n) and error (m,) where the joints stand, without weights.
 
         Rows are those of the elements in the order of their handles (x, y, z, alpha, beta, gamma), then those of joints
         near their limits; columns are those of ``joints``. J dq = e is a Newton step.
+
+        :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not depend
+            on the target: velocity of the tip in the axes of the constraint base, angular velocity in those of the tip.
+            Both are the same where the tip is at its target.
         """
-        return self.world.group_jacobian(self)
+        return self.world.group_jacobian(self, exact=exact)
 
     def find_configs(
         self, joints: Sequence[Reference] | None = None, **options: Any

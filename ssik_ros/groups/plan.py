@@ -26,7 +26,7 @@ from ssik_ros.kernels.groups import packing
 if TYPE_CHECKING:
     from ssik_ros.groups.group import Group
 
-Purpose = Literal['handling', 'search', 'rows']
+Purpose = Literal['handling', 'search', 'rows', 'geometry']
 PSEUDO_INVERSE_DAMPING = 1e-6
 SEARCH_DAMPING = 1e-3
 """Of searches that go step by step from Python; those inside a kernel have a law of their own."""
@@ -125,7 +125,8 @@ class _Packer:
         """Start empty tables."""
         self.world = world
         self.search = purpose == 'search'
-        self.plain = purpose == 'rows'
+        self.plain = purpose in ('rows', 'geometry')
+        self.at_target = purpose == 'geometry'
         self.columns: dict[Joint, int] = {}
         self.nodes: dict[Joint, int] = {}
         self.node_i: list[list[int]] = []
@@ -196,7 +197,7 @@ class _Packer:
         frames = [self.add_node(line) for line in lines]
         runs = [self._add_run(run) for _, run in frames]
         bits = int(element.constraints)
-        has_target = element.tip.target is not None
+        has_target = element.tip.target is not None and not self.at_target
         first = len(self.path)
         self._add_path(chain, lines if has_target else (lines[0], [], lines[2]))
         rotation = {8: layout.ALIGN, 16: layout.SPIN, 24: layout.FULL}
@@ -292,7 +293,8 @@ def make_plan(
     Pack groups, the first with the highest priority.
 
     :param nested: whether priorities follow the nested formula.
-    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out.
+    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` targets
+        too: every tip counts as being at its own.
     """
     packer = _Packer(world, purpose)
     chains = []

@@ -8,6 +8,7 @@ from documented_names import EXCEPTIONS
 from documented_names import NAMES
 from made_worlds import random_pose
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from ssik_ros.errors import SsikError
@@ -317,6 +318,54 @@ def test_jacobians_are_flat_lists_row_by_row(arm):
     np.testing.assert_allclose(left, error, atol=1e-12)
     rows, still = sim.computeJacobian(env, joints[0], joints[-1], ik.constraint_x, pose)
     assert len(rows) == 5 and still == [0.0]
+
+
+def chain_twice(rng, kinds):
+    """Return a chain of joints here and in pinocchio: environment, handles, model, joint values."""
+    env, model = sim.createEnvironment(), pin.Model()
+    parent, above, handles, values = -1, 0, [], []
+    for index, kind in enumerate(kinds):
+        pose, value = random_pose(rng), rng.uniform(-0.4, 0.4)
+        joint = sim.createJoint(
+            env,
+            ik.jointtype_prismatic if kind == 'slide' else ik.jointtype_revolute,
+            f'joint{index}',
+        )
+        sim.setObjectParent(env, joint, parent, False)
+        sim.setObjectPose(env, joint, pose, ik.handle_parent)
+        sim.setJointPosition(env, joint, value)
+        own = pin.JointModelPZ() if kind == 'slide' else pin.JointModelRZ()
+        above = model.addJoint(above, own, pin.XYZQUATToSE3(np.array(pose)), f'joint{index}')
+        parent = joint
+        handles.append(joint)
+        values.append(value)
+    return env, handles, model, np.array(values)
+
+
+@pytest.mark.parametrize('seed', range(90))
+def test_chain_jacobians_are_geometric_however_far_the_target_is(seed):
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(['turn', 'turn', 'slide'], 6)
+    env, handles, model, values = chain_twice(rng, kinds)
+    bits = int(rng.integers(1, 32))
+    tip, target, base = (random_pose(rng, 1.0) for _ in range(3))
+    rows, error = sim.computeJacobian(env, -1, handles[-1], bits, tip, target, base)
+    data = model.createData()
+    pin.forwardKinematics(model, data, values)
+    placed = pin.XYZQUATToSE3(np.array(tip))
+    frame = pin.Frame('tip', model.njoints - 1, 0, data.oMi[-1].actInv(placed), pin.OP_FRAME)
+    model.addFrame(frame)
+    local = pin.computeFrameJacobian(
+        model, model.createData(), values, model.nframes - 1, pin.ReferenceFrame.LOCAL
+    )
+    axes = pin.XYZQUATToSE3(np.array(base)).rotation
+    expected = np.vstack([axes.T @ placed.rotation @ local[:3], local[3:]])
+    picked = [bool(bits & bit) for bit in (1, 2, 4, 8, 8, 16)]
+    np.testing.assert_allclose(np.reshape(rows, (-1, 6)), expected[picked], atol=1e-9)
+    goal = pin.XYZQUATToSE3(np.array(target))
+    way = (axes.T @ (goal.translation - placed.translation))[picked[:3]]
+    np.testing.assert_allclose(error[: len(way)], way, atol=1e-9)
+    sim.eraseEnvironment(env)
 
 
 def test_configurations_are_found_validated_and_sorted(arm):

@@ -104,6 +104,29 @@ def test_jacobian_is_the_derivative_of_the_error(constraints):
     assert checked >= 8
 
 
+@pytest.mark.parametrize('constraints', range(1, 32))
+def test_geometric_rows_are_the_velocity_of_the_tip_whatever_the_target(constraints):
+    picked = [bool(constraints & bit) for bit in (1, 2, 4, 8, 8, 16)]
+    checked = 0
+    for seed in range(8):
+        env, group, element = make_world(100 * constraints + seed, constraints)
+        element.constraint_base = element.closure = None
+        if not group.joints or element.base is not None:
+            continue
+        start = walk(element.tip)[:3, :3]
+
+        def motion(tip=element.tip, start=start):
+            pose = walk(tip)
+            turn = Rotation.from_matrix(start.T @ pose[:3, :3]).as_rotvec()
+            return np.array([*pose[:3, 3], *turn])[picked]
+
+        jacobian, error = group.jacobian(exact=False)
+        np.testing.assert_allclose(jacobian, differences(env, group, motion), atol=1e-7)
+        np.testing.assert_allclose(error, expected_error(element), atol=1e-12)
+        checked += 1
+    assert checked >= 2
+
+
 def element_positions(constraints):
     """Return how many position rows some constraints have."""
     return bin(constraints & 7).count('1')

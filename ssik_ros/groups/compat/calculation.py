@@ -139,7 +139,11 @@ def computeJacobian(
     targetMatrix: ArrayLike | None = None,
     constrBaseMatrix: ArrayLike | None = None,
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a chain; poses are in the world."""
+    """
+    Return Jacobian, row by row, and error of a chain; poses are in the world.
+
+    The rows are geometric, as the document has them: the target has a say in the error only.
+    """
     jacobian, error = environment_of(environmentHandle).jacobian(
         lastJoint,
         tipMatrix,
@@ -147,6 +151,7 @@ def computeJacobian(
         base=reference(baseObject),
         constraints=constraints,
         constraint_base_pose=constrBaseMatrix,
+        exact=False,
     )
     return jacobian.ravel().tolist(), error.tolist()
 
@@ -154,6 +159,6 @@ def computeJacobian(
 def computeGroupJacobian(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a group."""
-    jacobian, error = group_of(environmentHandle, ikGroupHandle).jacobian()
+    """Return Jacobian, row by row, and error of a group; the rows are those of :func:`computeJacobian`."""
+    jacobian, error = group_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()
