@@ -31,7 +31,7 @@ def node_maker():
     """Give a function that makes nodes with overrides, in a domain of theirs, and destroy them in the end."""
     context, made, numbers = Context(), [], itertools.count()
 
-    def make(overrides=None, prefix=''):
+    def make(overrides=None, prefix='', **options):
         named = {prefix + name: value for name, value in (overrides or {}).items()}
         made.append(
             Node(
@@ -40,6 +40,7 @@ def node_maker():
                 parameter_overrides=list(parameters_of(named).values()),
                 use_global_arguments=False,
                 enable_rosout=False,
+                **options,
             )
         )
         return made[-1]

@@ -37,6 +37,12 @@ class AgedState(LiveState):
                 if math.isfinite(position):
                     self._times[name] = now
 
+    def forget(self) -> None:
+        """Forget all values and their ages."""
+        super().forget()
+        with self._times_lock:
+            self._times.clear()
+
     def too_old(self, names: Iterable[str], max_age: float) -> list[str]:
         """
         Return the joints that nobody reported lately.

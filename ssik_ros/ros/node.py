@@ -29,6 +29,8 @@ from rcl_interfaces.msg import SetParametersResult
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor
 from rclpy.executors import ExternalShutdownException
@@ -63,6 +65,7 @@ from ssik_ros.ros.robot_source import RobotSource
 from ssik_ros.ros.scene_topics import SceneTopics
 from ssik_ros.ros.services import KinematicsServices
 from ssik_ros.ros.services import Served
+from ssik_ros.ros.services import tell_assumptions
 from ssik_ros.ros.transform_listener import TransformListener
 from ssik_ros.ros.validity_service import ValidityService
 from ssik_ros.serving.group_choice import choose_groups
@@ -103,6 +106,10 @@ LAST_RESORT = 5.0
 LATER_SERVICES = ('~/solve_all', '~/explain_ik', '~/solve_goals', '~/complete_state')
 """Services of ssik_msgs that are offered after the first ones; those of a group file come before them."""
 GROUP_SERVICES = ('~/handle_groups', '~/find_configs', '~/generate_path')
+DESCRIBE = '~/describe'
+"""The service that answers without a state of the robot."""
+SILENCE = 5.0
+"""After this long without joint states the log says so [s]."""
 LATE = 2.0
 """After this long the log says what is still being compiled [s]."""
 SHUTDOWN_WAIT = 0.5
@@ -146,6 +153,12 @@ class IkServer(Node):
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
         self._listener.set_user_callback(self._take_parameters)
         self._advertise_describe()
+        self._silence = self.create_timer(
+            SILENCE,
+            self._tell_silence,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
 
     @property
     def threads(self) -> int:
@@ -343,7 +356,7 @@ class IkServer(Node):
                 'below the name of the node.'
             )
         else:
-            self._offer(Describe, '~/describe', DescribeService(self._describe).describe)
+            self._offer(Describe, DESCRIBE, DescribeService(self._describe).describe)
 
     def _advertise_branches(self) -> None:
         """Offer what needs the closed forms."""
@@ -374,9 +387,21 @@ class IkServer(Node):
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)
         records = self._records[name] = CallRecords()
+        if name != DESCRIBE:
+            handler = tell_assumptions(handler, self._live, lambda: self._answers.served)
         self.create_service(
             kind, name, records.timed(handler), qos_profile=depth, callback_group=self._callbacks
         )
+
+    def _tell_silence(self) -> None:
+        """Log once that no joint states come, if so."""
+        self._silence.cancel()
+        if self._live.is_silent:
+            self.get_logger().warning(
+                f'No joint states on {self._live.topics} after {SILENCE:g} s. Joints that a request '
+                'does not name are taken at their default positions. Publish the joint states of '
+                'the robot, or give robot_state in each request.'
+            )
 
     def _describe(self) -> 'Described | None':
         """Return what is served and where it came from."""

@@ -29,6 +29,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf_source import require_xml_text
 from ssik_ros.model.urdf_source import robot_name_of
 from ssik_ros.model.urdf_source import TextSource
+from ssik_ros.ros.input_topics import InputTopic
 from ssik_ros.ros.integer_parameters import parameter_overrides
 
 _LOGGER = logging.getLogger('ssik_ros.robot_source')
@@ -100,7 +101,9 @@ class RobotSource:
         self._limits = self._find_limits()
         self._xacro_args = self._find_xacro_args()
         self._hears_robots = self._urdf is None
-        self._subscriptions: list[Any] = []
+        self._inputs: dict[str, InputTopic] = {}
+        self._unfit_srdf = ''
+        """Name of the robot that the latest SRDF is for, where that is another one."""
         self._timer: Any = None
         self._callbacks = MutuallyExclusiveCallbackGroup()
 
@@ -128,7 +131,7 @@ class RobotSource:
         """
         if self._hears_robots:
             return True
-        return bool(self._subscriptions) and description.loads_without_srdf()
+        return bool(self._inputs) and description.loads_without_srdf()
 
     def start(self) -> None:
         """Deliver what is there, and listen to the topics of what is not."""
@@ -140,25 +143,31 @@ class RobotSource:
             _LOGGER.info(
                 'Waiting for the robot on the topic %s. It can also be given by the parameters '
                 'robot_description, robot_description_file or moveit_config_package.',
-                self._node.resolve_topic_name(URDF_TOPIC),
+                self._inputs[URDF_TOPIC].names,
             )
         else:
             self._go_on()
 
+    def topics(self, topic: str) -> str:
+        """
+        Return the names that an input is heard on, in words.
+
+        :param topic: one that :meth:`start` has subscribed to.
+        """
+        return self._inputs[topic].names
+
     def _listen(self, topic: str, what: str, take: Callable[[Description], None]) -> None:
         """Subscribe to a latched topic; what is not XML text is logged and ignored."""
-        origin = f'topic {self._node.resolve_topic_name(topic)}'
 
         def hear(message: String) -> None:
+            origin = f'topic {self._inputs[topic].name}'
             try:
                 take(Description(require_xml_text(message.data, what), origin))
             except ModelError as error:
                 _LOGGER.error('A message of %s is ignored. %s', origin, error)
 
-        self._subscriptions.append(
-            self._node.create_subscription(
-                String, topic, hear, LATCHED, callback_group=self._callbacks
-            )
+        self._inputs[topic] = InputTopic(
+            self._node, String, topic, hear, LATCHED, callback_group=self._callbacks
         )
 
     def _take_urdf(self, urdf: Description) -> None:
@@ -167,18 +176,17 @@ class RobotSource:
             return
         self._urdf = urdf
         srdf = self._srdf
-        stale = srdf is not None and srdf.origin.startswith('topic')
-        if stale and srdf is not None:
-            stale = robot_name_of(str(srdf.source)) != robot_name_of(str(urdf.source))
-        if stale:
-            self._srdf = None
+        if srdf is not None and srdf.origin.startswith('topic'):
+            other = robot_name_of(str(srdf.source))
+            if other != robot_name_of(str(urdf.source)):
+                self._srdf, self._unfit_srdf = None, other
         self._go_on()
 
     def _take_srdf(self, srdf: Description) -> None:
         """Take a semantic description."""
         if self._srdf is not None and self._srdf.source == srdf.source:
             return
-        self._srdf = srdf
+        self._srdf, self._unfit_srdf = srdf, ''
         self._go_on()
 
     def _go_on(self) -> None:
@@ -201,11 +209,17 @@ class RobotSource:
             # An SRDF has come since this call was put on the executor's list.
             return
         self._timer.cancel()
+        topics, wait = self._inputs[SRDF_TOPIC].names, self._parameters.semantic_timeout
+        found = f'No SRDF on {topics} after {wait:g} s.'
+        if self._unfit_srdf:
+            found = (
+                f'The SRDF on {topics} is for the robot {quote(self._unfit_srdf)}, and no other came '
+                f'within {wait:g} s.'
+            )
         _LOGGER.warning(
-            'No SRDF on %s after %g s: going on with the one group that base_link, tip_link and '
-            'group name.',
-            self._node.resolve_topic_name(SRDF_TOPIC),
-            self._parameters.semantic_timeout,
+            '%s The node serves one group, from the parameters base_link, tip_link and group. '
+            'Publish the SRDF of this robot to get its groups.',
+            found,
         )
         if self._urdf is not None:
             self._hand_out(self._urdf)

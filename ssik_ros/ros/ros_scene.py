@@ -39,6 +39,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf_source import require_xml_text
 from ssik_ros.ros.aged_state import AgedState
+from ssik_ros.ros.input_topics import InputTopic
 from ssik_ros.ros.joint_commands import make_joint_state
 from ssik_ros.ros.joint_commands import make_trajectory
 from ssik_ros.ros.pose_conversions import write_transform
@@ -108,7 +109,8 @@ class RosScene:
         if robot is not None:
             self._take_robot(robot)
             return
-        node.create_subscription(
+        self._description = InputTopic(
+            node,
             String,
             URDF_TOPIC,
             self._take_description,
@@ -151,8 +153,7 @@ class RosScene:
         """Return what the scene still waits for, in words; nothing when it can be asked."""
         with self._lock:
             if self._scene is None:
-                topic = self._node.resolve_topic_name(URDF_TOPIC)
-                return f'No robot has come on {topic} yet.'
+                return f'No robot has come on {self._description.names} yet.'
             if self._max_age is None:
                 return ''
             late = self._live.too_old(self._reported, self._max_age)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rclpy.executors import Executor
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
-from sensor_msgs.msg import JointState
 
 from ssik_ros.benchmark.session import BenchmarkRobot
 from ssik_ros.errors import quote
@@ -64,7 +62,6 @@ class RunningRobot:
         self._timeout = timeout
         self._base_link = base_link
         self._tip_link = tip_link
-        self._reported: set[str] = set()
         self._parameters = SimpleNamespace(
             robot_description='',
             robot_description_semantic='',
@@ -93,9 +90,6 @@ class RunningRobot:
         try:
             # First, for its messages come while the description is waited for.
             live = LiveState(self._node)
-            self._node.create_subscription(
-                JointState, 'joint_states', self._take_names, qos_profile_sensor_data
-            )
             description = self._wait_for_description()
             robot = description.load()
             (chosen,) = choose_groups(
@@ -115,8 +109,8 @@ class RunningRobot:
         source.start()
         limit = self._timeout + self._parameters.semantic_timeout
         if not self._spin_until(lambda: bool(delivered), limit):
-            topic = self._node.resolve_topic_name(URDF_TOPIC)
-            raise RobotNotRunning(f'No robot came on the topic {topic} in {self._timeout:g} s.')
+            topics = source.topics(URDF_TOPIC)
+            raise RobotNotRunning(f'No robot came on the topic {topics} in {self._timeout:g} s.')
         return delivered[-1]
 
     def _wait_for_state(
@@ -124,16 +118,15 @@ class RunningRobot:
     ) -> FloatArray:
         """Return where all joints are (nq): those that nobody reports at their default values."""
         wait = self._timeout if is_needed else self._parameters.semantic_timeout
-        if not self._spin_until(lambda: self._reported.issuperset(group.joint_names), wait):
-            topic = self._node.resolve_topic_name('joint_states')
-            text = f'Not all joints of group {quote(group.name)} were reported on {topic} in {wait:g} s'
+        if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):
+            text = (
+                f'Not all joints of group {quote(group.name)} were reported on {live.topics} in '
+                f'{wait:g} s'
+            )
             if is_needed:
                 raise RobotNotRunning(f'{text}, where searches are to start.')
             _LOGGER.warning('%s; joints outside it may be elsewhere than assumed.', text)
         return live.current(StateReader(robot)).positions
-
-    def _take_names(self, message: JointState) -> None:
-        self._reported.update(message.name)
 
     def _spin_until(self, is_done: Callable[[], bool], wait: float) -> bool:
         """Run callbacks until something holds; return whether it does."""

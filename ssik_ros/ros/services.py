@@ -33,6 +33,16 @@ from ssik_ros.serving.robot_server import RobotServer
 _LOGGER = logging.getLogger('ssik_ros.services')
 
 SUCCESS = int(MoveItErrorCodes.SUCCESS)
+TIME_MARK = ' [solver '
+"""Begins the time within the solver, which ends a message."""
+WITHOUT_STATE = frozenset(
+    {
+        MoveItErrorCodes.FAILURE,
+        MoveItErrorCodes.INVALID_GROUP_NAME,
+        MoveItErrorCodes.INVALID_ROBOT_STATE,
+    }
+)
+"""Codes of answers that were given before anybody asked where the robot is."""
 UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 
 
@@ -54,6 +64,49 @@ def answer_always(handler: Callable[..., None], request: Any, response: Any) -> 
             f'{type(error).__name__}: {shorten(error)}',
         )
     return response
+
+
+def tell_assumptions(
+    handler: Callable[..., Any], live: LiveState, find_served: 'Callable[[], Served | None]'
+) -> Callable[[Any, Any], Any]:
+    """
+    Return a handler that does the same, and ends its answer by what it assumed about where the robot is.
+
+    An answer without an ``error_code`` has no place for a sentence, which goes into the log.
+
+    :param handler: called with request and response.
+    :param live: where the robot is.
+    :param find_served: returns what is served, None where there is no robot yet.
+    """
+
+    def handle(request: Any, response: Any) -> Any:
+        answer = handler(request, response)
+        served = find_served()
+        if served is None:
+            return answer
+        code = getattr(answer, 'error_code', None)
+        if code is not None and code.val in WITHOUT_STATE:
+            return answer
+        text = live.assumption(served.server.states, lambda: read_state(_state_of(request)))
+        if not text:
+            return answer
+        if code is None:
+            _LOGGER.warning('%s: %s', type(request).__name__, text)
+        else:
+            # What is measured stays the end of the message.
+            before, mark, after = getattr(code, 'message', ''), '', ''
+            if served.report_times and TIME_MARK in before:
+                before, mark, after = before.rpartition(TIME_MARK)
+            write_code(code, code.val, f'{before} {text}{mark}{after}'.lstrip())
+        return answer
+
+    return handle
+
+
+def _state_of(request: Any) -> Any:
+    """Return the robot state of a request, whatever it calls it."""
+    request = getattr(request, 'ik_request', request)
+    return getattr(request, 'robot_state', None) or request.start_state
 
 
 class Served(NamedTuple):
@@ -176,5 +229,5 @@ def _text(answer: IkAnswer, served: Served, note: bool) -> str:
     if note:
         text = f'{text} {UNCHECKED}'
     if served.report_times:
-        text = f'{text} [solver {answer.solve_ns / 1000:.1f} us]'
+        text = f'{text}{TIME_MARK}{answer.solve_ns / 1000:.1f} us]'
     return text

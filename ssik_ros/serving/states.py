@@ -125,6 +125,23 @@ class StateReader:
             if abs(given.positions[index] - state.positions[place]) > FOLLOWING
         ]
 
+    def unnamed(self, given: StateGiven) -> list[str]:
+        """
+        Return the joints that a question leaves where the robot is, without followers.
+
+        :param given: what the question names.
+        """
+        tree = self.robot.tree
+        named = {*given.names, *given.multi_dof_names}
+        for name in given.names:
+            if name in self._followers:
+                named.add(tree.joint_names[int(tree.leaders[self._followers[name]])])
+            elif '/' in name:
+                named.add(name.rpartition('/')[0])
+        return [
+            name for name in tree.joint_names if name not in named and name not in self._followers
+        ]
+
     def update(
         self, current: FullState, names: Sequence[str], positions: Sequence[float]
     ) -> FullState:

@@ -66,18 +66,23 @@ KINDS = {
 class Client:
     """Calls services and publishes; to be used by one thread."""
 
-    def __init__(self, domain, fail=pytest.fail):
+    def __init__(self, domain, fail=pytest.fail, namespace=''):
         """
         Join a domain.
 
         :param domain: its number.
         :param fail: called with a text when a wait comes to its bound.
+        :param namespace: where the services are that it calls.
         """
         self._fail = fail
         self._context = Context()
         self._context.init(domain_id=domain)
         self.node = Node(
-            'test_client', context=self._context, use_global_arguments=False, enable_rosout=False
+            'test_client',
+            context=self._context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
@@ -141,16 +146,17 @@ class Client:
         """Publish a string that later subscribers get too."""
         self.publisher(String, topic, LATCHED).publish(String(data=text))
 
-    def publish_joints(self, positions, profile, **fields):
+    def publish_joints(self, positions, profile, topic='joint_states', **fields):
         """
         Publish a joint state.
 
         :param positions: by name.
         :param profile: quality of service.
+        :param topic: its name.
         :param fields: other values of fields of the message.
         """
         values = {'name': list(positions), 'position': list(positions.values()), **fields}
-        self.publisher(JointState, 'joint_states', profile).publish(JointState(**values))
+        self.publisher(JointState, topic, profile).publish(JointState(**values))
 
     def describe(self, group=''):
         """Return the answer of ``~/describe``."""
@@ -189,9 +195,9 @@ def ready_server(folder, parameters=None, arguments=(), **options):
 
 
 @contextlib.contextmanager
-def client_of(server):
+def client_of(server, namespace=''):
     """Give a client in the domain of a server; its waits fail with the server's log."""
-    client = Client(server.domain, server.fail)
+    client = Client(server.domain, server.fail, namespace)
     try:
         yield client
     finally:

@@ -215,7 +215,7 @@ def assert_refused(response, code, *parts):
         assert part in response.error_code.message
 
 
-def move_to(client, arm, positions, profile, expected=None):
+def move_to(client, arm, positions, profile, expected=None, topic='joint_states'):
     """
     Publish joint positions until the node believes in them, as ``compute_fk`` shows it.
 
@@ -224,11 +224,12 @@ def move_to(client, arm, positions, profile, expected=None):
     :param positions: by joint name.
     :param profile: quality of service; messages may be lost.
     :param expected: where the robot then is, others at zero; by default at the positions.
+    :param topic: where they are published.
     """
     target = arm.pose(positions if expected is None else expected)
 
     def is_there():
-        client.publish_joints(positions, profile)
+        client.publish_joints(positions, profile, topic)
         answer = client.call('compute_fk', fk_request([arm.tip], frame=arm.base))
         found = matrix_of_message(answer.pose_stamped[0].pose)
         return np.allclose(found, target, atol=1e-9)

@@ -1,5 +1,6 @@
 """The node as a process: where its robot comes from, where it is, how it starts and how it ends."""
 
+import contextlib
 from pathlib import Path
 import signal
 import time
@@ -185,6 +186,63 @@ def test_message_without_positions_leaves_the_joints_where_they_were(panda):
     move_to(panda, PANDA, posture, RELIABLE)
     panda.publish_joints(posture, RELIABLE, position=[], velocity=[0.0, 0.0])
     move_to(panda, PANDA, {'panda_joint3': 0.7}, RELIABLE, {**posture, 'panda_joint3': 0.7})
+
+
+# A namespace.
+
+
+def test_a_namespace_does_not_cut_the_node_off(tmp_path):
+    namespace = ['-r', '__ns:=/ssik']
+    with (
+        running_server(tmp_path, arguments=namespace) as server,
+        client_of(server, 'ssik') as client,
+    ):
+        client.publish_latched('/robot_description_semantic', PANDA.srdf)
+        client.publish_latched('/robot_description', PANDA.urdf)
+        server.wait_until_ready()
+        assert client.describe().urdf_source == 'topic /robot_description'
+        posture = PANDA.postures(1, seed=5)[0]
+        move_to(client, PANDA, posture, RELIABLE, topic='/joint_states')
+        assert client.service_names() >= {'/ssik/compute_ik', '/ssik/ssik_ros/describe'}
+        assert 'joint_states now comes from /joint_states' in server.log
+
+
+def test_two_robots_in_two_namespaces_keep_apart(tmp_path):
+    arms = {'left': (FANUC, 0.25), 'right': (PANDA, 0.5)}
+    with contextlib.ExitStack() as stack:
+        domain, clients = None, {}
+        for name in arms:
+            folder = tmp_path / name
+            folder.mkdir()
+            namespace = ['-r', f'__ns:=/{name}']
+            server = stack.enter_context(running_server(folder, None, namespace, domain))
+            domain = server.domain
+            clients[name] = stack.enter_context(client_of(server, name)), server
+        for name, (arm, _) in arms.items():
+            client, server = clients[name]
+            client.publish_latched('robot_description_semantic', arm.srdf)
+            client.publish_latched('robot_description', arm.urdf)
+        for name, (arm, value) in arms.items():
+            client, server = clients[name]
+            server.wait_until_ready()
+            move_to(client, arm, {arm.joints[0]: value}, RELIABLE)
+            assert client.describe().urdf_source == f'topic /{name}/robot_description'
+
+
+def test_a_node_without_joint_states_says_so_once_and_in_every_answer(tmp_path):
+    with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
+        pose = PANDA.pose({})
+        note = 'No joint states of this robot came on /joint_states'
+        for _ in range(2):
+            assert note in client.call('compute_ik', ik_request(PANDA, pose)).error_code.message
+        fk = client.call('compute_fk', fk_request([PANDA.tip]))
+        assert 'panda_joint1, panda_joint2, panda_joint3' in fk.error_code.message
+        named = fk_request([PANDA.tip], positions=dict.fromkeys(PANDA.joints, 0.0))
+        assert 'No joint states' not in client.call('compute_fk', named).error_code.message
+        server.wait_for_log('No joint states on /joint_states after 5 s')
+        move_to(client, PANDA, {'panda_joint1': 0.1}, RELIABLE)
+        assert note not in client.call('compute_ik', ik_request(PANDA, pose)).error_code.message
+        assert server.log.count('No joint states on') == 1
 
 
 @pytest.fixture(scope='module')

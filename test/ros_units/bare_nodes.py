@@ -34,9 +34,13 @@ class NodeDouble:
         """Return a name."""
         return 'double'
 
-    def resolve_topic_name(self, topic):
-        """Return the topic below a namespace."""
-        return f'/ns/{topic}'
+    def has_parameter(self, name):
+        """Return that no parameter names a topic."""
+        return False
+
+    def resolve_topic_name(self, topic, only_expand=False):
+        """Return the topic, which a remapping puts below a namespace: no other name is heard."""
+        return f'/{topic}' if only_expand else f'/ns/{topic}'
 
     def create_subscription(self, kind, topic, callback, qos, callback_group=None):
         """Keep the callback."""

@@ -9,6 +9,7 @@ from sensor_msgs.msg import JointState
 
 from ssik_ros.ros import live_state
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.states import StateReader
 
 pytestmark = pytest.mark.ros
@@ -35,10 +36,12 @@ def values(live, reader, *names):
     return [positions[reader.robot.variable_names.index(name)] for name in names]
 
 
-def test_it_listens_to_the_relative_topic_as_sensors_are_heard():
+def test_it_listens_to_the_relative_topic_as_sensors_are_heard(reader):
     node = NodeDouble()
     live = LiveState(node)
-    assert list(node.callbacks) == ['joint_states'] and node.callbacks['joint_states'] == live.take
+    assert list(node.callbacks) == ['joint_states']
+    node.callbacks['joint_states'](state_message(panda_joint1=0.1))
+    assert values(live, reader, 'panda_joint1') == [0.1]
     assert node.qos['joint_states'].reliability.name == 'BEST_EFFORT'
 
 
@@ -154,3 +157,37 @@ def test_no_question_can_spoil_the_state(live, reader):
     changed.positions[:] = 9.0
     assert np.abs(live.current(reader).positions).max() < 9.0
     assert values(live, reader, 'panda_joint1') == [0.1]
+
+
+def given(**positions):
+    """Return what a question names."""
+    return lambda: StateGiven(list(positions), list(positions.values()))
+
+
+def test_an_assumed_posture_is_told_with_the_joints_that_nobody_named(live, reader):
+    assert live.assumption(reader, given()) == (
+        'No joint states of this robot came on /ns/joint_states, and the request does not name '
+        'panda_joint1, panda_joint2, panda_joint3 and 5 more: default positions were used.'
+    )
+    arm = {f'panda_joint{number}': 0.0 for number in range(1, 8)}
+    assert 'does not name panda_finger_joint1:' in live.assumption(reader, given(**arm))
+
+
+def test_a_request_that_names_every_joint_assumes_nothing(live, reader):
+    arm = {f'panda_joint{number}': 0.0 for number in range(1, 8)}
+    for finger in ('panda_finger_joint1', 'panda_finger_joint2'):
+        assert not live.assumption(reader, given(**arm, **{finger: 0.0}))
+
+
+def test_joints_of_another_robot_say_nothing_about_this_one(live, reader):
+    live.take(state_message(elevator=7.0))
+    assert live.assumption(reader, given())
+    live.take(state_message(panda_joint1=0.1))
+    assert not live.assumption(reader, given())
+
+
+def test_what_was_heard_of_another_source_is_forgotten(live, reader):
+    live.take(state_message(panda_joint1=0.1))
+    live.forget()
+    assert values(live, reader, 'panda_joint1') == [0.0]
+    assert live.is_silent and live.assumption(reader, given())

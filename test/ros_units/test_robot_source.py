@@ -223,6 +223,15 @@ def test_the_srdf_of_another_robot_is_waited_for_anew():
     assert not source.node.running
 
 
+def test_a_latched_srdf_that_does_not_fit_is_not_called_missing(caplog):
+    source = Source()
+    source.hear(SRDF, SEMANTIC)
+    source.hear(URDF, OTHER)
+    source.node.fire()
+    assert source.last.srdf is None
+    assert "is for the robot 'made'" in caplog.text and 'No SRDF' not in caplog.text
+
+
 def test_an_srdf_that_was_given_stays_when_the_robot_is_replaced(files):
     source = Source(semantic_file=str(files / 'made.srdf'))
     source.hear(URDF, TEXT)

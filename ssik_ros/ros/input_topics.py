@@ -1,0 +1,144 @@
+"""
+Topics that the robot's descriptions and joint states come from, also where the node has a namespace.
+
+A node in a namespace is often started beside a robot that publishes without one. Each input is heard on its relative
+name where that has a publisher, else on the absolute name.
+"""
+
+from collections import deque
+from collections.abc import Callable
+import logging
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+_LOGGER = logging.getLogger('ssik_ros.input_topics')
+
+GRACE = 1.0
+"""Messages on the absolute name wait so long for publishers of the relative name to be discovered [s]."""
+MOST_HELD = 64
+"""Messages that wait meanwhile; the newest ones count."""
+
+
+class InputTopic:
+    """
+    Hears one input on its relative name, or on its absolute name while the relative one has no publisher.
+
+    A parameter ``<input>_topic`` of the node or a remapping decides for good. The first message on the relative name
+    does too: whoever publishes there later is not confused with another robot.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: Any,
+        topic: str,
+        take: Callable[[Any], None],
+        qos: QoSProfile,
+        *,
+        callback_group: CallbackGroup,
+        forget: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Subscribe.
+
+        :param node: the node.
+        :param kind: type of the messages.
+        :param topic: the relative name.
+        :param take: called with each message that counts.
+        :param qos: quality of service.
+        :param callback_group: lets one callback run at a time.
+        :param forget: called when messages come from another name than those before.
+        """
+        self._node, self._topic = node, topic
+        self._take, self._forget = take, forget
+        given = _given_name(node, topic)
+        self.relative = node.resolve_topic_name(given or topic)
+        """The name that counts first."""
+        self.absolute = f'/{topic}'
+        """The absolute name; the same where only one name is heard."""
+        is_chosen = bool(given) or self.relative != node.resolve_topic_name(
+            topic, only_expand=True
+        )
+        if is_chosen:
+            self.absolute = self.relative
+        self.name = self.relative
+        """Where messages come from."""
+        self._held: deque[Any] = deque(maxlen=MOST_HELD)
+        self._second: Any = None
+        """The subscription to the absolute name, while it may count."""
+        self._grace: Any = None
+        # The absolute name comes second: the relative one is discovered no later.
+        node.create_subscription(
+            kind, given or topic, self._hear_relative, qos, callback_group=callback_group
+        )
+        if self.absolute != self.relative:
+            self._second = node.create_subscription(
+                kind, self.absolute, self._hear_absolute, qos, callback_group=callback_group
+            )
+            self._grace = node.create_timer(
+                GRACE,
+                self._end_grace,
+                callback_group=callback_group,
+                clock=Clock(clock_type=ClockType.STEADY_TIME),
+            )
+
+    @property
+    def names(self) -> str:
+        """Return the names that are heard, in words."""
+        return self.relative if self._second is None else f'{self.relative} or {self.absolute}'
+
+    def _hear_relative(self, message: Any) -> None:
+        """Take a message; from now on nothing else counts."""
+        if self._second is not None:
+            self._stop_grace()
+            self._held.clear()
+            self._node.destroy_subscription(self._second)
+            self._second = None
+        self._come_from(self.relative, '')
+        self._take(message)
+
+    def _hear_absolute(self, message: Any) -> None:
+        """Take a message of the absolute name, unless somebody publishes on the relative one."""
+        if self._second is None or self._is_published():
+            return
+        if self._grace is not None:
+            self._held.append(message)
+            return
+        self._come_from(self.absolute, f' Nobody publishes {self.relative}.')
+        self._take(message)
+
+    def _come_from(self, name: str, reason: str) -> None:
+        if self.name != name:
+            self.name = name
+            self._forget()
+            _LOGGER.info('The input %s now comes from %s.%s', self._topic, name, reason)
+
+    def _end_grace(self) -> None:
+        """Take what came on the absolute name meanwhile."""
+        self._stop_grace()
+        held = list(self._held)
+        self._held.clear()
+        for message in held:
+            self._hear_absolute(message)
+
+    def _stop_grace(self) -> None:
+        if self._grace is not None:
+            self._grace.cancel()
+            self._node.destroy_timer(self._grace)
+            self._grace = None
+
+    def _is_published(self) -> bool:
+        """Return whether another node publishes on the relative name."""
+        mine = sum(publisher.topic_name == self.relative for publisher in self._node.publishers)
+        return bool(self._node.count_publishers(self.relative) > mine)
+
+
+def _given_name(node: Node, topic: str) -> str:
+    """Return the name that the node's parameter gives; empty for none."""
+    parameter = f'{topic}_topic'
+    return str(node.get_parameter(parameter).value) if node.has_parameter(parameter) else ''
