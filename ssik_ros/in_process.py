@@ -25,6 +25,7 @@ from ssik_ros.kinematics_base import IkReply
 from ssik_ros.kinematics_base import KinematicsBase
 from ssik_ros.kinematics_base import KinematicsQueryOptions
 from ssik_ros.kinematics_base import SUCCESS
+from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import IkResult
@@ -74,8 +75,8 @@ def open_group(
     :param srdf: text of the semantic description.
     :param group: one of its groups.
     :param base_frame: of all poses; empty for the group's, which it has to be.
-    :param tip_frames: links that poses are for. MoveIt names one link for every group; one that has several tips keeps
-        its own.
+    :param tip_frames: links that poses are for. MoveIt names the last link of every group; a group that branches keeps
+        its own tips, those of the node, unless that link is rigid with its only tip.
     :param search_discretization: step of redundant joints [rad or m].
     :param parameters: values as YAML by key of the group, as they stand in a kinematics.yaml.
     :param where: where the parameters stand, for messages.
@@ -83,11 +84,24 @@ def open_group(
     """
     robot = load_robot(urdf, srdf)
     kinematics = make_group_kinematics(group, _read_values(parameters, where), where)
-    tips = robot.group(group).tips
-    if len(tip_frames) == 1 and len(tips) > 1:
-        _LOGGER.info("Group '%s' takes poses for its tips %s.", group, ', '.join(tips))
-        tip_frames = tips
+    tip_frames = _choose_tips(robot, robot.group(group), tip_frames)
     return OpenGroup(robot, kinematics, base_frame, tip_frames, search_discretization)
+
+
+def _choose_tips(robot: RobotModel, group: JointGroup, tip_frames: Sequence[str]) -> Sequence[str]:
+    """Return the links that poses are for: the host's, or the group's own where the host cannot name them."""
+    if len(tip_frames) != 1 or group.is_chain or not group.joint_names:
+        return tip_frames
+    own, (named,) = group.tips, tip_frames
+    if len(own) == 1 and robot.rigid_offset(own[0], named.removeprefix('/')) is not None:
+        return tip_frames
+    _LOGGER.info(
+        "Group '%s' branches. Its solver takes poses of %s, not of '%s', which the host names.",
+        group.name,
+        ', '.join(own),
+        named,
+    )
+    return own
 
 
 def _read_values(parameters: Mapping[str, str], where: str) -> LocatedMapping:

@@ -123,6 +123,19 @@ JointText read_joint(const JointModel & joint)
   return text;
 }
 
+/// Return the joints of a group that the description has.
+std::vector<std::string> read_group(
+  const moveit::core::RobotModel & model, const std::string & group, const std::string & virtual_joint)
+{
+  std::vector<std::string> joints;
+  for (const std::string & name : model.getJointModelGroup(group)->getJointModelNames()) {
+    if (model.getJointModel(name)->getParentLinkModel() != nullptr || name == virtual_joint) {
+      joints.push_back(name);
+    }
+  }
+  return joints;
+}
+
 /// Return the prefix of the group's parameters: that of a second robot has another name.
 std::string find_prefix(
   const std::map<std::string, rclcpp::ParameterValue> & given, const std::string & group)
@@ -159,10 +172,12 @@ RobotText read_robot(const moveit::core::RobotModel & model, const std::string &
       robot.parent_frame = model.getModelFrame();
     }
   }
-  for (const std::string & name : model.getJointModelGroup(group)->getJointModelNames()) {
-    const JointModel * joint = model.getJointModel(name);
-    if (joint->getParentLinkModel() != nullptr || name == robot.virtual_joint) {
-      robot.group_joints.push_back(name);
+  robot.group_joints = read_group(model, group, robot.virtual_joint);
+  for (const srdf::Model::EndEffector & effector : model.getSRDF()->getEndEffectors()) {
+    if (model.hasJointModelGroup(effector.component_group_) && model.hasLinkModel(effector.parent_link_)) {
+      const auto joints = read_group(model, effector.component_group_, robot.virtual_joint);
+      robot.end_effectors.push_back(
+        {effector.name_, effector.parent_link_, effector.component_group_, joints});
     }
   }
   return robot;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <initializer_list>
+#include <set>
 
 namespace ssik_moveit
 {
@@ -96,6 +97,15 @@ std::string write_joint(const JointText & joint)
   return text + "  </joint>\n";
 }
 
+std::string write_group(const std::string & name, const std::vector<std::string> & joints)
+{
+  std::string text = "  <group" + attribute("name", name) + ">\n";
+  for (const std::string & joint : joints) {
+    text += element("joint", attribute("name", joint));
+  }
+  return text + "  </group>\n";
+}
+
 }  // namespace
 
 std::string write_urdf(const RobotText & robot)
@@ -116,11 +126,16 @@ std::string write_srdf(const RobotText & robot)
       attribute("type", robot.virtual_type) + attribute("parent_frame", robot.parent_frame) +
       attribute("child_link", robot.root_link) + "/>\n";
   }
-  text += "  <group" + attribute("name", robot.group) + ">\n";
-  for (const std::string & joint : robot.group_joints) {
-    text += element("joint", attribute("name", joint));
+  text += write_group(robot.group, robot.group_joints);
+  std::set<std::string> written{robot.group};
+  for (const EndEffectorText & effector : robot.end_effectors) {
+    if (written.insert(effector.group).second) {
+      text += write_group(effector.group, effector.group_joints);
+    }
+    text += "  <end_effector" + attribute("name", effector.name) +
+      attribute("parent_link", effector.parent_link) + attribute("group", effector.group) + "/>\n";
   }
-  return text + "  </group>\n</robot>\n";
+  return text + "</robot>\n";
 }
 
 }  // namespace ssik_moveit

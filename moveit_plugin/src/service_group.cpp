@@ -12,6 +12,25 @@ namespace
 
 constexpr double HALF_TURN = 3.14159265358979323846;
 
+/// Return the tips of a group: an arm with its hand takes poses of the hand's mount, as in_process does.
+std::vector<std::string> find_tips(
+  const moveit::core::RobotModel & model, const moveit::core::JointModelGroup & group,
+  const std::vector<std::string> & named)
+{
+  if (group.isChain() || named.size() != 1) {
+    return named;
+  }
+  for (const srdf::Model::EndEffector & effector : model.getSRDF()->getEndEffectors()) {
+    if (group.hasLinkModel(effector.parent_link_) &&
+      model.hasJointModelGroup(effector.component_group_) &&
+      model.getJointModelGroup(effector.component_group_)->hasLinkModel(named[0]))
+    {
+      return {effector.parent_link_};
+    }
+  }
+  return named;
+}
+
 GroupNames read_names(
   const moveit::core::JointModelGroup & group, const std::string & base_frame,
   const std::vector<std::string> & tip_frames, const HostParameters & host)
@@ -77,7 +96,8 @@ std::unique_ptr<Kinematics> open_service_group(
   const HostParameters & host)
 {
   ServiceGroup own;
-  own.names = read_names(*model->getJointModelGroup(group), base_frame, tip_frames, host);
+  const moveit::core::JointModelGroup & joints = *model->getJointModelGroup(group);
+  own.names = read_names(joints, base_frame, find_tips(*model, joints, tip_frames), host);
   own.wait = host.service_wait;
   for (const std::string & variable : own.names.variables) {
     const auto & bounds = model->getVariableBounds(variable);

@@ -433,6 +433,15 @@ int run_robot_text(const Setting & setting)
   joint.factor = 0.5;
   joint.offset = 0.01;
   robot.joints.push_back(joint);
+  joint = ssik_moveit::JointText();
+  joint.type = "prismatic";
+  joint.parent = "tip";
+  for (const char * side : {"left", "right"}) {
+    joint.name = std::string(side) + " finger";
+    joint.child = side;
+    robot.joints.push_back(joint);
+  }
+  robot.end_effectors = {{"gripper", "tip", "fingers", {"left finger", "right finger"}}};
   std::printf("%s\n%s\n", write_urdf(robot).c_str(), write_srdf(robot).c_str());
   return 0;
 }

@@ -23,6 +23,7 @@ from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import PluginLoadError
 from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
+from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -267,8 +268,15 @@ def create_solver(
     :raises UnknownSolver: when there is no such solver.
     :raises PluginLoadError: when it fails to import or its constructor fails.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
+    :raises TopologyMismatch: when no joint of the group moves.
     """
     spec = solver_spec(name)
+    if not group.joint_names:
+        fixed = ', '.join(group.all_joint_names) or 'it has no joint'
+        raise TopologyMismatch(
+            f"Group '{group.name}' has no moving joint ({fixed}), so there is nothing to solve for. "
+            'Name a group with a moving joint, or remove the solver of this one.'
+        )
     if position_only and not spec.position_only:
         raise InvalidParameter(f'The solver {quote(name)} does not offer position_only_ik.')
     options = make_options(spec, parameters)

@@ -14,6 +14,7 @@ from ssik_ros.in_process import open_group
 from ssik_ros.in_process import send_log
 from ssik_ros.kinematics_base import NO_IK_SOLUTION
 from ssik_ros.kinematics_base import SUCCESS
+from ssik_ros.model.loader import load_robot
 
 CONFIG = (
     Path(__file__).resolve().parents[2] / 'config' / 'robots' / 'panda_moveit_config' / 'config'
@@ -98,6 +99,34 @@ def test_values_are_read_as_in_a_file():
 def test_a_solver_that_does_not_serve_the_group_is_refused():
     with pytest.raises(SolverError, match='position_only_ik'):
         open_panda(kinematics_solver='ssik_ros/Analytic', position_only_ik='true')
+
+
+FIXED_SRDF = (
+    '<robot name="panda"><group name="flange"><joint name="panda_joint8"/></group></robot>'
+)
+
+
+@pytest.mark.parametrize('solver', ['ssik_ros/Auto', 'ssik_ros/PoseIK', 'ssik_ros/Analytic'])
+def test_a_group_without_a_moving_joint_is_refused_by_name(solver):
+    urdf = (CONFIG / 'panda.urdf').read_text()
+    with pytest.raises(SolverError, match=r"Group 'flange' has no moving joint \(panda_joint8\)"):
+        open_group(urdf, FIXED_SRDF, 'flange', '', [], 0.1, {'kinematics_solver': solver}, 'here')
+
+
+def test_an_arm_with_a_hand_takes_poses_of_the_hands_mount():
+    """MoveIt names the last link of every group, here a finger; the node's rule holds for both."""
+    urdf, srdf = (CONFIG / 'panda.urdf').read_text(), (CONFIG / 'panda.srdf').read_text()
+    node_tips = load_robot(urdf, srdf).group('panda_arm_hand').tips
+    named = ['panda_rightfinger']
+    opened = open_group(urdf, srdf, 'panda_arm_hand', 'panda_link0', named, 0.1, {}, 'here')
+    assert opened.tip_frames == node_tips == ('panda_link8',)
+
+
+def test_a_link_that_is_rigid_with_the_mount_is_taken_as_the_tip():
+    urdf, srdf = (CONFIG / 'panda.urdf').read_text(), (CONFIG / 'panda.srdf').read_text()
+    named = ['panda_hand']
+    opened = open_group(urdf, srdf, 'panda_arm_hand', 'panda_link0', named, 0.1, {}, 'here')
+    assert opened.tip_frames == ('panda_hand',)
 
 
 def test_a_plain_question_is_answered_in_the_shared_arrays(panda, channel):

@@ -85,12 +85,18 @@ needs_no_moveit = pytest.mark.skipif(is_moveit_here(), reason='MoveIt is install
 
 @needs_tools
 @needs_no_moveit
-def test_without_moveit_the_build_says_what_it_leaves_out(tmp_path):
+@pytest.mark.parametrize('is_transport_alone', [False, True])
+def test_without_moveit_the_build_fails_unless_the_transport_is_asked_for(
+    tmp_path, is_transport_alone
+):
     command = ['cmake', '-S', str(PACKAGE), '-B', str(tmp_path)]
     command.append(f'-DPython3_EXECUTABLE={sys.executable}')
+    command.append(f'-DSSIK_MOVEIT_CORE_ONLY={"ON" if is_transport_alone else "OFF"}')
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    assert 'no kinematics plugin, only its transport' in done.stdout
+    said = done.stderr.split()
+    assert (done.returncode == 0) == is_transport_alone, done.stderr
+    assert ('moveit_core' in done.stderr) != is_transport_alone
+    assert (' '.join(said[-3:]) == 'plugin not built') != is_transport_alone
 
 
 @pytest.fixture(scope='module')
@@ -109,7 +115,9 @@ def placed(rotation, translation):
 def test_a_robot_is_written_as_it_is(programs, tmp_path):
     lines = '\n'.join(programs.run('robot_text', tmp_path / 'none', group='arm'))
     urdf, end, srdf = lines.partition('</robot>\n')
-    robot = load_robot(urdf + end, srdf.strip())
+    # A group of arm and hand beside the one that is asked for.
+    both = '<group name="all"><group name="arm"/><group name="fingers"/></group></robot>'
+    robot = load_robot(urdf + end, srdf.strip().replace('</robot>', both))
     assert robot.name == 'odd <"&"> robot'
     assert robot.model_frame == 'hall'
     group = robot.group('arm')
@@ -132,6 +140,9 @@ def test_a_robot_is_written_as_it_is(programs, tmp_path):
     )
     judge = ReferenceKinematics(robot)
     assert np.allclose(judge.link_pose(positions, 'tip'), expected, atol=1e-12)
+    # The group branches below its end effector's mount, which is its tip.
+    assert robot.group('fingers').link_names == ('left', 'right')
+    assert robot.group('all').tips == ('tip',)
 
 
 def test_the_plugins_keys_are_taken_out(programs, tmp_path):

@@ -18,7 +18,7 @@ from ssik_ros.solvers import registry
 from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 
-GROUP = SimpleNamespace(name='arm')
+GROUP = SimpleNamespace(name='arm', joint_names=('joint',))
 
 
 def make_fake(robot, group, options):

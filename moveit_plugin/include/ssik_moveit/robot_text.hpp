@@ -26,6 +26,15 @@ struct JointText
   double offset = 0.0;
 };
 
+/// An end effector: an arm's poses are those of its mount.
+struct EndEffectorText
+{
+  std::string name;
+  std::string parent_link;  ///< The mount.
+  std::string group;
+  std::vector<std::string> group_joints;
+};
+
 /// A robot with the group that is asked about.
 struct RobotText
 {
@@ -37,6 +46,7 @@ struct RobotText
   std::string parent_frame;   ///< What the virtual joint hangs on.
   std::string group;
   std::vector<std::string> group_joints;
+  std::vector<EndEffectorText> end_effectors;
 };
 
 std::string write_urdf(const RobotText & robot);
