@@ -17,6 +17,7 @@ from ssik_ros.closed_chain import Link
 from ssik_ros.closed_chain import SOLVE_STATUS
 from ssik_ros.closed_chain import SOLVE_STATUS_NAMES
 from ssik_ros.closed_chain import Solver
+from ssik_ros.closed_chain import WorkerSolver
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.kernels.closed_chain import layout
@@ -303,6 +304,94 @@ def test_compatible_defaults_are_those_of_the_ancestor():
     assert solver.method == 'svd' and solver.use_svd
     with pytest.warns(UserWarning, match='exact'):
         solver.translationStep = 1e-3
+
+
+def call_until_it_ends(solver, most=200):
+    """Return the statuses of the first call of which no chain says TIMEOUT, as callers of the ancestor loop."""
+    for _ in range(most):
+        results = solver.solve()
+        if SOLVE_STATUS.TIMEOUT not in results:
+            return [result.status for result in results]
+    return [result.status for result in results]
+
+
+def two_arms_out_of_reach(rng):
+    """Return the root of two planar arms, each with a goal that it cannot reach."""
+    root, joints, goal = make_planar(3)
+    goal.set_position(5, 1, 0)
+    other, more, far = make_planar(3)
+    (first,) = other.children
+    other.remove_child(first)
+    first.set_position(0, 3, 0)
+    root.add_child(first)
+    far.set_position(-4, 12, 0)
+    place([*joints, *more], rng.uniform(-1, 1, 6))
+    return root
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_compatible_calls_on_goals_out_of_reach_come_to_an_end(seed):
+    rng = np.random.default_rng(seed)
+    ended = {SOLVE_STATUS.DIVERGED, SOLVE_STATUS.STALLED}
+    both = call_until_it_ends(Solver(two_arms_out_of_reach(rng), compatible=True))
+    assert len(both) == 2 and set(both) <= ended
+    root, joints, goal = make_planar(2)
+    place(joints, rng.uniform(-1, 1, 2))
+    goal.set_position(*rng.uniform(2, 4, 2), 0)
+    (status,) = call_until_it_ends(Solver(root, compatible=True))
+    assert status in ended
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_compatible_calls_on_goals_within_reach_converge(seed):
+    rng = np.random.default_rng(seed)
+    root, joints, goal = make_planar(4)
+    place(joints, rng.uniform(-1, 1, 4))
+    goal.set_position(*planar_end(rng.uniform(-0.9, 0.9, 4)), 0)
+    assert call_until_it_ends(Solver(root, compatible=True)) == [SOLVE_STATUS.CONVERGED]
+
+
+def test_a_compatible_worker_ends_where_goals_are_out_of_reach():
+    root = two_arms_out_of_reach(np.random.default_rng(0))
+    worker = WorkerSolver(root, compatible=True)
+    results = worker.solve().result(timeout=60)
+    worker.dispose()
+    assert SOLVE_STATUS.TIMEOUT not in results
+
+
+def follow_the_formula(angles, goal, rest, factor):
+    """Return where a planar arm ends by damped steps with a pull of the null space towards rest, in numpy alone."""
+    q = np.array(angles)
+    for _ in range(1000):
+        error = goal - planar_end(q)
+        if np.linalg.norm(error) < 1e-3:
+            break
+        error *= min(1.0, 0.1 / np.linalg.norm(error))
+        total = np.cumsum(q)
+        sines, cosines = (np.cumsum(f(total)[::-1])[::-1] for f in (np.sin, np.cos))
+        jacobian = np.array([-sines, cosines])
+        pinv = jacobian.T @ np.linalg.inv(jacobian @ jacobian.T + 1e-6 * np.eye(2))
+        q = q + pinv @ error + factor * (np.eye(len(q)) - pinv @ jacobian) @ (rest - q)
+    return q
+
+
+@pytest.mark.parametrize('factor', [0.01, 0.2])
+@pytest.mark.parametrize('seed', range(8))
+def test_compatible_calls_pull_towards_rest_poses_on_their_way(seed, factor):
+    rng = np.random.default_rng(seed)
+    start, rest = rng.uniform(-1, 1, (2, 5))
+    root, joints, goal = make_planar(5)
+    place(joints, start)
+    for joint, angle in zip(joints, rest, strict=True):
+        joint.set_rest_pose_values(angle)
+        joint.rest_pose_set = True
+    point = planar_end(rng.uniform(-0.8, 0.8, 5))
+    goal.set_position(*point, 0)
+    solver = Solver(root, compatible=True, rest_pose_factor=factor)
+    assert call_until_it_ends(solver) == [SOLVE_STATUS.CONVERGED]
+    expected = follow_the_formula(start, point, rest, factor)
+    # Iterations that are left in the last call go on pulling.
+    assert np.linalg.norm(values(joints) - rest) < np.linalg.norm(expected - rest) + 0.01
 
 
 @pytest.mark.parametrize('method', ['dls', 'svd'])

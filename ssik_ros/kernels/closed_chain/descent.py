@@ -16,6 +16,10 @@ Method
        damping is raised until that is definite.
     2. DLS and SVD: errors clamped, fixed or spectral damping. When the error grows beyond the last good one by the
        options' bound, the last good state comes back and the clamps are halved, seven times at most: then DIVERGED.
+       The null space moves towards the rest poses in every step: lambda gain W^2 (q_rest - q) is added to J^T e, of which
+       (H + lambda I)^-1 leaves what the rows do not see. Where all iterations brought no nearer by more than the stall
+       threshold, the next call would bring no more: DIVERGED if the clamps were halved, else STALLED. A threshold of zero
+       switches that off.
     3. A stall away from the goal may be a singular posture: a descent by step 1 from a state moved at random; the
        better of both ends is kept.
     4. Secondary objective: (K H + W^2) d = K g + gain W^2 (q_rest - q), with K so large that the rows come first; then
@@ -298,6 +302,8 @@ def judge_damped(
 ):
     """Judge a state on the ladder of clamps; step 2 of the method."""
     counters[layout.ANEW] = 1
+    if math.isinf(numbers[layout.BEST_ERROR]):
+        numbers[layout.FIRST_ERROR] = error
     if error < numbers[layout.BEST_ERROR] or inside:
         numbers[layout.BEST_ERROR], numbers[layout.BEST_COST] = error, cost
         copy(best, trial)
@@ -315,7 +321,19 @@ def judge_damped(
         # Measured anew: residual and poses are those of the refused state.
         copy(trial, good)
         counters[layout.ANEW] = REMEASURE
-    return layout.TIMEOUT if over else layout.RUNNING
+    return out_of_iterations(options, counters, numbers) if over else layout.RUNNING
+
+
+@inline_kernel
+def out_of_iterations(options, counters, numbers):
+    """Return how a descent with fixed damping ends that is over: with a word that says whether to call again."""
+    iterations = counters[layout.ITERATIONS]
+    gained = numbers[layout.FIRST_ERROR] - numbers[layout.BEST_ERROR]
+    if iterations == 0 or iterations < options[layout.MAX_ITERATIONS]:
+        return layout.TIMEOUT
+    if gained > options[layout.STALL] or options[layout.STALL] == 0.0:
+        return layout.TIMEOUT
+    return layout.DIVERGED if numbers[layout.CLAMP] < 1.0 else layout.STALLED
 
 
 @inline_kernel
@@ -493,6 +511,20 @@ def linearise(table, flags, options, t, w, own, later, clamp, pulling):
 
 
 @inline_kernel
+def add_pull(table, flags, options, t, w, later, damping):
+    """Add to g what moves the null space of a step with some damping towards the secondary objective."""
+    for v in range(w.pull.shape[0]):
+        w.pull[v] = 0.0
+    # Its part of H goes where the factors of the step are written next: the pull adds no damping.
+    normal.joint_terms(
+        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, later, True,
+        options[layout.REST_FACTOR], math.inf, w.factor, w.pull, w.scratch
+    )  # fmt: skip
+    for v in range(w.pull.shape[0]):
+        w.gradient[v] += damping * w.pull[v]
+
+
+@inline_kernel
 def step_on(address, table, flags, options, t, w, counters, own, later, pulling):
     """
     Write the next state to be measured into ``trial``: a step from ``current``.
@@ -513,6 +545,8 @@ def step_on(address, table, flags, options, t, w, counters, own, later, pulling)
     if damped:
         damping = options[layout.DAMPING] * options[layout.DAMPING]
         sigma = options[layout.SIGMA] if options[layout.METHOD] == layout.SVD else -1.0
+        if at_hand and later != 0:
+            add_pull(table, flags, options, t, w, later, damping if sigma < 0.0 else sigma * sigma)
     if pulling:
         damping = PULL_FLOOR * numbers[layout.LARGEST]
         counters[layout.TRIES] = 0

@@ -241,7 +241,9 @@ WATCH_COST = 16
 STEPS = 17
 TRIED = 18
 """Iterations and escapes, for whoever reads results."""
-NUMBERS = 19
+FIRST_ERROR = 19
+"""Sum of unmet errors where a descent with fixed damping began."""
+NUMBERS = 20
 
 # Columns of elementary motions: turn, motion of d = p_A - p_B, derivative of the rotation vector, signed axis,
 # column of the Jacobian's first three rows; then variable and side.
