@@ -25,6 +25,7 @@ from ssik_ros.closed_chain.rotations import pose_matrix
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.strict_yaml import checked_mapping
 from ssik_ros.strict_yaml import finite_number
@@ -250,7 +251,7 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
 def unused_parts(constraint: LoopConstraint) -> list[str]:
     """Return a sentence for each element inside a ``<constraint>`` that is not read."""
     return [
-        f'<{part.tag}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
+        f'<{shorten(part.tag)}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
         for part in constraint.element.children
         if part.tag not in _CONSTRAINT_TAGS
     ]

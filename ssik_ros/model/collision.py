@@ -24,6 +24,8 @@ from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 
+MOST_SHAPES = 1000
+"""Shapes of a robot that is checked for collisions: the pairs among them are half a million."""
 PROBES = 20
 PROBE_SEED = 1
 
@@ -62,8 +64,16 @@ class CollisionChecker:
         self.padding = padding
         self._coal = import_coal()
         self.shapes, self.warnings = read_shapes(robot, self._coal)
+        if len(self.shapes) > MOST_SHAPES:
+            text = f'The robot has {len(self.shapes)} collision shapes; up to {MOST_SHAPES} are checked.'
+            self.shapes, self.warnings = [], (text,)
         """Sentences about geometry that is left out are in ``warnings``."""
         self._own = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
+        self._enabled, self._disabled = (
+            {frozenset((pair.link1, pair.link2)) for pair in pairs}
+            for pairs in (robot.srdf.enabled_collisions, robot.srdf.disabled_collisions)
+        )
+        self._no_default = frozenset(robot.srdf.no_default_collisions)
         self._scene = self._make_scene(self._own, list(self._checked_pairs()))
         if not robot.srdf.disabled_collisions:
             self._exclude_touching()
@@ -167,15 +177,14 @@ class CollisionChecker:
         """Return whether a pair of shapes is to be checked."""
         if first.carrier == second.carrier:
             return False
-        srdf = self.robot.srdf
-        pair = {first.link, second.link}
-        if any({p.link1, p.link2} == pair for p in srdf.enabled_collisions):
+        pair = frozenset((first.link, second.link))
+        if pair in self._enabled:
             return True
-        if pair & set(srdf.no_default_collisions):
+        if not pair.isdisjoint(self._no_default):
             return False
-        if not srdf.disabled_collisions:
+        if not self._disabled:
             return not self._are_neighbours(first.carrier, second.carrier)
-        return all({p.link1, p.link2} != pair for p in srdf.disabled_collisions)
+        return pair not in self._disabled
 
     def _are_neighbours(self, first: int, second: int) -> bool:
         """Return whether one moving body hangs on the other."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.model.description_files import existing_file
 from ssik_ros.model.description_files import resolve_package_uri
 from ssik_ros.model.forward_kinematics import rotate_about
@@ -103,7 +104,9 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
         return coal.Capsule(described.number('radius'), described.number('length'))
     if described.tag == 'mesh':
         return _load_mesh(described, robot, coal)
-    return f'the shape <{described.tag}> in line {described.line} is unknown and left out.'
+    return (
+        f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
+    )
 
 
 def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:

@@ -80,9 +80,9 @@ class GroupBuilder:
         :param srdf: the semantic description.
         :param of_groups: the same of the groups before it.
         """
-        virtual = {joint.name for joint in srdf.virtual_joints}
-        named = self.urdf.root in group.links or bool(
-            virtual & set(group.joints) - self.joint_order.keys()
+        others = set(group.joints) - self.joint_order.keys()
+        named = self.urdf.root in group.links or any(
+            joint.name in others for joint in srdf.virtual_joints if others
         )
         inherited = any(of_groups.get(subgroup) for subgroup in group.subgroups)
         return {self.urdf.root} if named or inherited else set()
@@ -98,11 +98,12 @@ class GroupBuilder:
         if not up_from_tip or up_from_tip[-1].parent == base:
             return [joint.name for joint in up_from_tip]
         names = [joint.name for joint in up_from_tip]
+        places = {name: i for i, name in enumerate(names)}
         from_base: list[str] = []
         for joint in self.joints_above(base):
-            if joint.name in names:
+            if joint.name in places:
                 # MoveIt keeps the joint that carries the common link.
-                return from_base + names[: names.index(joint.name) + 1]
+                return from_base + names[: places[joint.name] + 1]
             from_base.append(joint.name)
         return from_base + names
 
@@ -138,13 +139,12 @@ class GroupBuilder:
         link_names = (*links, *(self.urdf.joints[joint].child for joint in ordered))
         moving = [self.tree.joint_index[joint] for joint in ordered if self.moves(joint)]
         active = [joint for joint in moving if self.tree.leaders[joint] < 0]
+        following = [joint for joint in moving if self.tree.leaders[joint] >= 0]
         idx_q = self.variables(active)
         return JointGroup(
             name=name,
             joint_names=tuple(self.tree.joint_names[joint] for joint in active),
-            mimic_joint_names=tuple(
-                self.tree.joint_names[joint] for joint in moving if joint not in active
-            ),
+            mimic_joint_names=tuple(self.tree.joint_names[joint] for joint in following),
             all_joint_names=tuple(ordered),
             link_names=link_names,
             base_link=self.parent_link(link_names[0]) if link_names else self.urdf.root,
@@ -211,6 +211,8 @@ class GroupBuilder:
         for body in last:
             while body >= 0:
                 body = int(tree.parents[body])
+                if body in inner:
+                    break
                 inner.add(body)
         return tuple(link for body, link in last.items() if body not in inner)
 
@@ -222,10 +224,9 @@ class GroupBuilder:
         """
         inner: set[str] = set()
         for link in links:
-            for joint in self.joints_above(link):
-                if joint.parent in inner:
-                    break
-                inner.add(joint.parent)
+            while link in self.above and self.above[link].parent not in inner:
+                link = self.above[link].parent
+                inner.add(link)
         return tuple(link for link in links if link not in inner)
 
     def with_end_effector_tips(
@@ -238,25 +239,28 @@ class GroupBuilder:
         :param end_effectors: the end effectors of the semantic description.
         """
         effectors = [effector for effector in end_effectors if effector.group in groups]
-        return {name: self.cut_tips(group, groups, effectors) for name, group in groups.items()}
+        links = {e.group: frozenset(groups[e.group].link_names) for e in effectors}
+        return {name: self.cut_tips(group, links, effectors) for name, group in groups.items()}
 
     def cut_tips(
         self,
         group: JointGroup,
-        groups: Mapping[str, JointGroup],
+        links: Mapping[str, frozenset[str]],
         effectors: Iterable[EndEffector],
     ) -> JointGroup:
         """
         Return a branching group whose tips are mounts of end effectors instead of finger tips.
 
         :param group: the group.
-        :param groups: all groups by name.
+        :param links: the links of each end effector's group.
         :param effectors: the end effectors.
         """
-        tips = group.tips
+        if group.is_chain:
+            return group
+        tips, mounts = group.tips, frozenset(group.link_names)
         for effector in effectors:
-            own = set(groups[effector.group].link_names)
-            if group.is_chain or effector.parent_link not in group.link_names or not own & {*tips}:
+            own = links[effector.group]
+            if effector.parent_link not in mounts or own.isdisjoint(tips):
                 continue
             mounted = [effector.parent_link if tip in own else tip for tip in tips]
             tips = tuple(dict.fromkeys(mounted))

@@ -10,6 +10,7 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import nearest_name
 from ssik_ros.errors import quote
+from ssik_ros.model.urdf import Mimic
 from ssik_ros.model.urdf import SCALAR_TYPES
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.urdf import UrdfJoint
@@ -73,16 +74,23 @@ def resolve_mimic(urdf: Urdf) -> dict[str, Follower]:
     :param urdf: a checked description.
     """
     followers: dict[str, Follower] = {}
-    for name, joint in urdf.joints.items():
-        if joint.mimic is None:
-            continue
-        multiplier, offset = 1.0, 0.0
-        while joint.mimic is not None:
-            offset += multiplier * joint.mimic.offset
-            multiplier *= joint.mimic.multiplier
+    for joint in urdf.joints.values():
+        chain = []
+        while joint.mimic is not None and joint.name not in followers:
+            chain.append(joint)
             joint = urdf.joints[joint.mimic.joint]
-        followers[name] = Follower(joint.name, multiplier, offset)
-    return followers
+        rule = followers.get(joint.name, Follower(joint.name, 1.0, 0.0))
+        for follower in reversed(chain):
+            rule = _multiply(follower.mimic, rule)
+            followers[follower.name] = rule
+    return {name: followers[name] for name in urdf.joints if name in followers}
+
+
+def _multiply(mimic: Mimic | None, leader: Follower) -> Follower:
+    """Return the rule of a joint that mimics a joint with a rule of its own."""
+    assert mimic is not None
+    offset = mimic.multiplier * leader.offset + mimic.offset
+    return Follower(leader.leader, mimic.multiplier * leader.multiplier, offset)
 
 
 def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from ssik_ros.model.joint_limits import resolve_mimic
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.srdf import parse_srdf
 from ssik_ros.model.srdf import Srdf
-from ssik_ros.model.tree_builder import build_pinocchio_model
 from ssik_ros.model.tree_builder import build_tree
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.urdf import UrdfJoint
@@ -23,6 +22,9 @@ from ssik_ros.model.urdf_reader import parse_urdf
 from ssik_ros.model.urdf_source import read_source
 from ssik_ros.model.urdf_source import TextSource
 from ssik_ros.strict_yaml import read_yaml
+
+MOST_WARNINGS = 100
+"""Sentences about what a description says and nobody uses; a careless or hostile file has one a line."""
 
 LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
 
@@ -32,6 +34,7 @@ def load_robot(
     srdf: TextSource | None = None,
     joint_limits: LimitsSource | None = None,
     xacro_args: Mapping[str, object] | None = None,
+    max_joints: int | None = None,
 ) -> RobotModel:
     """
     Return the robot that a URDF describes.
@@ -40,11 +43,12 @@ def load_robot(
     :param srdf: path or text of the semantic description.
     :param joint_limits: content or path of a joint_limits.yaml; it may only tighten limits.
     :param xacro_args: arguments for the URDF's xacro, by name.
+    :param max_joints: a robot with more joints, fixed ones included, is refused; None for no bound.
     :raises ModelError: when a description is malformed, by name and line.
     :raises DescriptionNotFound: when a file does not exist.
     """
     source = read_source(urdf, 'robot description', xacro_args)
-    description = parse_urdf(source.text)
+    description = parse_urdf(source.text, max_joints)
     warnings = list(description.warnings)
     if xacro_args and not source.expanded:
         warnings.append('xacro_args are not used: the robot description is not a xacro file.')
@@ -56,15 +60,13 @@ def load_robot(
     followers = resolve_mimic(description)
     entries = find_entries(_read_limits(joint_limits))
     limits, limit_warnings = compute_limits(description, entries, followers)
-    model = build_pinocchio_model(description)
     return RobotModel(
         name=description.name,
-        tree=build_tree(description, limits, followers, model),
+        tree=build_tree(description, limits, followers),
         urdf=description,
         urdf_xml=source.text,
         srdf=semantics,
-        pinocchio_model=model,
-        warnings=(*warnings, *limit_warnings),
+        warnings=_bounded([*warnings, *limit_warnings]),
         directory=None if source.path is None else source.path.parent,
         accelerations={
             name: bound.acceleration
@@ -72,6 +74,13 @@ def load_robot(
             if math.isfinite(bound.acceleration)
         },
     )
+
+
+def _bounded(warnings: list[str]) -> tuple[str, ...]:
+    """Return the first warnings, and how many there are beside them."""
+    more = len(warnings) - MOST_WARNINGS
+    told = [f'There are {more} more warnings about the descriptions.'] if more > 0 else []
+    return (*warnings[:MOST_WARNINGS], *told)
 
 
 def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:

@@ -4,17 +4,26 @@ Forward kinematics by pinocchio's own algorithms, to judge answers without the c
 One instance serves one thread: pinocchio keeps its results in a work space.
 """
 
+import html
 import math
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf import Urdf
+from ssik_ros.model.urdf import UrdfJoint
+
+MOST_JOINTS = 2000
+"""pinocchio's parser calls itself once for each joint of a chain: several thousand end the process."""
+_LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
 
 
 class ReferenceKinematics:
@@ -22,12 +31,13 @@ class ReferenceKinematics:
 
     def __init__(self, robot: RobotModel) -> None:
         """
-        Map the robot's state to pinocchio's.
+        Build pinocchio's model and map the robot's state to it.
 
         :param robot: the robot.
+        :raises ModelError: when pinocchio refuses the robot.
         """
         self.robot = robot
-        self.model: Any = robot.pinocchio_model
+        self.model: Any = _build_model(robot.urdf)
         self.data: Any = self.model.createData()
         self._frames: dict[str, int] = {}
         tree = robot.tree
@@ -120,3 +130,40 @@ class ReferenceKinematics:
             self.robot.tree.link(link)
             self._frames[link] = int(self.model.getFrameId(link, pin.FrameType.BODY))
         return self._frames[link]
+
+
+def _build_model(urdf: Urdf) -> Any:
+    """Return pinocchio's model of a description; continuous joints are (cos, sin) pairs there."""
+    if len(urdf.joints) > MOST_JOINTS:
+        raise ModelError(
+            f'Robot {quote(urdf.name)} has {len(urdf.joints)} joints. pinocchio judges answers for up '
+            f'to {MOST_JOINTS}: a longer chain would exhaust the stack of its parser.',
+            joints=len(urdf.joints),
+        )
+    try:
+        return pin.buildModelFromXML(_write_kinematic_urdf(urdf))
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f"pinocchio refuses robot '{urdf.name}': {error}.") from error
+
+
+def _quoted(text: str) -> str:
+    """Return a text as the value of an attribute, as ``xml.sax.saxutils`` does, which needs all of urllib for it."""
+    return f'"{html.escape(text).translate(_LINES)}"'
+
+
+def _write_kinematic_urdf(urdf: Urdf) -> str:
+    """Return the kinematics of a description as a URDF that every parser accepts without remarks."""
+    links = ''.join(f'<link name={_quoted(link)}/>' for link in urdf.links)
+    joints = ''.join(_write_joint(joint) for joint in urdf.joints.values())
+    return f'<robot name={_quoted(urdf.name)}>{links}{joints}</robot>'
+
+
+def _write_joint(joint: UrdfJoint) -> str:
+    """Return a joint element; limits are of no interest there."""
+    xyz, rpy, axis = (' '.join(map(repr, v)) for v in (joint.xyz, joint.rpy, joint.axis))
+    return (
+        f'<joint name={_quoted(joint.name)} type="{joint.type}">'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/>'
+        f'<parent link={_quoted(joint.parent)}/><child link={_quoted(joint.child)}/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    )

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -46,8 +45,6 @@ class RobotModel:
     urdf: Urdf = field(repr=False)
     urdf_xml: str = field(repr=False)
     srdf: Srdf = field(repr=False)
-    pinocchio_model: Any = field(repr=False)
-    """pinocchio's model of the same joints."""
     warnings: tuple[str, ...] = field(repr=False, default=())
     """What the descriptions say that is not used, one sentence each."""
     directory: Path | None = field(repr=False, default=None)

@@ -7,10 +7,13 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.xml_document import parse_xml
 from ssik_ros.model.xml_document import XmlElement
 
+MOST_GROUPS = 500
+"""Groups, and end effectors, of one semantic description: each may hold all joints of a robot."""
 VIRTUAL_JOINT_TYPES = ('fixed', 'floating', 'planar')
 
 
@@ -97,10 +100,11 @@ def parse_srdf(text: str, urdf: Urdf) -> Srdf:
     :param urdf: the robot it describes.
     :raises ModelError: for every name that does not exist, with the nearest one that does.
     """
-    document = parse_xml(text, 'semantic description')
+    most = dict.fromkeys(('group', 'end_effector'), MOST_GROUPS)
+    document = parse_xml(text, 'semantic description', most)
     if document.tag != 'robot':
         document.fail(
-            f'The root element of a semantic description is <robot>, not <{document.tag}>'
+            f'The root element of a semantic description is <robot>, not <{shorten(document.tag)}>'
         )
     return _SrdfReader(document, urdf).read(text)
 
@@ -113,11 +117,12 @@ class _SrdfReader:
         self.document = document
         self.urdf = urdf
         self.warnings: list[str] = []
+        self.links = frozenset(urdf.links)
         self.virtual_joints = tuple(
             self.virtual_joint(element) for element in document.find_all('virtual_joint')
         )
         self.joints = {*urdf.joints, *(joint.name for joint in self.virtual_joints)}
-        self.group_names = [element.get('name') for element in document.find_all('group')]
+        self.group_names = {element.get('name') for element in document.find_all('group')}
 
     def read(self, text: str) -> Srdf:
         """Return the description."""
@@ -145,7 +150,7 @@ class _SrdfReader:
 
     def link(self, element: XmlElement, attribute: str) -> str:
         """Return the link that an attribute names."""
-        return _known(element, attribute, self.urdf.links, 'link')
+        return _known(element, attribute, self.links, 'link')
 
     def joint(self, element: XmlElement, attribute: str = 'name') -> str:
         """Return the joint that an attribute names."""
@@ -238,12 +243,11 @@ class _SrdfReader:
     def link_pairs(self, tag: str) -> tuple[LinkPair, ...]:
         """Return the pairs of a collision element; a link that is gone cannot collide."""
         pairs = []
-        links = set(self.urdf.links)
         for element in self.document.find_all(tag):
             pair = LinkPair(
                 element.require('link1'), element.require('link2'), element.get('reason')
             )
-            unknown = [link for link in (pair.link1, pair.link2) if link not in links]
+            unknown = [link for link in (pair.link1, pair.link2) if link not in self.links]
             if unknown:
                 self.warnings.append(
                     f'<{tag}> in line {element.line} names the unknown link {quote(unknown[0])}.'

@@ -11,6 +11,7 @@ import math
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
 from ssik_ros.model.urdf import JOINT_TYPES
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.model.urdf import Mimic
@@ -31,16 +32,21 @@ DEFAULT_AXIS = (1.0, 0.0, 0.0)
 PLANAR_AXIS = (0.0, 0.0, 1.0)
 
 
-def parse_urdf(text: str) -> Urdf:
+def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
     """
     Return a robot description as checked data.
 
     :param text: URDF text.
+    :param max_joints: a robot with more joints, fixed ones included, is refused before it is read; None for no bound.
     :raises ModelError: by name and line, for anything that does not describe one tree of joints.
     """
-    document = parse_xml(text, 'robot description')
+    most = {} if max_joints is None else {'joint': max_joints}
+    hint = 'The parameter max_robot_joints bounds them; raise it if the robot is meant.'
+    document = parse_xml(text, 'robot description', most, hint)
     if document.tag != 'robot':
-        document.fail(f'The root element of a robot description is <robot>, not <{document.tag}>')
+        document.fail(
+            f'The root element of a robot description is <robot>, not <{shorten(document.tag)}>'
+        )
     warnings: list[str] = []
     links = _parse_links(document)
     joints = _parse_joints(document, warnings)

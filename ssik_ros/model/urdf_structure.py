@@ -73,9 +73,11 @@ def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) ->
 
 def check_mimic(joints: dict[str, UrdfJoint]) -> None:
     """Raise unless every mimic joint follows, in the end, a scalar joint that follows nobody."""
+    clear: set[str] = set()
     for joint in joints.values():
-        seen = [joint.name]
-        while joint.mimic is not None:
+        # In the order in which they follow each other; each joint is passed once in all.
+        seen: dict[str, None] = {joint.name: None}
+        while joint.mimic is not None and joint.name not in clear:
             leader = joints.get(joint.mimic.joint)
             if leader is None or leader.type not in SCALAR_TYPES:
                 scalar = [name for name, other in joints.items() if other.type in SCALAR_TYPES]
@@ -93,5 +95,6 @@ def check_mimic(joints: dict[str, UrdfJoint]) -> None:
                     joints=tuple(seen),
                     line=joint.line,
                 )
-            seen.append(leader.name)
+            seen[leader.name] = None
             joint = leader
+        clear.update(seen)

@@ -1,6 +1,11 @@
-"""XML as elements that know their line; documents that could hurt the process are refused."""
+"""
+XML as elements that know their line; documents that could hurt the process are refused.
+
+The text between elements is not kept: no description says anything there.
+"""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 import math
@@ -9,6 +14,9 @@ from xml.parsers import expat
 
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
+
+MOST_ELEMENTS = 500_000
+"""A document with more elements is refused; a robot of 2,000 joints has 15,000."""
 
 
 @dataclass(slots=True)
@@ -19,7 +27,6 @@ class XmlElement:
     attributes: dict[str, str]
     line: int
     children: list['XmlElement'] = field(default_factory=list)
-    text: str = ''
 
     def find(self, tag: str) -> 'XmlElement | None':
         """
@@ -132,16 +139,18 @@ def _to_float(text: str) -> float | None:
 class _Builder:
     """Expat handlers that grow a tree of elements."""
 
-    def __init__(self, what: str, lines_before: int) -> None:
+    def __init__(self, what: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
         """Start with an empty document called ``what`` in messages."""
         self.what = what
         self.lines_before = lines_before
+        self.left = MOST_ELEMENTS
+        self.most, self.hint = most, hint
+        self.left_below_root = dict(most)
         self.parser = expat.ParserCreate()
         self.root: XmlElement | None = None
         self.stack: list[XmlElement] = []
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.characters
         self.parser.StartDoctypeDeclHandler = self.refuse_doctype
 
     def line(self) -> int:
@@ -151,6 +160,14 @@ class _Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Open an element below the innermost open one."""
         element = XmlElement(tag, attributes, self.line())
+        self.left -= 1
+        if self.left < 0:
+            element.fail(f'The {self.what} has more than {MOST_ELEMENTS} elements')
+        if len(self.stack) == 1 and tag in self.most:
+            self.left_below_root[tag] -= 1
+            if self.left_below_root[tag] < 0:
+                text = f'The {self.what} has more than {self.most[tag]} <{tag}> elements'
+                element.fail(text, self.hint)
         if self.stack:
             self.stack[-1].children.append(element)
         else:
@@ -161,11 +178,6 @@ class _Builder:
         """Close the innermost element."""
         self.stack.pop()
 
-    def characters(self, data: str) -> None:
-        """Collect text."""
-        if self.stack:
-            self.stack[-1].text += data
-
     def refuse_doctype(self, *declaration: object) -> None:
         """Refuse the document before any entity is read."""
         raise ModelError(
@@ -175,16 +187,20 @@ class _Builder:
         )
 
 
-def parse_xml(text: str, what: str) -> XmlElement:
+def parse_xml(
+    text: str, what: str, most: Mapping[str, int] | None = None, hint: str = ''
+) -> XmlElement:
     """
     Return the root element of a document.
 
     :param text: the document.
     :param what: what it is, for messages ("robot description").
-    :raises ModelError: when it is not well-formed XML or declares a document type.
+    :param most: how many elements of a tag the root may have; reading ends at the first one more.
+    :param hint: a sentence about what to do then.
+    :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
     """
     body = text.lstrip('\ufeff \t\r\n')
-    builder = _Builder(what, text[: len(text) - len(body)].count('\n'))
+    builder = _Builder(what, text[: len(text) - len(body)].count('\n'), most or {}, hint)
     try:
         builder.parser.Parse(body, True)
     except expat.ExpatError as error:

@@ -128,6 +128,7 @@ class BenchmarkNode(Node):
             joint_limits_file=settings.joint_limits_file,
             base_link=settings.base_link,
             tip_link=settings.tip_link,
+            max_robot_joints=settings.max_robot_joints,
         )
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 

@@ -77,7 +77,13 @@ class JointStateRelay(Node):
 
     def _for_source(self) -> SimpleNamespace:
         """Return what is read to find a robot: no groups are asked for, so no SRDF is waited for."""
-        own = ('robot_description', 'robot_description_file', 'xacro_args', 'joint_limits_file')
+        own = (
+            'robot_description',
+            'robot_description_file',
+            'max_robot_joints',
+            'xacro_args',
+            'joint_limits_file',
+        )
         return SimpleNamespace(
             **{name: getattr(self._settings, name) for name in own},
             robot_description_semantic='',

@@ -37,6 +37,8 @@ _LOGGER = logging.getLogger('ssik_ros.robot_source')
 URDF_TOPIC = 'robot_description'
 SRDF_TOPIC = 'robot_description_semantic'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+MOST_JOINTS = 2000
+"""Joints of a robot that is taken from a topic where no parameter says how many."""
 LIMITS_PREFIX = 'robot_description_planning.'
 
 
@@ -59,6 +61,8 @@ class RobotDescription:
     joint_limits: Any
     """Mapping or path; None for none."""
     xacro_args: Mapping[str, str] | None
+    max_joints: int | None = None
+    """Most joints of a robot that is loaded; None for no bound."""
 
     def load(self) -> RobotModel:
         """
@@ -67,15 +71,19 @@ class RobotDescription:
         :raises SsikError: when a description is malformed or missing.
         """
         srdf = None if self.srdf is None else self.srdf.source
-        return load_robot(self.urdf.source, srdf, self.joint_limits, self.xacro_args)
+        return self._load(srdf)
 
     def loads_without_srdf(self) -> bool:
         """Return whether what is wrong, if anything is, can be mended by an SRDF."""
         try:
-            load_robot(self.urdf.source, None, self.joint_limits, self.xacro_args)
+            self._load(None)
         except Exception:
             return False
         return True
+
+    def _load(self, srdf: TextSource | None) -> RobotModel:
+        source = self.urdf.source
+        return load_robot(source, srdf, self.joint_limits, self.xacro_args, self.max_joints)
 
 
 class RobotSource:
@@ -225,7 +233,8 @@ class RobotSource:
             self._hand_out(self._urdf)
 
     def _hand_out(self, urdf: Description) -> None:
-        self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args))
+        most = int(self._parameters.max_robot_joints)
+        self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
 
     def _given_urdf(self) -> Description | None:
         """Return the URDF of a parameter, a file or a package."""

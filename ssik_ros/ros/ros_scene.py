@@ -44,6 +44,7 @@ from ssik_ros.ros.joint_commands import make_joint_state
 from ssik_ros.ros.joint_commands import make_trajectory
 from ssik_ros.ros.pose_conversions import write_transform
 from ssik_ros.ros.robot_source import LATCHED
+from ssik_ros.ros.robot_source import MOST_JOINTS
 from ssik_ros.ros.robot_source import URDF_TOPIC
 from ssik_ros.ros.transform_listener import TransformListener
 from ssik_ros.serving.questions import FullState
@@ -124,7 +125,8 @@ class RosScene:
             if self._scene is not None:
                 return
             try:
-                self._take_robot(load_robot(require_xml_text(message.data, 'robot description')))
+                text = require_xml_text(message.data, 'robot description')
+                self._take_robot(load_robot(text, max_joints=MOST_JOINTS))
             except SsikError as error:
                 self._node.get_logger().error(f'The robot description cannot be used: {error}')
 

@@ -17,6 +17,7 @@ from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.robot_source import MOST_JOINTS
 from ssik_ros.ros.robot_source import RobotDescription
 from ssik_ros.ros.robot_source import RobotSource
 from ssik_ros.ros.robot_source import URDF_TOPIC
@@ -45,6 +46,7 @@ class RunningRobot:
         joint_limits_file: str,
         base_link: str,
         tip_link: str,
+        max_robot_joints: int = MOST_JOINTS,
     ) -> None:
         """
         Keep what to look for.
@@ -56,6 +58,7 @@ class RunningRobot:
         :param joint_limits_file: path of a joint_limits.yaml; empty for none.
         :param base_link: base of the group where there is no SRDF; empty for the root link.
         :param tip_link: its tip; empty for the last link.
+        :param max_robot_joints: most joints of the robot.
         """
         self._node = node
         self._executor = executor
@@ -72,6 +75,7 @@ class RunningRobot:
             xacro_args='',
             joint_limits_file=joint_limits_file,
             semantic_timeout=semantic_timeout,
+            max_robot_joints=max_robot_joints,
             tip_link=tip_link,
         )
 

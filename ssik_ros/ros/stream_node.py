@@ -224,6 +224,7 @@ def _source_parameters(settings: Any) -> Any:
         xacro_args=settings.xacro_args,
         joint_limits_file=settings.joint_limits_file,
         semantic_timeout=0.0,
+        max_robot_joints=settings.max_robot_joints,
         tip_link=NAME,
     )
 

@@ -35,6 +35,7 @@ NO_PARAMETERS = {
     'joint_limits_file': '',
     'tip_link': '',
     'semantic_timeout': 2.0,
+    'max_robot_joints': 2000,
 }
 
 
@@ -290,6 +291,21 @@ def test_a_message_that_is_no_xml_leaves_the_robot_as_it_was(files):
     source.hear(URDF, str(files / 'made.urdf'))
     source.hear(SRDF, SEMANTIC.replace('"arm"', '"limb"'))
     assert list(source.last.load().groups) == ['limb']
+
+
+def test_a_robot_with_more_joints_than_the_parameter_allows_is_refused_in_one_line():
+    most = 'max_robot_joints'
+    text, semantic = made(size=3)
+    for bound, fits in ((3, True), (2, False)):
+        source = Source(**{most: bound})
+        source.hear(URDF, text)
+        source.hear(SRDF, semantic)
+        if fits:
+            assert len(source.last.load().tree.joint_names) == 3
+            continue
+        with pytest.raises(SsikError, match='more than 2 <joint> elements') as refused:
+            source.last.load()
+        assert '\n' not in str(refused.value) and most in str(refused.value)
 
 
 # kinematics.yaml, limits and xacro

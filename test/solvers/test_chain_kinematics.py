@@ -15,6 +15,7 @@ import pytest
 
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.model.loader import load_robot
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.solvers.chain_kinematics import ChainKinematics
 
 STRUCTURES = {**SERIAL, **MIMICS}
@@ -61,7 +62,8 @@ def test_poses_of_every_structure_are_those_of_pinocchio(kind):
 def test_jacobians_of_shipped_robots_are_those_of_pinocchio(robot):
     group, rng = robot.group(MAIN_GROUP[robot.name]), np.random.default_rng(43)
     kinematics = make(robot, group)
-    model, data = robot.pinocchio_model, robot.pinocchio_model.createData()
+    model = ReferenceKinematics(robot).model
+    data = model.createData()
     joints = [model.joints[model.getJointId(name)] for name in group.joint_names]
     frame, base = model.getFrameId(group.tip), model.getFrameId(group.base_link)
     for _ in range(20):

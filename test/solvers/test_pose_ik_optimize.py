@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from scipy.optimize import minimize
 
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.chain_kinematics import ChainKinematics
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
@@ -25,7 +26,8 @@ class Arm:
     def __init__(self, robot):
         """Find the columns of the arm's joints, all of which come one after the other."""
         self.robot, self.group = robot, robot.group(MAIN_GROUP[robot.name])
-        self.model, self.data = robot.pinocchio_model, robot.pinocchio_model.createData()
+        self.model = ReferenceKinematics(robot).model
+        self.data = self.model.createData()
         self.q = pin.neutral(self.model)
         joints = [self.model.joints[self.model.getJointId(n)] for n in self.group.joint_names]
         self.place_q = [joint.idx_q for joint in joints]

@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import brentq
 
 from ssik_ros.errors import InvalidParameter
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.base import SolveRequest
@@ -64,7 +65,8 @@ def away(robot, seed, error):
 def newton_step(robot, target, seed, damping=0.0):
     """Return the damped least-squares step, from pinocchio's Jacobian in the axes of the base."""
     group = robot.group(MAIN_GROUP[robot.name])
-    model, data = robot.pinocchio_model, robot.pinocchio_model.createData()
+    model = ReferenceKinematics(robot).model
+    data = model.createData()
     q = pin.neutral(model)
     columns = [model.joints[model.getJointId(name)].idx_v for name in group.joint_names]
     for name, value in zip(group.joint_names, seed, strict=True):
