@@ -229,8 +229,7 @@ class ServiceSolver:
 def _refuse_unsayable(request: SolveRequest) -> None:
     """Raise for a request that MoveIt's message has no field for."""
     said = [name for name in _UNSAYABLE if getattr(request, name) is not None]
-    if request.locked:
-        said.append('locked')
+    said += [name for name in ('locked', 'wants_nearest') if getattr(request, name)]
     if request.max_solutions != 1:
         said.append('max_solutions')
     if said:

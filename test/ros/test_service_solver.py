@@ -4,6 +4,8 @@ import service_double
 
 # isort: split
 
+import dataclasses
+
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
@@ -202,8 +204,32 @@ def test_server_without_the_group_is_an_error(client, double, arm, monkeypatch):
         service_double.make_solver(client, arm).warm_up()
 
 
+CARRIED = {'targets', 'seed', 'timeout'}
+OF_A_REQUEST = {
+    'state': np.zeros(9),
+    'locked': {'panda_joint1': None},
+    'tool_offsets': np.eye(4),
+    'lower': np.zeros(7),
+    'upper': np.zeros(7),
+    'consistency_limits': np.zeros(7),
+    'max_solutions': 2,
+    'max_searches': 3,
+    'tolerance': 1e-3,
+    'validate': bool,
+    'cancel': np.zeros(1, dtype=np.int64),
+    'wants_nearest': True,
+}
+
+
+def test_every_field_of_a_request_is_carried_or_refused():
+    fields = {field.name for field in dataclasses.fields(SolveRequest)}
+    assert fields == CARRIED | OF_A_REQUEST.keys()
+
+
 @pytest.mark.parametrize(
-    'field', [{'locked': {'panda_joint1': None}}, {'max_solutions': 2}, {'state': np.zeros(9)}]
+    'field',
+    [{name: value} for name, value in OF_A_REQUEST.items()],
+    ids=lambda field: next(iter(field)),
 )
 def test_request_that_the_message_cannot_carry_is_refused(client, arm, field):
     solver = service_double.make_solver(client, arm)
