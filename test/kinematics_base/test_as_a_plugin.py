@@ -251,3 +251,17 @@ def test_the_single_solution_is_the_nearest_of_the_several(trial):
         distances = [np.abs(solution - q).sum() for solution in replies.solutions]
         assert distances == sorted(distances)
         assert np.abs(single.solution - q).sum() <= distances[0] + TOLERANCE
+
+
+@pytest.mark.parametrize('solver', ['ssik_ros/Auto', 'ssik_ros/Analytic'])
+def test_at_a_singular_seed_the_nearest_wrist_is_returned(solver):
+    """MoveIt's test of the fanuc at its singularity expects the other wrist, which is farther from the seed."""
+    trial = make_trial('fanuc', solver)
+    expected = np.array([-0.2495621, -0.0064534, -0.2424044, 0.8289286, 0.3410673, -3.9398284])
+    flipped = expected * [1, 1, 1, 1, -1, 1] + [0, 0, 0, -np.pi, 0, np.pi]
+    pose, seed = trial.pose(expected), np.zeros(6)
+    assert np.allclose(trial.pose(flipped), pose, atol=1e-9)
+    assert np.linalg.norm(flipped - seed) < np.linalg.norm(expected - seed) - 1.0
+    reply = trial.search(pose, seed)
+    assert trial.reaches(reply.solution, pose)
+    assert np.allclose(reply.solution, flipped, atol=1e-2)
