@@ -1,14 +1,15 @@
 """Where the robot is, and how long ago each joint said so."""
 
 from collections.abc import Iterable
+from collections.abc import Sequence
 import math
 import threading
 import time
 
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.live_state import MOST_OLDER
 
 
 class AgedState(LiveState):
@@ -24,18 +25,17 @@ class AgedState(LiveState):
         self._times_lock = threading.Lock()
         super().__init__(node)
 
-    def take(self, message: JointState) -> None:
-        """
-        Keep a message, and when it came.
-
-        :param message: names and positions of some joints.
-        """
-        super().take(message)
+    def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
+        """Keep when each joint was last given a usable value."""
         now = time.monotonic()
         with self._times_lock:
-            for name, position in zip(message.name, message.position):
+            for name, position in zip(names, positions, strict=True):
                 if math.isfinite(position):
+                    # Behind all others: where there are too many, those go that nobody reports any more.
+                    self._times.pop(name, None)
                     self._times[name] = now
+            while len(self._times) > MOST_OLDER:
+                self._times.pop(next(iter(self._times)))
 
     def forget(self) -> None:
         """Forget all values and their ages."""

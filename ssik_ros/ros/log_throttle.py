@@ -14,6 +14,7 @@ MOST_TEXTS = 10
 OF_REQUESTS = frozenset(
     {
         'ssik_ros.describe',
+        'ssik_ros.joint_states',
         'ssik_ros.messages',
         'ssik_ros.relay',
         'ssik_ros.scene',

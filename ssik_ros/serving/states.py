@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import logging
 import math
 from typing import NamedTuple
 
@@ -31,8 +32,12 @@ from ssik_ros.serving.refusals import Refusal
 
 FloatArray = NDArray[np.float64]
 
+_LOGGER = logging.getLogger('ssik_ros.joint_states')
+
 CACHED_NAME_LISTS = 64
 """Different name lists that are remembered; a robot's clients use two or three."""
+CACHED_CHARACTERS = 200_000
+"""Of all names of a list that is remembered."""
 FOLLOWING = 1e-6
 """A follower given so near to what its leader makes of it does not contradict it [rad or m]."""
 QUATERNION_LENGTHS = (1e-150, 1e150)
@@ -142,6 +147,14 @@ class StateReader:
             name for name in tree.joint_names if name not in named and name not in self._followers
         ]
 
+    def reads(self, name: str) -> bool:
+        """
+        Return whether a name is one of the robot's variables.
+
+        :param name: of a joint, or of a variable of one.
+        """
+        return name in self._variables
+
     def update(
         self, current: FullState, names: Sequence[str], positions: Sequence[float]
     ) -> FullState:
@@ -163,7 +176,14 @@ class StateReader:
         if not places.has_given and not places.driven:
             return current
         written = self._write(current.positions, places, values)
-        return current if self._no_rotation(written) else current._replace(positions=written)
+        wrong = self._no_rotation(written) if self._quaternions else ''
+        if wrong:
+            _LOGGER.warning(
+                'joint_states turn joint %s by a quaternion of no length, so the message is ignored.',
+                quote(wrong),
+            )
+            return current
+        return current._replace(positions=written)
 
     def _merge_joints(self, positions: FloatArray, given: StateGiven) -> FloatArray:
         if len(given.names) != len(given.positions):
@@ -237,9 +257,10 @@ class StateReader:
         places = self._places.get(names)
         if places is None:
             places = self._compute_places(names)
-            if len(self._places) >= CACHED_NAME_LISTS:
-                self._places.clear()
-            self._places[names] = places
+            if sum(map(len, names)) <= CACHED_CHARACTERS:
+                if len(self._places) >= CACHED_NAME_LISTS:
+                    self._places.clear()
+                self._places[names] = places
         return places
 
     def _compute_places(self, names: tuple[str, ...]) -> _Places:

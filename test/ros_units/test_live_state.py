@@ -8,6 +8,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from ssik_ros.ros import live_state
+from ssik_ros.ros.aged_state import AgedState
 from ssik_ros.ros.live_state import LiveState
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.states import StateReader
@@ -191,3 +192,103 @@ def test_what_was_heard_of_another_source_is_forgotten(live, reader):
     live.forget()
     assert values(live, reader, 'panda_joint1') == [0.0]
     assert live.is_silent and live.assumption(reader, given())
+
+
+# What cannot be used is told, and is never taken for a posture.
+
+NAN, INF = float('nan'), float('inf')
+
+
+def warnings(caplog):
+    """Return the lines of the log."""
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize('value', [NAN, INF, -INF, 1e308, -1e10])
+def test_a_value_that_cannot_be_used_leaves_the_last_one_and_is_told(live, reader, caplog, value):
+    live.take(state_message(panda_joint1=0.4, panda_joint2=0.5))
+    live.take(state_message(panda_joint1=value, panda_joint2=0.6))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.4, 0.6]
+    (warning,) = warnings(caplog)
+    assert "Joint 'panda_joint1'" in warning and '/ns/joint_states' in warning
+    assert not live.assumption(reader, given())
+
+
+@pytest.mark.parametrize('value', [NAN, 1e308])
+def test_a_joint_without_any_usable_value_is_told_in_the_answers(live, reader, value):
+    live.take(state_message(panda_joint1=value, panda_joint2=0.6))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.0, 0.6]
+    text = live.assumption(reader, given())
+    assert 'No usable position' in text and '(panda_joint1)' in text
+    assert not live.assumption(reader, given(panda_joint1=0.0))
+    live.take(state_message(panda_joint1=0.1))
+    assert not live.assumption(reader, given())
+
+
+def test_a_message_of_absurd_values_alone_is_no_report(live, reader):
+    live.take(state_message(panda_joint1=1e308))
+    assert 'No joint states of this robot came' in live.assumption(reader, given())
+
+
+@pytest.mark.parametrize('positions', [[0.1], [0.1, 0.2, 0.3]])
+def test_a_message_of_wrong_sizes_is_told_with_its_joints(live, reader, caplog, positions):
+    live.take(state_message(panda_joint1=0.4))
+    live.take(JointState(name=['panda_joint1', 'panda_joint2'], position=positions))
+    assert values(live, reader, 'panda_joint1') == [0.4]
+    (warning,) = warnings(caplog)
+    assert f'2 joints (panda_joint1, panda_joint2) {len(positions)} positions' in warning
+
+
+def test_velocities_alone_are_no_fault(live, caplog):
+    live.take(JointState(name=['panda_joint1'], velocity=[1.0]))
+    assert not warnings(caplog)
+
+
+def test_unknown_joints_are_told_once_with_their_names(live, reader, caplog):
+    for value in (0.1, 0.2, 0.3):
+        live.take(state_message(panda_joint1=value, elevator=7.0))
+        assert values(live, reader, 'panda_joint1') == [value]
+    (warning,) = warnings(caplog)
+    assert "robot 'panda' does not have (elevator)" in warning
+
+
+def test_a_flood_of_made_up_names_does_not_make_the_robot_forgotten(live, reader):
+    live.take(state_message(panda_joint1=0.4, panda_joint2=0.5))
+    live.current(reader)
+    for count in range(10 * live_state.PUBLISHERS):
+        live.take(state_message(**{f'other_{count}': 1.0}))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.4, 0.5]
+    live.take(state_message(panda_joint1=0.7))
+    assert values(live, reader, 'panda_joint1', 'panda_joint2') == [0.7, 0.5]
+
+
+def test_what_a_flood_leaves_behind_is_bounded(live, reader):
+    for count in range(live_state.PUBLISHERS + 4):
+        names = {f'other_{count}_{i}': 1.0 for i in range(live_state.MOST_OLDER // 3)}
+        live.take(state_message(**names))
+    assert len(live._older) == live_state.MOST_OLDER
+    live.current(reader)
+    assert not live._older
+
+
+def test_a_message_of_very_long_names_is_ignored_and_told(live, caplog):
+    live.take(state_message(**{'x' * (live_state.MOST_CHARACTERS + 1): 1.0}))
+    assert live.is_silent
+    (warning,) = warnings(caplog)
+    assert 'is ignored' in warning and len(warning) < 1000
+
+
+def test_an_absurd_value_does_not_make_a_joint_look_fresh():
+    aged = AgedState(NodeDouble())
+    aged.take(state_message(panda_joint1=1e308, panda_joint2=0.1))
+    assert aged.too_old(['panda_joint1', 'panda_joint2'], 60.0) == ['panda_joint1']
+
+
+def test_ages_are_kept_for_a_bounded_number_of_joints():
+    aged = AgedState(NodeDouble())
+    for count in range(4):
+        aged.take(
+            state_message(**{f'j{count}_{i}': 0.0 for i in range(live_state.MOST_OLDER // 2)})
+        )
+    assert len(aged._times) == live_state.MOST_OLDER
+    assert not aged.too_old(['j3_0'], 60.0) and aged.too_old(['j0_0'], 60.0)
