@@ -5,6 +5,8 @@ For each solver of this package in the configuration, a server is started in a n
 start_server:=false the benchmark asks a server that is running already.
 """
 
+import sys
+
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.actions import LogInfo
@@ -20,65 +22,52 @@ from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.servers import plan_servers
 from ssik_ros.benchmark.servers import SERVICE
 from ssik_ros.benchmark.session import find_benchmark_config
+from ssik_ros.ros.launch_arguments import LaunchArgument
+from ssik_ros.ros.launch_arguments import LOG_LEVEL
+from ssik_ros.ros.launch_arguments import NAMESPACE
+from ssik_ros.ros.launch_arguments import node_arguments
+from ssik_ros.ros.launch_arguments import require_known_arguments
+from ssik_ros.ros.launch_arguments import YES_OR_NO
 
-# Parameters of the benchmark: name, type, default, choices, description.
-PARAMETERS = (
+PARAMETERS = node_arguments(
+    'ik_benchmark',
     (
         'config',
-        str,
-        'panda',
-        None,
-        'Configuration in the format of ik_benchmarking: a path, or one that comes along (panda, fanuc, gen3, '
-        'ur5e).',
-    ),
-    (
         'output_dir',
-        str,
-        'ik_benchmark_results',
-        None,
-        'Folder for data, goals, summary and plots.',
-    ),
-    (
         'samples',
-        int,
-        '0',
-        None,
-        'Samples instead of sample_size of the configuration; 0 for that.',
-    ),
-    ('goals', str, '', None, 'Goals file whose questions are asked. Empty: random questions.'),
-    (
+        'goals',
         'robot',
-        str,
-        'config',
-        ['config', 'topics'],
-        'The robot of the configuration, or that on the topics robot_description, robot_description_semantic '
-        'and joint_states: an arm that is running.',
-    ),
-    (
         'seeds',
-        str,
-        'random',
-        ['random', 'live'],
-        'Start searches at random seeds, or (with robot:=topics) where the arm is.',
-    ),
-    ('service', str, 'compute_ik', None, 'Service to ask with start_server:=false.'),
-    (
+        'service',
         'solver',
-        str,
-        '',
-        None,
-        'Entry of the configuration that this service stands for. Empty: the first one of this package.',
+        'robot_description_topic',
+        'robot_description_semantic_topic',
+        'joint_states_topic',
+        'joint_limits_file',
+        'base_link',
+        'tip_link',
+        'service_timeout',
+        'answer_timeout',
+        'plots',
     ),
-    ('joint_limits_file', str, '', None, 'Path of a joint_limits.yaml for robot:=topics.'),
-    ('base_link', str, '', None, 'Base of the group for robot:=topics without SRDF.'),
-    ('tip_link', str, '', None, 'Tip of the group for robot:=topics without SRDF.'),
-    ('service_timeout', float, '60.0', None, 'Time to wait for services and for the robot [s].'),
-    ('answer_timeout', float, '1.0', None, 'Time to wait for an answer beyond its budget [s].'),
-    ('plots', bool, 'true', ['true', 'false'], 'Write PNG files.'),
 )
+START_SERVER = LaunchArgument(
+    'start_server',
+    'true',
+    'Start a server for each solver of the configuration that is of this package, in a namespace below that of '
+    'the arm. Without, the benchmark asks a server that is running already.',
+    bool,
+    YES_OR_NO,
+)
+ARGUMENTS = (NAMESPACE, START_SERVER, *PARAMETERS, LOG_LEVEL)
 # What the servers read as well when the robot is on topics.
-OF_A_RUNNING_ROBOT = ('joint_limits_file', 'base_link', 'tip_link')
 TOPICS = ('robot_description', 'robot_description_semantic', 'joint_states')
+OF_A_RUNNING_ROBOT = (
+    'joint_limits_file',
+    'base_link',
+    'tip_link',
+    *(f'{topic}_topic' for topic in TOPICS),
+)
 
 
 def text(name):
@@ -150,6 +139,7 @@ def start_benchmark(context):
 
     :param context: the launch context.
     """
+    require_known_arguments(sys.argv, __file__, ARGUMENTS)
     servers, services = make_servers(context)
     benchmark = Node(
         package='ssik_ros',
@@ -160,8 +150,10 @@ def start_benchmark(context):
             {
                 'services': ParameterValue(services, value_type=str),
                 **{
-                    name: ParameterValue(LaunchConfiguration(name), value_type=kind)
-                    for name, kind, _, _, _ in PARAMETERS
+                    argument.name: ParameterValue(
+                        LaunchConfiguration(argument.name), value_type=argument.type
+                    )
+                    for argument in PARAMETERS
                 },
             }
         ],
@@ -175,31 +167,5 @@ def start_benchmark(context):
 
 def generate_launch_description():
     """Return the arguments, the servers and the benchmark."""
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                'namespace',
-                default_value='',
-                description='Namespace of the arm; servers are started in namespaces below it.',
-            ),
-            DeclareLaunchArgument(
-                'start_server',
-                default_value='true',
-                choices=['true', 'false'],
-                description='Start a server for each solver of the configuration that is of this package.',
-            ),
-            *(
-                DeclareLaunchArgument(
-                    name, default_value=default, choices=choices, description=description
-                )
-                for name, _, default, choices, description in PARAMETERS
-            ),
-            DeclareLaunchArgument(
-                'log_level',
-                default_value='info',
-                choices=['debug', 'info', 'warn', 'error', 'fatal'],
-                description='Lowest level that is logged.',
-            ),
-            OpaqueFunction(function=start_benchmark),
-        ]
-    )
+    declared = [DeclareLaunchArgument(a.name, **a.declaration) for a in ARGUMENTS]
+    return LaunchDescription([*declared, OpaqueFunction(function=start_benchmark)])

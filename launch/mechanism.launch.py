@@ -5,6 +5,8 @@ Started are the relay that publishes its passive joints, robot_state_publisher, 
 links. Joints with motors are heard on active_joint_states: from a driver, or from joint_state_publisher_gui.
 """
 
+import sys
+
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.actions import OpaqueFunction
@@ -14,18 +16,45 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
+from ssik_ros.ros.launch_arguments import LaunchArgument
+from ssik_ros.ros.launch_arguments import LOG_LEVEL
+from ssik_ros.ros.launch_arguments import NAMESPACE
+from ssik_ros.ros.launch_arguments import require_known_arguments
+from ssik_ros.ros.launch_arguments import USE_SIM_TIME
+from ssik_ros.ros.launch_arguments import YES_OR_NO
 
 # The link of each mechanism that goals are for.
 TIPS = {'hexapod': 'platform', 'delta': 'platform', 'dual_arm': 'object'}
-# Nodes that can be left out: argument and description.
-NODES = (
-    (
-        'server',
-        'Start ik_server, which offers ssik_ros/solve_goals and ssik_ros/complete_state beside its other services.',
-    ),
-    ('relay', 'Start joint_state_relay, which publishes passive joints and markers.'),
-    ('state_publisher', 'Start robot_state_publisher, which RViz needs.'),
+MECHANISM = LaunchArgument(
+    'mechanism',
+    'hexapod',
+    'Which mechanism: a hexapod, a delta robot, or two arms that hold one object.',
+    choices=tuple(TIPS),
 )
+NODES = (
+    LaunchArgument(
+        'server',
+        'true',
+        'Start ik_server, which offers ssik_ros/solve_goals and ssik_ros/complete_state beside its other services.',
+        bool,
+        YES_OR_NO,
+    ),
+    LaunchArgument(
+        'relay',
+        'true',
+        'Start joint_state_relay, which publishes passive joints and markers.',
+        bool,
+        YES_OR_NO,
+    ),
+    LaunchArgument(
+        'state_publisher',
+        'true',
+        'Start robot_state_publisher, which RViz needs.',
+        bool,
+        YES_OR_NO,
+    ),
+)
+ARGUMENTS = (MECHANISM, NAMESPACE, USE_SIM_TIME, *NODES, LOG_LEVEL)
 
 
 def text(value):
@@ -43,6 +72,7 @@ def start_nodes(context):
 
     :param context: the launch context.
     """
+    require_known_arguments(sys.argv, __file__, ARGUMENTS)
     name = LaunchConfiguration('mechanism').perform(context)
     urdf, loops = (str(path) for path in mechanism_files(name))
     with open(urdf, encoding='utf-8') as file:
@@ -100,38 +130,5 @@ def start_nodes(context):
 
 def generate_launch_description():
     """Return the arguments and the nodes."""
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                'mechanism',
-                default_value='hexapod',
-                choices=list(TIPS),
-                description='Which one: a hexapod, a delta robot, or two arms that hold one object.',
-            ),
-            DeclareLaunchArgument(
-                'namespace', default_value='', description='Namespace of all nodes.'
-            ),
-            DeclareLaunchArgument(
-                'use_sim_time',
-                default_value='false',
-                choices=['true', 'false'],
-                description='Take the time from the topic /clock.',
-            ),
-            *(
-                DeclareLaunchArgument(
-                    name,
-                    default_value='true',
-                    choices=['true', 'false'],
-                    description=description,
-                )
-                for name, description in NODES
-            ),
-            DeclareLaunchArgument(
-                'log_level',
-                default_value='info',
-                choices=['debug', 'info', 'warn', 'error', 'fatal'],
-                description='Lowest level that is logged.',
-            ),
-            OpaqueFunction(function=start_nodes),
-        ]
-    )
+    declared = [DeclareLaunchArgument(a.name, **a.declaration) for a in ARGUMENTS]
+    return LaunchDescription([*declared, OpaqueFunction(function=start_nodes)])

@@ -10,7 +10,13 @@ import signal
 import subprocess
 import sys
 
+from launch_stand_ins import declared_arguments
+from launch_stand_ins import load_launch_file
 import pytest
+
+from ssik_ros.ros.launch_arguments import node_arguments
+from ssik_ros.ros.launch_arguments import require_known_arguments
+from ssik_ros.solvers.parameter_file import load_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / 'launch'
@@ -82,36 +88,6 @@ def calls(tree, name):
     return [call for call in found if getattr(call.func, 'id', '') == name]
 
 
-def tables(tree):
-    """Return the constant tables at the top of a file, by name; types stand as their names."""
-    values = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
-            rows = [
-                [getattr(cell, 'id', None) or _value(cell) for cell in row.elts]
-                for row in node.value.elts
-                if isinstance(row, ast.Tuple)
-            ]
-            values[node.targets[0].id] = rows
-    return values
-
-
-def _value(cell):
-    return None if isinstance(cell, ast.Name) else ast.literal_eval(cell)
-
-
-def arguments_of(path):
-    """Return the description of each launch argument."""
-    tree = parse(path)
-    described = {row[0]: row[-1] for rows in tables(tree).values() for row in rows}
-    for call in calls(tree, 'DeclareLaunchArgument'):
-        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-        assert {'default_value', 'description'} <= keywords.keys(), ast.unparse(call)
-        if isinstance(call.args[0], ast.Constant):
-            described[call.args[0].value] = ast.literal_eval(keywords['description'])
-    return described
-
-
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
 def path(request):
     return request.param
@@ -125,18 +101,20 @@ def test_file_compiles(path):
     compile(path.read_text(encoding='utf-8'), str(path), 'exec')
 
 
-def test_every_argument_has_a_description_that_is_a_sentence(path):
-    described = arguments_of(path)
-    assert described.keys() >= BASIC[path.name]
-    for name, description in described.items():
+def test_every_argument_has_a_description_that_is_a_sentence(path, monkeypatch):
+    declared = declared_arguments(load_launch_file(path.name, monkeypatch))
+    assert declared.keys() >= BASIC[path.name]
+    for name, keywords in declared.items():
+        description = keywords['description']
         assert description.endswith('.') and len(description) > 10, name
+        assert isinstance(keywords['default_value'], str), name
 
 
-def test_every_yes_or_no_has_choices(path):
-    for call in calls(parse(path), 'DeclareLaunchArgument'):
-        keywords = {k.arg: ast.unparse(k.value) for k in call.keywords}
-        if keywords['default_value'] in ("'true'", "'false'"):
-            assert keywords['choices'] == "['true', 'false']", ast.unparse(call)
+def test_every_yes_or_no_has_choices(path, monkeypatch):
+    declared = declared_arguments(load_launch_file(path.name, monkeypatch))
+    for name, keywords in declared.items():
+        if keywords['default_value'] in ('true', 'false'):
+            assert keywords['choices'] == ['true', 'false'], name
 
 
 def test_every_value_of_a_parameter_has_a_type(path):
@@ -146,24 +124,59 @@ def test_every_value_of_a_parameter_has_a_type(path):
 
 def schema_of(name):
     """Return the parameters of a node by name."""
-    load_schema = pytest.importorskip('ssik_ros.solvers.parameter_file').load_schema
     schema = load_schema(f'ssik_ros.ros:{name}_parameters.yaml')
     return {parameter.name: parameter for parameter in schema.parameters}
 
 
-def test_texts_of_the_server_are_its_parameters_with_their_defaults():
-    parameters = schema_of('ik_server')
-    for name, default, _ in tables(parse(FOLDER / 'ik_server.launch.py'))['TEXTS']:
-        assert (parameters[name].type.scalar, parameters[name].default) == ('string', default)
+NODES = {
+    'ik_server.launch.py': 'ik_server',
+    'ik_stream.launch.py': 'ik_stream',
+    'benchmark.launch.py': 'ik_benchmark',
+}
+OF_ROS = {'use_sim_time'}
 
 
-def test_arguments_of_the_benchmark_are_its_parameters_with_types_and_defaults():
-    parameters = schema_of('ik_benchmark')
-    kinds = {'str': 'string', 'int': 'int', 'float': 'double', 'bool': 'bool'}
-    rows = tables(parse(FOLDER / 'benchmark.launch.py'))['PARAMETERS']
-    for name, kind, default, _, _ in rows:
-        assert parameters[name].type.scalar == kinds[kind], name
-        assert str(parameters[name].default).lower() == default, name
+@pytest.mark.parametrize('name', NODES)
+def test_arguments_for_a_node_are_its_parameters_with_types_and_defaults(name, monkeypatch):
+    loaded, parameters = load_launch_file(name, monkeypatch), schema_of(NODES[name])
+    kinds = {str: 'string', int: 'int', float: 'double', bool: 'bool'}
+    for argument in loaded['PARAMETERS']:
+        if argument.name not in OF_ROS:
+            assert parameters[argument.name].type.scalar == kinds[argument.type], argument.name
+            default = str(parameters[argument.name].default)
+            assert default.lower() == argument.default.lower(), argument.name
+
+
+def test_values_that_a_parameter_allows_are_choices():
+    found = {argument.name: argument for argument in node_arguments('ik_benchmark')}
+    assert found['robot'].choices == ('config', 'topics') and found['service'].choices == ()
+    assert found['plots'].default == 'true' and found['plots'].choices == ('true', 'false')
+
+
+COMMAND = ['/opt/ros/bin/ros2', 'launch', 'ssik_ros', 'ik_server.launch.py']
+
+
+def test_misspelt_argument_is_refused_with_the_names_that_there_are():
+    arguments = node_arguments('ik_server')
+    with pytest.raises(
+        ValueError, match=r"'moveit_config_pakage'.*'moveit_config_package'"
+    ) as told:
+        words = [*COMMAND, 'moveit_config_pakage:=panda']
+        require_known_arguments(words, 'ik_server.launch.py', arguments)
+    assert 'ik_server.launch.py has no argument' in str(told.value)
+    assert 'base_link' in str(told.value)
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        [*COMMAND, 'moveit_config_package:=panda', 'cell:=left'],
+        [*COMMAND[:3], 'cell.launch.py', 'moveit_config_pakage:=panda'],
+        [*COMMAND, '--show-args'],
+    ],
+)
+def test_other_arguments_are_left_to_others(words):
+    require_known_arguments(words, '/somewhere/ik_server.launch.py', node_arguments('ik_server'))
 
 
 # The folder launch of this repository can be imported too, where there is no other: hence a module of it.
@@ -244,6 +257,15 @@ def test_launch_does_not_call_a_failed_benchmark_a_success(tmp_path):
     ended = launch('benchmark.launch.py', tmp_path, **arguments)
     assert ended.returncode == 1, ended.stdout
     assert 'The benchmark ended with exit code 1.' in ended.stdout
+
+
+@needs_launch
+@pytest.mark.ros
+@pytest.mark.slow
+def test_launch_ends_where_an_argument_is_misspelt(path, tmp_path):
+    ended = launch(path.name, tmp_path, namespce='cell')
+    assert ended.returncode == 1, ended.stdout
+    assert "has no argument 'namespce'. Did you mean 'namespace'?" in ended.stdout
 
 
 @needs_launch

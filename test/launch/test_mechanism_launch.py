@@ -1,10 +1,9 @@
 """mechanism.launch.py run with stand-ins for launch, which most machines of developers do not have."""
 
 from pathlib import Path
-import runpy
-import sys
-import types
 
+from launch_stand_ins import declared_arguments
+from launch_stand_ins import load_launch_file
 import pytest
 
 from ssik_ros.closed_chain import mechanism_names
@@ -14,50 +13,19 @@ from ssik_ros.solvers.parameter_file import load_schema
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
 
-FILE = Path(__file__).resolve().parents[2] / 'launch' / 'mechanism.launch.py'
 GROUP = 'robot_description_kinematics.manipulator.'
 EXECUTABLES = {'ik_server': 'ik_server', 'joint_state_relay': 'joint_state_relay'}
-
-
-class Recorded:
-    """Keeps what it was made with."""
-
-    def __init__(self, *arguments, **keywords):
-        self.arguments, self.keywords = arguments, keywords
-
-
-class Configuration(Recorded):
-    """A substitution whose value the context knows."""
-
-    def perform(self, context):
-        return context[self.arguments[0]]
 
 
 @pytest.fixture
 def launch_file(monkeypatch):
     """Give the names that the file defines."""
-    contents = {
-        'launch': ('LaunchDescription',),
-        'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction'),
-        'launch.conditions': ('IfCondition',),
-        'launch.substitutions': (),
-        'launch_ros': (),
-        'launch_ros.actions': ('Node',),
-        'launch_ros.parameter_descriptions': ('ParameterValue',),
-    }
-    for name, classes in contents.items():
-        module = types.ModuleType(name)
-        for kind in classes:
-            setattr(module, kind, type(kind, (Recorded,), {}))
-        monkeypatch.setitem(sys.modules, name, module)
-    sys.modules['launch.substitutions'].LaunchConfiguration = Configuration
-    return runpy.run_path(str(FILE))
+    return load_launch_file('mechanism.launch.py', monkeypatch)
 
 
 def test_every_mechanism_that_comes_along_can_be_chosen(launch_file):
-    (entries,) = launch_file['generate_launch_description']().arguments
-    declared = {e.arguments[0]: e for e in entries if type(e).__name__ == 'DeclareLaunchArgument'}
-    assert sorted(declared['mechanism'].keywords['choices']) == list(mechanism_names())
+    declared = declared_arguments(launch_file)
+    assert sorted(declared['mechanism']['choices']) == list(mechanism_names())
 
 
 @pytest.mark.parametrize('name', mechanism_names())
