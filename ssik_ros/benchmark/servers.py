@@ -36,7 +36,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
     :raises InvalidOption: when none of the solvers is ours.
     """
     folder = find_kinematics_folder(config)
-    robot = {} if live_robot else _robot_parameters(config)
+    robot = {} if live_robot else {**_robot_parameters(config), 'groups': config.planning_group}
     plans = tuple(
         ServerPlan(
             entry.name,
@@ -44,7 +44,6 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
             {
                 **robot,
                 'kinematics_file': str((folder / entry.kinematics_file).absolute()),
-                'groups': config.planning_group,
             },
         )
         for entry, kinematics in read_entries(config, folder)

@@ -122,7 +122,8 @@ def prepare_benchmark(
 
     :param config: its configuration.
     :param goals: a goals file to ask instead of random questions.
-    :param about: the robot; None for the one that the configuration names.
+    :param about: the robot, and the group that counts instead of the configuration's; None for those that the
+        configuration names.
     :raises DescriptionNotFound: when the robot, a kinematics file or the goals file does not exist.
     :raises GroupNotFound: when the robot does not have the group.
     :raises UnknownGroup: when a kinematics file does not have the group.
@@ -131,6 +132,7 @@ def prepare_benchmark(
     about = about or load_configured_robot(config)
     oracle = GroupOracle(about.robot, about.group, about.state)
     kinematics = read_entries(config, find_kinematics_folder(config))
+    config = dataclasses.replace(config, planning_group=about.group.name)
     if goals is None:
         cases = make_cases(oracle, config.sample_size, config.random_seed)
         source = f'goals and seeds uniform in joint space from seed {config.random_seed}'

@@ -83,7 +83,7 @@ class RunningRobot:
         """
         Return the robot and where its joints are.
 
-        :param group: the group that is asked about.
+        :param group: the group that is asked about; where the robot has groups and not this one, its first arm is.
         :param needs_state: whether all joints of the group have to be reported.
         :raises RobotNotRunning: when nothing comes in time.
         :raises SsikError: when a description is wrong or does not have the group.
@@ -96,6 +96,7 @@ class RunningRobot:
             live = LiveState(self._node)
             description = self._wait_for_description()
             robot = description.load()
+            group = _existing_group(robot, group)
             (chosen,) = choose_groups(
                 robot, [group], base=self._base_link, tip=self._tip_link, name=group
             )
@@ -143,3 +144,24 @@ class RunningRobot:
             if not self._node.context.ok():
                 raise KeyboardInterrupt
         return is_done()
+
+
+def _existing_group(robot: RobotModel, wanted: str) -> str:
+    """Return the group that is asked about: the robot's first one with a single tip where it has not the wanted one."""
+    if not robot.groups or wanted in robot.groups:
+        return wanted
+    arms = (
+        name
+        for name, group in robot.groups.items()
+        if len(group.tips) == 1 and group.variable_names == group.joint_names
+    )
+    found = next(arms, wanted)
+    if found != wanted:
+        _LOGGER.warning(
+            'Robot %s has no group %s, which the configuration names. The benchmark asks about its '
+            'group %s instead; name a configuration of this robot by config.',
+            quote(robot.name),
+            quote(wanted),
+            quote(found),
+        )
+    return found

@@ -184,7 +184,7 @@ def test_a_server_is_planned_for_each_solver_of_ours_with_the_robot_of_the_judge
 
 def test_server_of_a_running_robot_is_told_no_description(config):
     (plan,) = plan_servers(read_benchmark_config(config), live_robot=True)
-    assert set(plan.parameters) == {'kinematics_file', 'groups'}
+    assert set(plan.parameters) == {'kinematics_file'}
 
 
 def test_kinematics_of_a_running_robot_need_a_package_without_description(config):

@@ -37,6 +37,15 @@ OF_PANDA = {
     'report_times': True,
 }
 PANDA = PACKAGE_ROOT / 'config/robots/panda_moveit_config/config'
+UR5E = PACKAGE_ROOT / 'config/robots/ur5e_moveit_config/config'
+UR5E_JOINTS = (
+    'shoulder_pan_joint',
+    'shoulder_lift_joint',
+    'elbow_joint',
+    'wrist_1_joint',
+    'wrist_2_joint',
+    'wrist_3_joint',
+)
 CSV = 'PoseIK_ik_benchmarking_data.csv'
 
 
@@ -187,6 +196,39 @@ def test_running_arm_is_asked_where_it_is(tmp_path):
     (report,) = json.loads((output / 'summary.json').read_text(encoding='utf-8'))
     assert report['robot_description'] == 'topic /robot_description'
     assert report['goals'].endswith('each search starts at the live state instead')
+
+
+def test_arm_that_is_running_is_asked_about_its_own_group_in_a_namespace(tmp_path):
+    """The two commands of the walkthrough, for an arm that the default configuration is not about."""
+    folder = tmp_path / 'server'
+    folder.mkdir()
+    here = dict(zip(UR5E_JOINTS, [0.3, -1.2, 1.4, -1.0, -1.5, 0.2], strict=True))
+    namespace = ['-r', '__ns:=/ssik']
+    with (
+        running_server(folder, arguments=namespace) as server,
+        client_of(server) as client,
+    ):
+        client.publish_latched('robot_description', (UR5E / 'ur5e.urdf').read_text())
+        client.publish_latched('robot_description_semantic', (UR5E / 'ur5e.srdf').read_text())
+        server.wait_until_ready()
+        options = {
+            'robot': 'topics',
+            'seeds': 'live',
+            'service': '/ssik/compute_ik',
+            'config': 'panda',
+        }
+        output = tmp_path / 'out'
+        with running_benchmark(server.domain, output, **options) as process:
+            end = time.monotonic() + WAIT
+            while process.poll() is None and time.monotonic() < end:
+                client.publish_joints(here, qos_profile_sensor_data)
+                time.sleep(0.05)
+            log, _ = process.communicate(timeout=WAIT)
+    assert process.returncode == 0, log
+    assert "has no group 'panda_arm'" in log and "group 'ur_manipulator'" in log
+    about = json.loads((output / 'goals.jsonl').read_text(encoding='utf-8').splitlines()[0])
+    assert about['group'] == 'ur_manipulator'
+    assert 'true' in {trial['found_ik'] for trial in rows(output)}
 
 
 @pytest.mark.parametrize(
