@@ -3,8 +3,10 @@ The toolbox's calls: ``ik_NR``, ``ik_GN`` and ``ik_LM`` on an arm, and as its me
 
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
-Names, order and defaults of the arguments are those of the Robotics Toolbox; so is E = e^T W e / 2 < ``tol``. Limits
-are kept during the search instead of checked behind it, and without success ``q`` is the best state seen.
+Names and order of the arguments are those of the Robotics Toolbox; so is E = e^T W e / 2 < ``tol``. So are the defaults,
+but for ``method`` and ``k`` of ``ik_LM``: here the damping follows the success of the steps (``'adaptive'``), there it is
+``'chan'`` with k = 1. Limits are kept during the search instead of checked behind it, and without success ``q`` is the
+best state seen.
 """
 
 from collections.abc import Mapping
@@ -197,7 +199,7 @@ class NewtonFamily:
             variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
             raise solver.unsampled(solver.problem, variable)
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
-        cause = solver.explain(code, arrays.counters)[1]
+        cause = solver.explain(code, arrays.counters, target)[1]
         facts = (report, self._group, cause, clock_ended)
         return make_solution((q.copy(), 0, *report[1:4]), facts)
 
@@ -308,7 +310,8 @@ def ik_NR(
 
     :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
         does not exist.
-    :param pinv_damping: d in s / (s^2 + d^2) for each singular value s.
+    :param pinv_damping: d in s / (s^2 + d^2) for each singular value s. The last five updates of a search go without, as
+        they would crawl.
     """
     key = (
         *('newton', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
@@ -364,6 +367,8 @@ def ik_LM(
     """
     Solve by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
 
+    The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
+
     :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
     :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is that.
     :param q0: (n,) first start, and the state that the answer's turns are nearest to [rad or m]; None: a start in the
@@ -375,7 +380,7 @@ def ik_LM(
     :param joint_limits: keep the limits.
     :param k: damping in the sense of ``method``; None: 1 for chan, 1e-4 for wampler and sugihara, 0.01 for adaptive.
     :param method: A is k E I (``chan``), k I (``wampler``), (E + k) I (``sugihara``), or follows the success of the
-        steps (``adaptive``).
+        steps (``adaptive``). The last five updates of a search by ``wampler`` or ``sugihara`` go without A.
     :param seed: number of the sequence of starts; the same one gives the same bytes.
     :param pos_tol, rot_tol: largest position error [m] and rotation error [rad] of a solution, beside ``tol``.
     :param options: beside these

@@ -1,6 +1,7 @@
 """Robotics Toolbox for Python: ``ETS.ik_LM`` with the settings that make it fastest at 1e-3."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -64,12 +65,11 @@ def prepare_exact(arm: Arm) -> Prepared:
     return prepare_at(arm, EXACT_TOLERANCE)
 
 
-def prepare_at(arm: Arm, tolerance: float) -> Prepared:
+def make_chain(arm: Arm) -> Any:
     """
-    Return ``ik_LM`` on the shortest chain of elementary transforms: one constant and one turn a joint.
+    Return an arm as the shortest chain of elementary transforms (ETS): one constant and one turn a joint.
 
     :param arm: the arm.
-    :param tolerance: in its own sense.
     """
     from roboticstoolbox import ET
     from roboticstoolbox import ETS
@@ -89,6 +89,17 @@ def prepare_at(arm: Arm, tolerance: float) -> Prepared:
         elements.append(ET.SE3(pending))
     chain = ETS(elements)
     check_fk(arm, chain)
+    return chain
+
+
+def prepare_at(arm: Arm, tolerance: float) -> Prepared:
+    """
+    Return ``ik_LM`` on the chain of an arm.
+
+    :param arm: the arm.
+    :param tolerance: in its own sense.
+    """
+    chain = make_chain(arm)
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
         solution = chain.ik_LM(target, q0=seed, k=DAMPING, tol=tolerance, joint_limits=True)

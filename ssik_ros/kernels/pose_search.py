@@ -45,6 +45,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels import clock
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import reach_hull
 from ssik_ros.kernels import restarts
@@ -195,7 +196,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
     counters[STOP] = now + timeout_ns if timeout_ns > 0 else np.iinfo(np.int64).max
     counters[OPTIMISE_STOP] = min(counters[STOP], now + np.int64(options[OPTIMISE_NS]))
     for k in range(w.reference.shape[0]):
-        if not math.isfinite(w.reference[k]):
+        if not abs(w.reference[k]) <= joint_values.LARGEST:
             return BAD_STATE
     nv = lower.shape[0]
     for v in range(nv):

@@ -44,6 +44,8 @@ LARGEST_RANDOM_SEED = 2**52
 LARGEST_STEP = {'newton': 1.5, 'gauss': 1.5}
 OTHER_STEP = 2.0
 """Longest step of a turning joint, by law [rad]: further, the linear model has no meaning."""
+LONG_SLIDE = 100.0
+"""Range of a slide from which on its steps are measured by that range, not in metres [m]."""
 JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 
@@ -180,8 +182,9 @@ class NewtonSettings:
         head[search.SERIAL] = float(serial.is_serial(problem.ints, problem.reals))
         own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
         head[search.LARGEST_STEP] = own_step if self.max_step is None else self.max_step
-        head[search.WEIGHTED] = float(self.joint_weights is not None)
+        head[search.WEIGHTED] = float(bool((self._scales(problem) != 1.0).any()))
         head[search.GIVES_UP] = float(self.gives_up)
+        head[search.CONSTANT] = float(self._has_constant_damping(k))
         pull = head[search.AT_NULL_SPACE :]
         pull[null_space.ACTIVE] = float(self.is_improving and problem.rows < problem.nv)
         pull[null_space.LIMIT_GAIN] = self.kq
@@ -191,6 +194,12 @@ class NewtonSettings:
         arrays = 7 * problem.nv + 3 * len(problem.constraints)
         pull[null_space.AT_ARRAYS] = search.OPTIONS + arrays
         return head
+
+    def _has_constant_damping(self, k: float) -> bool:
+        """Return whether the damping of the law does not fade with the error."""
+        if self.law in ('wampler', 'sugihara'):
+            return k > 0.0
+        return self.law in ('newton', 'gauss') and self.pinv_damping > 0.0
 
     def _check_inverse(self, problem: Problem) -> None:
         """Refuse a plain inverse of what is not square."""
@@ -236,9 +245,19 @@ class NewtonSettings:
         return lower, upper
 
     def _scales(self, problem: Problem) -> FloatArray:
-        """Return 1 / sqrt(weight) of each velocity variable."""
+        """
+        Return 1 / sqrt(weight) of each velocity variable.
+
+        Without weights, a long slide moves more readily than joints that turn. They would share its way, the step
+        would be shortened to what they may turn, and the slide would creep.
+        """
         if self.joint_weights is None:
-            return np.ones(problem.nv)
+            span = problem.upper - problem.lower
+            slides = problem.ints[problem.ints[layout.AT_VARIABLE_I] :]
+            slides = slides[: layout.VARIABLE_INTS * problem.nv].reshape(problem.nv, -1)
+            is_long = slides[:, layout.VARIABLE_MOVES] == layout.SLIDES
+            is_long &= np.isfinite(span) & (span > LONG_SLIDE)
+            return np.where(is_long, span / (2.0 * math.pi), 1.0)
         weights = _per_variable('joint_weights', self.joint_weights, problem, False)
         if not ((weights > 0.0) & np.isfinite(weights)).all():
             _refuse('joint_weights', self.joint_weights, 'positive and finite')

@@ -14,7 +14,9 @@ Method
     3. A start is given up after its number of steps; earlier when the linear model sees no way to shrink the error
        inside the limits twice running, or when five steps have not shrunk the squared error by a fixed factor. The
        only or last start that is allowed, and after many failures every fourth one, is not given up for that last
-       reason: descents to the edge of the workspace crawl.
+       reason: descents to the edge of the workspace crawl. The only start of a law with a given damping goes on in
+       any case. Where the damping does not fade with the error, the last five steps, or those before a start
+       is given up, go without: each has to halve the squared error.
     4. Every eighth start ignores limits: it reaches branches that the limits hide from a descent, and shows whether
        the limits are what refuses the target.
     5. A solution is shifted by full turns to the equivalent nearest to the seed, and measured again at exactly those
@@ -42,6 +44,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels import clock
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels import reach_hull
@@ -117,6 +120,8 @@ NEAR_SQUARED = 17
 """Squared error that a start may have, further away it is given up at once; zero for any."""
 KEEPS_LOOKING = 18
 """Whether the nearest state is looked for also where a target is proved to be out of reach."""
+CONSTANT = 19
+"""Whether the damping has a part that does not fade with the error."""
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
@@ -136,6 +141,10 @@ HOPELESS_STEPS = 2
 PROGRESS_STEPS = 5
 PROGRESS = 0.6
 """Steps after which a start must have shown progress, and factor by which its squared error must have shrunk."""
+FINISH_STEPS = 5
+"""Last updates of a search, which go without damping where the law's damping does not fade."""
+FINISH_GAIN = 0.5
+"""Factor by which each of them must shrink the squared error."""
 FREE_EVERY = 8
 PATIENT_EVERY = 4
 PATIENT_AFTER = 16
@@ -215,7 +224,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
     if timeout_ns > 0:
         counters[STOP] = clock.monotonic_ns(vector(counters, CLOCK, 2)) + timeout_ns
     for k in range(w.reference.shape[0]):
-        if not math.isfinite(w.reference[k]):
+        if not abs(w.reference[k]) <= joint_values.LARGEST:
             return BAD_STATE
     nv = lower.shape[0]
     for v in range(nv):
@@ -457,7 +466,14 @@ def descend(ints, reals, options, limited, cancel, counters, work):
     count = counters[SEARCHES]
     patient = count > PATIENT_AFTER and count % PATIENT_EVERY == 1
     patient = patient or count >= options[MAX_SEARCHES] or options[GIVES_UP] == 0.0
+    # With a given damping a step promises little because it is short, not because there is no way.
+    is_trusted = options[MAX_SEARCHES] > 1.0 or options[LAW] == laws.ADAPTIVE
+    gives_up = options[GIVES_UP] != 0.0 and is_trusted
     keeps = limited or options[LIMITED] == 0.0
+    last = int(options[MAX_ITERATIONS])
+    is_constant = options[CONSTANT] != 0.0
+    # Where the damping fades with the error, there is nothing to finish.
+    finish = last - FINISH_STEPS if is_constant and last >= 2 * FINISH_STEPS else last + 1
     mu = options[GAIN]
     before, window, left = 0.0, math.inf, 0.0
     hopeless, iteration = 0, 0
@@ -472,45 +488,55 @@ def descend(ints, reals, options, limited, cancel, counters, work):
                 w.best[k] = w.state[k]
         if inside:
             return RUNNING
-        ends = iteration >= options[MAX_ITERATIONS] or not math.isfinite(square)
+        ends = iteration >= last or not math.isfinite(square)
         if iteration == 0 and square > options[NEAR_SQUARED] > 0.0:
+            return EXHAUSTED
+        if iteration > finish and not square <= FINISH_GAIN * before:
+            counters[STALLED] += 1
             return EXHAUSTED
         if iteration % PROGRESS_STEPS == 0 or ends:
             stalled = not square <= PROGRESS * window
-            counters[STALLED] += 1 if stalled and (ends or not patient) else 0
-            if ends or (stalled and not patient):
+            finishes = is_constant and not ends
+            counters[STALLED] += 1 if stalled and (ends or not (patient or finishes)) else 0
+            if ends or (stalled and not patient and not finishes):
                 return EXHAUSTED
+            if stalled and not patient and iteration < finish:
+                finish, last = iteration, min(last, iteration + FINISH_STEPS)
             window = square
         if iteration > 0:
             mu = laws.follow(mu, before, left, square)
         before = square
-        left = step_on(ints, reals, options, work, square, mu, limited)
+        left = step_on(ints, reals, options, work, square, mu, limited, iteration >= finish)
         iteration += 1
         counters[ITERATIONS] += 1
         hopeless = hopeless + 1 if left > HOPELESS * square else 0
         if left < 0.0:
             counters[SINGULAR_SEEN] += 1
             return EXHAUSTED
-        if hopeless >= HOPELESS_STEPS and options[GIVES_UP] != 0.0:
-            counters[STALLED] += 1
-            return EXHAUSTED
+        if hopeless >= HOPELESS_STEPS and gives_up and iteration < finish:
+            if not is_constant:
+                counters[STALLED] += 1
+                return EXHAUSTED
+            finish, last = iteration, min(last, iteration + FINISH_STEPS)
 
 
 @kernel
 def take_step(ints, reals, options, work, square, mu, limited):
     """Move the state by one step, as :func:`step_on`."""
-    return step_on(ints, reals, options, work, square, mu, limited)
+    return step_on(ints, reals, options, work, square, mu, limited, False)
 
 
 @inline_kernel
-def step_on(ints, reals, options, work, square, mu, limited):
+def step_on(ints, reals, options, work, square, mu, limited, finishing):
     """
     Move the state by one step from where :func:`look` saw it.
 
+    :param finishing: whether the law's damping is left out.
     :returns: squared error that the linear model leaves, -1 when a plain inverse does not exist.
     """
     w = layout.view_workspace(ints, work)
     damping = laws.damping_of(options[LAW], options[GAIN], options[OWN_DAMPING], mu, square)
+    damping = laws.ROUNDING if finishing else damping
     scales, largest = joint_scales(ints, options), options[LARGEST_STEP]
     if options[SERIAL] != 0.0:
         serial.fill_jacobian(ints, reals, work)
