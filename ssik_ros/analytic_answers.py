@@ -42,7 +42,7 @@ from ssik_ros.tolerance_policy import TolerancePolicy
 FloatArray = NDArray[np.float64]
 
 MODES: dict[bool | str, int] = {True: WITHIN_LIMITS, False: KEEP_ALL, WRAP: WRAP_ONLY}
-NOT_MET = (Cause.UNREACHABLE, Cause.BUDGET)
+NOT_MET = (Cause.UNREACHABLE, Cause.NOT_FOUND)
 """Causes where nothing reached the pose: proved, or as far as was tried."""
 AT_VALUE = 1e-9
 """Difference of a joint from the value it is held at that is rounding [rad]."""
@@ -372,7 +372,7 @@ def _cause(
     is_proved: bool,
 ) -> Cause:
     """Return why there is no solution: the last filter that took one away."""
-    not_met = Cause.UNREACHABLE if is_proved else Cause.BUDGET
+    not_met = Cause.UNREACHABLE if is_proved else Cause.NOT_FOUND
     if count or cut:
         return Cause.NONE
     if not raw:

@@ -68,7 +68,7 @@ class Diagnostic:
             return f'Capped: max_solutions cut off all {self.dropped_by_max_solutions} solution(s), {by}.'
         if not self.raw_candidates and self.cause in (Cause.NONE, Cause.UNREACHABLE):
             return f'Unreachable: no candidate closes within {self.fk_atol:.2g}, {by}.'
-        if not self.raw_candidates and self.cause == Cause.BUDGET:
+        if not self.raw_candidates and self.cause == Cause.NOT_FOUND:
             return (
                 f'Not found: no candidate closes within {self.fk_atol:.2g}, neither at the values of the '
                 f'redundancy that were tried nor from the starts of a search; that is no proof, {by}.'

@@ -35,10 +35,10 @@ class Cause(IntEnum):
 
     NONE = 0
     UNREACHABLE = 1
-    """No configuration, whatever the limits, reaches the target: proved when no start was tried, otherwise by the
-    evidence that every start, those without limits included, got stuck."""
+    """Proved: no configuration reaches the target, whatever the joint limits and the locked joints."""
     LIMITS = 2
-    """The target was reached, but only outside the joint limits."""
+    """The joint limits or locked joints keep the target out of reach: proved when no start was tried, otherwise the
+    target was reached outside them alone."""
     COLLISION = 3
     CONSTRAINTS = 4
     CONSISTENCY = 5
@@ -57,6 +57,8 @@ class Cause(IntEnum):
     """Every candidate was refused by the validation callback."""
     LOOP = 15
     """A kinematic loop could not be closed."""
+    NOT_FOUND = 16
+    """No start of the search converged. Says how hard was tried, and nothing about what the robot reaches."""
 
 
 _SOLVED_TEXT = (
@@ -65,7 +67,7 @@ _SOLVED_TEXT = (
 CAUSE_TEXT: dict[Cause, str] = {
     Cause.NONE: 'solved',
     Cause.UNREACHABLE: 'the target is out of reach',
-    Cause.LIMITS: 'the target is reachable only outside the joint limits',
+    Cause.LIMITS: 'the joint limits keep the target out of reach',
     Cause.COLLISION: 'every candidate is in collision',
     Cause.CONSTRAINTS: 'no candidate satisfies the constraints',
     Cause.CONSISTENCY: 'no candidate lies within the consistency limits around the seed',
@@ -79,7 +81,9 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.FRAME: 'the reference frame is unknown or cannot be transformed',
     Cause.VALIDATION: 'every candidate was refused by the validation callback',
     Cause.LOOP: 'a kinematic loop could not be closed',
+    Cause.NOT_FOUND: 'no start of the search converged, though the target may be reachable',
 }
+PROOF = 'proved by the geometry of its links'
 
 
 _SOLVED = IkStatus.SOLVED
@@ -183,6 +187,13 @@ class IkResult:
         return self.status == _SOLVED
 
     @property
+    def is_proved(self) -> bool:
+        """Return whether a proof says that there is no solution: whatever the limits, or within those of the robot."""
+        if self.cause == Cause.UNREACHABLE:
+            return True
+        return self.cause == Cause.LIMITS and self.searches == 0
+
+    @property
     def q(self) -> FloatArray:
         """Return (n,): the first solution, or on failure the nearest state seen."""
         return self.solutions[0] if self.nearest is None else self.nearest
@@ -214,12 +225,11 @@ class IkResult:
         nearest = f'; the nearest state seen is off by {self.residual:.3g}'
         known = nearest if math.isfinite(self.residual) else ''
         clock = ' The clock ended the search.' if self.clock_ended else ''
-        proof = (
-            ', proved by the geometry of its links'
-            if self.searches == 0
-            else ', as far as a search can tell'
-        )
-        sure = proof if self.cause == Cause.UNREACHABLE else ''
+        sure = ''
+        if self.is_proved:
+            sure = f', {PROOF}'
+        elif self.cause == Cause.LIMITS:
+            sure = ', as far as a search can tell'
         return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({work}).{clock}'
 
 

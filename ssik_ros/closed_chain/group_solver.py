@@ -301,11 +301,18 @@ class ClosedChainSolver(IterativeSolver):
         errors, loops = posed.errors()
         return posed.read()[self.problem.idx_q], errors, loops
 
-    def explain(self, code: int, counters: Any) -> tuple[IkStatus, Cause]:
+    def explain(
+        self,
+        code: int,
+        counters: Any,
+        targets: FloatArray,
+        problem: Problem | None = None,
+        options: FloatArray | None = None,
+    ) -> tuple[IkStatus, Cause]:
         """Return status and cause of a search without a solution."""
         if code == OPEN_LOOP and not counters[pose_search.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.LOOP
-        return super().explain(code, counters)
+        return super().explain(code, counters, targets, problem, options)
 
 
 def _are_rigid(poses: FloatArray) -> bool:

@@ -85,7 +85,7 @@ class LoopServices:
         answer = server.solve_goals(question, self._live.current(server.states))
         if answer.state is not None:
             write_pose(response.root_pose, answer.state.root_pose)
-        _write_answer(response, answer, writer, Cause.UNREACHABLE)
+        _write_answer(response, answer, writer, Cause.NOT_FOUND)
 
     def _complete(self, request: CompleteState.Request, response: CompleteState.Response) -> None:
         server, writer = self._require_served()

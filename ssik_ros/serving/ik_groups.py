@@ -468,7 +468,7 @@ def _why_none(
         return checks.cause, f'No configuration: {checks.describe()}.'
     if clock_ended:
         return Cause.DEADLINE, 'No configuration was found within the time.'
-    return Cause.BUDGET, 'No configuration was found from any start.'
+    return Cause.NOT_FOUND, 'No configuration was found from any start.'
 
 
 def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause, str]:
@@ -478,4 +478,4 @@ def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause,
     text = f'The path ends before point {path.failed_index}: {path.reason}'
     if path.reason.startswith('refused') and checks is not None:
         return checks.cause, f'{text}; {checks.describe()}.'
-    return Cause.BUDGET, f'{text}.'
+    return Cause.NOT_FOUND, f'{text}.'

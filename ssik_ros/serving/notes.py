@@ -71,10 +71,11 @@ def notes_on_failure(
     :param result: the solver's answer.
     """
     notes, excess = [], 0.0
-    if result.cause == Cause.UNREACHABLE and not result.searches:
+    if result.is_proved:
         excess = max(_excess(server, goal, state) for goal in goals)
         if excess > 0.0:
-            notes.append(f'It is at least {excess:.3g} m beyond reach.')
+            within = ' within the joint limits' if result.cause == Cause.LIMITS else ''
+            notes.append(f'It is at least {excess:.3g} m beyond reach{within}.')
     count = len(server.group.idx_q)
     if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
         notes.append(
@@ -91,7 +92,7 @@ def notes_on_failure(
 
 
 def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
-    """Return how far a goal is beyond the sum of the lengths between it and the first joint that moves [m]."""
+    """Return how far a goal is beyond the lengths, slides stretched, between it and the first joint that moves [m]."""
     tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
     solver = server.require_solver()
     link = goal.link or solver.tip_frames[0]
@@ -142,5 +143,8 @@ def describe_empty_frame(frame: str) -> str:
     )
 
 
-NOT_REACHED = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET, Cause.DEADLINE, Cause.SINGULAR)
+NOT_REACHED = (
+    *(Cause.UNREACHABLE, Cause.LIMITS, Cause.NOT_FOUND, Cause.BUDGET),
+    *(Cause.DEADLINE, Cause.SINGULAR),
+)
 """Causes of poses that no posture was found for."""

@@ -114,7 +114,7 @@ CAUSE_OF_REFUSAL = {
 
 SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
 """By plain names: looking up a member of an enumeration costs time at every solve."""
-_PERHAPS_CONSTRAINTS = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
+_PERHAPS_CONSTRAINTS = (Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
 """Causes that narrower limits may have brought about."""
 
 
@@ -454,8 +454,7 @@ class RobotServer:
         self, question: IkQuestion, understood: _Understood, result: IkResult, spent_ns: int
     ) -> bool:
         """Return whether a pose that was not reached within the joint constraints is reached without."""
-        is_proved = result.cause == Cause.UNREACHABLE and not result.searches
-        if result.cause not in _PERHAPS_CONSTRAINTS or is_proved:
+        if result.cause not in _PERHAPS_CONSTRAINTS:
             return False
         group = understood.group
         budget = question.timeout if question.timeout > 0.0 else group.kinematics.timeout

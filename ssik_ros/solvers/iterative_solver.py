@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 _LOGGER = logging.getLogger('ssik_ros.compilation')
 
 EVIDENCE = 100
-"""Starts that must all have got stuck before an unproven target is called unreachable."""
+"""Starts that must all have got stuck before more of them are called useless."""
 LARGEST_TIMEOUT = 1e9
 """Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
 KEPT_TOOLS = 16
@@ -228,7 +228,9 @@ class IterativeSolver:
         code = self.run(problem, options, timeout_ns, arrays, out, request)
         if code == pose_search.FOUND:
             return self._solved(arrays, out)
-        return self._failed(code, request, problem, arrays)
+        if code == pose_search.EXHAUSTED and request.wants_nearest:
+            code = self._prove(problem, options, arrays, request)
+        return self._failed(code, request, problem, options, arrays)
 
     def run(
         self,
@@ -409,15 +411,31 @@ class IterativeSolver:
             counters[pose_search.CLOCK_ENDED] != 0,
         )
 
+    def _prove(
+        self, problem: Problem, options: FloatArray, arrays: SearchArrays, request: SolveRequest
+    ) -> int:
+        """Return OUT_OF_REACH where a proof says so after all, for a search that did not ask for one, else EXHAUSTED."""
+        own, out = options.copy(), np.empty((2, self.width))
+        own[self.at_keeps_looking], own[self.at_max_searches] = 0.0, 0.0
+        other = self.make_arrays()
+        other.matrices[...], other.reference[:] = arrays.matrices, arrays.reference
+        return self.run(problem, own, 0, other, out, request)
+
     def _failed(
-        self, code: int, request: SolveRequest, problem: Problem, arrays: SearchArrays
+        self,
+        code: int,
+        request: SolveRequest,
+        problem: Problem,
+        options: FloatArray,
+        arrays: SearchArrays,
     ) -> IkResult:
         """Say what the kernel's code and counters mean when there is no solution."""
         if code == pose_search.UNSAMPLED:
             variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
             raise self.unsampled(problem, variable)
-        status, cause = self.explain(code, arrays.counters)
-        if cause == Cause.LIMITS and request.consistency_limits is not None:
+        status, cause = self.explain(code, arrays.counters, arrays.matrices, problem, options)
+        is_searched = code != pose_search.OUT_OF_REACH
+        if cause == Cause.LIMITS and request.consistency_limits is not None and is_searched:
             cause = Cause.CONSISTENCY
         refused = code in (pose_search.BAD_STATE, pose_search.BAD_TARGET)
         return self._empty(
@@ -456,14 +474,27 @@ class IterativeSolver:
             joint=name,
         )
 
-    def explain(self, code: int, counters: NDArray[np.int64]) -> tuple[IkStatus, Cause]:
-        """Return status and cause of a search without a solution."""
+    def explain(
+        self,
+        code: int,
+        counters: NDArray[np.int64],
+        targets: FloatArray,
+        problem: Problem | None = None,
+        options: FloatArray | None = None,
+    ) -> tuple[IkStatus, Cause]:
+        """
+        Return status and cause of a search without a solution.
+
+        :param code, counters: what the search left.
+        :param targets: (4, 4) or (4 t, 4) or (t, 4, 4), its targets.
+        :param problem, options: what it was asked; None for the solver's own.
+        """
         if code == pose_search.BAD_TARGET:
             return IkStatus.REFUSED, Cause.BAD_TARGET
         if code == pose_search.BAD_STATE:
             return IkStatus.REFUSED, Cause.BAD_STATE
         if code == pose_search.OUT_OF_REACH:
-            return IkStatus.UNSOLVED, Cause.UNREACHABLE
+            return IkStatus.UNSOLVED, self._cause_of_proof(targets, problem, options)
         if counters[pose_search.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.VALIDATION
         if code in (pose_search.DEADLINE, pose_search.CANCELLED):
@@ -472,7 +503,31 @@ class IterativeSolver:
             return IkStatus.UNSOLVED, Cause.LIMITS
         searches = counters[pose_search.SEARCHES]
         stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
-        return IkStatus.UNSOLVED, Cause.UNREACHABLE if stuck else Cause.BUDGET
+        return IkStatus.UNSOLVED, Cause.NOT_FOUND if stuck else Cause.BUDGET
+
+    def _cause_of_proof(
+        self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
+    ) -> Cause:
+        """Return LIMITS where a proof uses limits of slides and there is none without, else UNREACHABLE."""
+        reaches = (self.problem if problem is None else problem).reaches
+        if not reaches:
+            return Cause.UNREACHABLE
+        position, rotation = self.largest_errors(self.packed if options is None else options)
+        poses = np.reshape(targets, (-1, 4, 4))
+        for target, reach in reaches:
+            if reach is not None and reach.refuses(poses[target], position, rotation):
+                return Cause.UNREACHABLE
+        return Cause.LIMITS
+
+    def largest_errors(self, options: FloatArray) -> tuple[float, float]:
+        """
+        Return the largest position error [m] and rotation error [rad] that a solution may have at a tip.
+
+        :param options: the kernel's options.
+        """
+        tolerances = options[self.at_lower + 2 * self.problem.nv :]
+        largest = float(tolerances[: len(self.tip_frames)].max())
+        return largest, largest
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from dataclasses import replace
 from enum import IntEnum
 import math
 from typing import Any
+from typing import NamedTuple
 from typing import TypeVar
 
 import numpy as np
@@ -31,7 +32,9 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.solvers.reach_hull import BallReach
 from ssik_ros.solvers.reach_hull import make_hulls
+from ssik_ros.solvers.reach_hull import UnlimitedReach
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -220,6 +223,12 @@ class Problem:
     constraints: tuple[PoseConstraint, ...]
     levels: IntArray
     """(m,) priority of each row."""
+    reaches: tuple[tuple[int, UnlimitedReach | BallReach | None], ...] = ()
+    """
+    Where slides move a tip: targets, and what is reached without limits of slides, None where that is not known.
+
+    Empty without slides: the kernels' proofs that a target is out of reach use no limits then.
+    """
 
     @property
     def workspace_size(self) -> int:
@@ -631,26 +640,70 @@ def _pack_constraint(
     return [int(value) for value in ints], reals
 
 
+class _Chain(NamedTuple):
+    """The joints between a target's frame and the tip that is to reach it, all joints at zero."""
+
+    slides: NDArray[np.bool_]
+    axes: FloatArray
+    points: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    home: FloatArray
+    is_full_pose: bool
+
+
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
     """Return a problem with the hulls of its constraints behind its tables."""
     reals = [problem.reals.copy()]
     place = len(problem.reals)
     first = int(problem.ints[layout.AT_CONSTRAINT_F])
+    reaches: list[tuple[int, UnlimitedReach | BallReach | None]] = []
     for index, constraint in enumerate(problem.constraints):
-        hulls = _hulls_of(problem, nodes, tree, constraint, own)
+        chain = _chain_of(problem, nodes, tree, constraint, own)
+        hulls = None if chain is None else make_hulls(*chain[:6], is_full_pose=chain.is_full_pose)
         if hulls is not None:
             row = first + index * layout.CONSTRAINT_REALS
             reals[0][row + layout.CONSTRAINT_HULLS] = place
             reals[0][row + layout.CONSTRAINT_HULL_COUNT] = len(hulls) // reach_hull.BLOCK
             reals.append(hulls)
             place += len(hulls)
-    return replace(problem, reals=_frozen(np.concatenate(reals)))
+        if constraint.target is not None:
+            reaches.append(
+                (constraint.target, _without_limits(problem, nodes, tree, index, chain))
+            )
+    if not any(_moves_by_slides(nodes, tree, constraint) for constraint in problem.constraints):
+        reaches = []
+    return replace(problem, reals=_frozen(np.concatenate(reals)), reaches=tuple(reaches))
 
 
-def _hulls_of(
+def _without_limits(
+    problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _Chain | None
+) -> UnlimitedReach | BallReach | None:
+    """Return what the chain of a constraint reaches when its slides have no limits; None where that is not known."""
+    if chain is not None:
+        return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
+    if _moves_by_slides(nodes, tree, problem.constraints[index]):
+        return None
+    first = int(problem.ints[layout.AT_CONSTRAINT_F]) + index * layout.CONSTRAINT_REALS
+    row = problem.reals[first : first + layout.CONSTRAINT_REALS]
+    centre = row[layout.CONSTRAINT_REACH_CENTRE :][:3]
+    return BallReach(centre.copy(), float(row[layout.CONSTRAINT_REACH]))
+
+
+def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint) -> bool:
+    """Return whether a slide moves the tip of a constraint, so that its limits bound the reach."""
+    last, _ = _link_frame(tree, nodes, constraint.frame_b)
+    return any(
+        nodes.ints[node][layout.NODE_KIND] == layout.PRISMATIC
+        and nodes.reals[node][layout.NODE_MULTIPLIER] != 0.0
+        for node in nodes.ancestors(last)
+    )
+
+
+def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
-) -> FloatArray | None:
-    """Return the hulls of a constraint, None where there is none: for a target in the root's frame whose place counts."""
+) -> _Chain | None:
+    """Return the chain of a constraint, None where no hull is known: for a target in the root's frame whose place counts."""
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
     is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())
@@ -675,7 +728,7 @@ def _hulls_of(
     tip = pose @ placement @ (IDENTITY if constraint.tool is None else constraint.tool)
     lower, upper = np.array(travel).T
     chain = np.array(slides), np.array(axes), np.array(points), lower, upper
-    return make_hulls(*chain, tip, is_full_pose=is_full_pose)
+    return _Chain(*chain, tip, is_full_pose)
 
 
 def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:

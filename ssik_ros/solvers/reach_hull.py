@@ -28,6 +28,10 @@ LEAST_NEWS = 0.02
 """By how much the hull of such a point is smaller at least than any orientation of the axis would make it, over that size."""
 LEAST_SINE = 1e-3
 """Sine of the angle between the last two axes from which on the point of the last one is where they are nearest."""
+SAME_DIRECTION = 1e-12
+"""Part of a unit vector that is rounding. Where a slide has no limits, any larger part of its direction counts."""
+PLANE_DIRECTIONS, ALL_DIRECTIONS = 720, 4096
+"""Directions, of a plane and of space, in which a place is compared with what the chain reaches."""
 
 
 def make_hulls(
@@ -65,6 +69,134 @@ def make_hulls(
         own = home[:3, :3].T @ (place - tip)
         blocks += [own, np.array([np.linalg.norm(own)]), hull]
     return np.concatenate(blocks)
+
+
+class UnlimitedReach:
+    """
+    What a chain with slides reaches when its slides have no limits.
+
+    No slide moves the tip along the directions that are at right angles to all slides in every posture. Along these
+    directions the hull of the chain with its slides at zero holds for every value of the slides.
+    """
+
+    def __init__(
+        self,
+        slides: NDArray[np.bool_],
+        axes: FloatArray,
+        points: FloatArray,
+        home: FloatArray,
+        *,
+        is_full_pose: bool,
+    ) -> None:
+        """
+        Take a chain; the hull is made when it is needed.
+
+        :param slides, axes, points, home, is_full_pose: as for :func:`make_hulls`.
+        """
+        self._chain = slides, axes, points
+        self._home, self._is_full_pose = home, is_full_pose
+
+    @functools.cached_property
+    def _directions(self) -> FloatArray:
+        """Return unit vectors (k, 3) along which no slide moves the tip."""
+        slides, axes, _ = self._chain
+        basis = _complement(_span_of_slides(slides, axes))
+        if len(basis) == 3:
+            return _spread_over_sphere(ALL_DIRECTIONS)
+        if len(basis) != 2:
+            return np.concatenate([basis, -basis])
+        angles = np.arange(PLANE_DIRECTIONS) * (2.0 * np.pi / PLANE_DIRECTIONS)
+        plane: FloatArray = np.outer(np.cos(angles), basis[0]) + np.outer(np.sin(angles), basis[1])
+        return plane
+
+    @functools.cached_property
+    def _hulls(self) -> FloatArray:
+        """Return the hulls (k, BLOCK) with all slides at zero; none where no direction needs one."""
+        slides, axes, points = self._chain
+        zeros, hulls = np.zeros(len(axes)), None
+        if len(self._directions):
+            hulls = make_hulls(
+                slides, axes, points, zeros, zeros, self._home, is_full_pose=self._is_full_pose
+            )
+        return (
+            np.empty((0, reach_hull.BLOCK))
+            if hulls is None
+            else hulls.reshape(-1, reach_hull.BLOCK)
+        )
+
+    def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
+        """
+        Return whether no values of the joints reach a pose, limits of slides left out: a proof.
+
+        :param pose: (4, 4) in the base frame.
+        :param position, rotation: largest errors of a solution [m], [rad].
+        """
+        for block in self._hulls:
+            point, hull = block[reach_hull.POINT :][:3], block[reach_hull.HULL :]
+            place = pose[:3, :3] @ point + pose[:3, 3] - hull[reach_hull.ORIGIN :][:3]
+            margin = position + rotation * block[reach_hull.LEVER]
+            if (self._directions @ place - self._support(hull)).max() > margin:
+                return True
+        return False
+
+    def _support(self, hull: FloatArray) -> FloatArray:
+        """Return upper bounds (k,) of the support function of a hull in all directions."""
+        along = self._directions @ hull[reach_hull.AXIS :][:3]
+        across = np.sqrt(np.maximum(1.0 - along**2, 0.0))
+        length = across + np.abs(along)
+        places = np.linspace(-1.0, 1.0, reach_hull.DIRECTIONS)
+        table = hull[reach_hull.TABLE :][: reach_hull.DIRECTIONS]
+        support: FloatArray = length * np.interp(along / length, places, table)
+        return support
+
+
+class BallReach:
+    """The ball that a chain without slides stays in: its links in a row."""
+
+    def __init__(self, centre: FloatArray, radius: float) -> None:
+        """Take the centre (3,) in the base frame, and the radius [m]."""
+        self._centre, self._radius = centre, radius
+
+    def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
+        """
+        Return whether no values of the joints reach a pose: a proof.
+
+        :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`.
+        """
+        return bool(np.linalg.norm(pose[:3, 3] - self._centre) > self._radius + position)
+
+
+def _spread_over_sphere(count: int) -> FloatArray:
+    """Return unit vectors (count, 3) spread evenly along a spiral."""
+    heights = 1.0 - (2.0 * np.arange(count) + 1.0) / count
+    angles = np.pi * (1.0 + np.sqrt(5.0)) * np.arange(count)
+    rings = np.sqrt(1.0 - heights**2)
+    return np.stack([rings * np.cos(angles), rings * np.sin(angles), heights], axis=1)
+
+
+def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
+    """Return the projector (3, 3) on all directions that slides move the tip along, in any posture."""
+    span = np.zeros((3, 3))
+    for slide, axis in zip(slides[::-1], axes[::-1], strict=True):
+        if slide:
+            new = axis - span @ axis
+            if np.linalg.norm(new) > SAME_DIRECTION:
+                span = span + np.outer(new, new) / (new @ new)
+            continue
+        # A turn about the axis spreads what is across it over the whole plane, and leaves what is along it.
+        line = np.outer(axis, axis)
+        rest = np.eye(3) - line
+        is_along = np.linalg.norm(line @ span) > SAME_DIRECTION
+        is_across = np.linalg.norm(rest @ span) > SAME_DIRECTION
+        span = line * is_along + rest * is_across
+    return span
+
+
+def _complement(span: FloatArray) -> FloatArray:
+    """Return an orthonormal basis (k, 3) of the directions at right angles to a projector (3, 3)."""
+    values, vectors = np.linalg.eigh(np.eye(3) - span)
+    basis: FloatArray = vectors.T[values > 0.5]
+    return basis
 
 
 def _telling_points(

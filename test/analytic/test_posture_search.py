@@ -137,7 +137,7 @@ def test_out_of_reach_is_said_where_it_is_proved_alone(name):
         solutions, diagnostic = arm.solve(target, explain=True)
         assert not (result.solved or solutions)
         assert result.cause is diagnostic.cause
-        assert result.cause in (Cause.UNREACHABLE, Cause.BUDGET)
+        assert result.cause in (Cause.UNREACHABLE, Cause.NOT_FOUND)
         is_proved = result.cause is Cause.UNREACHABLE
         assert (result.searches == 0) == is_proved
         assert ('no proof' in diagnostic.summary()) != is_proved
@@ -149,9 +149,9 @@ def test_a_search_that_finds_nothing_makes_no_proof(monkeypatch):
     monkeypatch.setattr(PostureSearch, 'find', lambda *_: nothing)
     target = judge_of('panda').fk(np.array([STORED['panda'][0]]))[0]
     solutions, diagnostic = arm_of('panda').solve(target, explain=True)
-    assert (solutions, diagnostic.cause) == ([], Cause.BUDGET)
+    assert (solutions, diagnostic.cause) == ([], Cause.NOT_FOUND)
     result = arm_of('panda').solver('ssik_ros/Analytic').solve(SolveRequest(target))
-    assert (result.cause, result.searches > 16) == (Cause.BUDGET, True)
+    assert (result.cause, result.searches > 16) == (Cause.NOT_FOUND, True)
 
 
 def test_a_locked_joint_is_no_proof_that_the_others_cannot():

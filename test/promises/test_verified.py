@@ -205,7 +205,7 @@ def test_what_lies_just_out_of_reach_is_never_claimed(arm: Arm) -> None:
         if result.solved:
             assert_holds(arm, result, target)
         else:
-            causes = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET)
+            causes = (Cause.UNREACHABLE, Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
             assert result.status == IkStatus.UNSOLVED and result.cause in causes
 
 

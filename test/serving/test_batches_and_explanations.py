@@ -205,7 +205,7 @@ def test_limits_that_bind_are_named_with_how_far_they_would_have_to_give_way():
     # Limits are -2.8 .. 2.8 for both.
     beyond = server.groups['arm'].with_group(current, np.array([0.5, 3.1]))
     known = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
-    assert known.answer.cause in (Cause.LIMITS, Cause.UNREACHABLE)
+    assert known.answer.cause in (Cause.LIMITS, Cause.NOT_FOUND)
     assert known.distance == pytest.approx(0.3, abs=2e-3)
     assert known.angle == pytest.approx(0.0, abs=5e-3)
     (limit,) = known.limits

@@ -355,7 +355,8 @@ def test_a_rotation_of_exactly_pi_from_the_seed_is_solved(robot, axis, side):
     result = solver.solve(SolveRequest(target, seed=seed, max_searches=2000))
     assert np.isfinite(result.q).all()
     assert not result.solved or closes(robot, group, result.q, target)
-    assert result.solved or result.cause in (Cause.LIMITS, Cause.UNREACHABLE, Cause.BUDGET)
+    causes = (Cause.LIMITS, Cause.UNREACHABLE, Cause.NOT_FOUND, Cause.BUDGET)
+    assert result.solved or result.cause in causes
 
 
 def test_a_wrist_turned_by_exactly_pi_is_solved_from_the_seed(ur5e):

@@ -224,7 +224,7 @@ def test_mimic_slides_and_locked_joints_keep_every_reachable_pose():
     far = serial.pose(np.array([0.5, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0]))
     far[0, 3] += 0.02
     result = solver.solve(SolveRequest(far))
-    assert result.cause is Cause.UNREACHABLE and result.searches == 0
+    assert result.cause is Cause.LIMITS and result.searches == 0
 
 
 def test_no_proof_relies_on_the_limits_of_slides_where_these_are_ignored():
@@ -249,4 +249,4 @@ def test_no_proof_relies_on_the_limits_of_slides_where_these_are_ignored():
         free = arm.ik_LM(pose, joint_limits=False, seed=3)
         assert free.success and np.linalg.norm(arm.fk(free.q) - pose) < 1e-2
         kept = arm.ik_LM(pose, seed=3)
-        assert not kept.success and kept.cause is Cause.UNREACHABLE and kept.searches == 0
+        assert not kept.success and kept.cause is Cause.LIMITS and kept.searches == 0

@@ -32,6 +32,7 @@ from ssik_ros.solvers.iterative_solver import SearchArrays
 from ssik_ros.solvers.newton_settings import NewtonSettings
 from ssik_ros.solvers.problem import build_problem
 from ssik_ros.solvers.problem import PoseConstraint
+from ssik_ros.solvers.reach_hull import UnlimitedReach
 
 FloatArray = NDArray[np.float64]
 
@@ -66,9 +67,9 @@ class Searched(NamedTuple):
     starts: int = 0
     """Descents that were begun."""
     is_too_far: bool = False
-    """Whether the pose is farther away than the links are long: a proof that there is none."""
+    """Whether the pose is proved to be out of reach, whatever the limits."""
     is_outside: bool = False
-    """Whether a descent that ignored the limits came near the pose outside of them."""
+    """Whether a descent that ignored the limits came near the pose outside of them, or limits of slides rule it out."""
 
 
 class Limits(NamedTuple):
@@ -104,6 +105,9 @@ class PostureSearch:
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
         tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
         problem = build_problem(tree, names, [goal], with_hulls=with_hulls)
+        self._unlimited = UnlimitedReach(
+            ~self._turns, chain.axes, chain.points, chain.home, is_full_pose=True
+        )
         # The kernel is compiled for arrays that may be written to.
         self._ints, self._reals = problem.ints.copy(), problem.reals.copy()
         self._problem = problem
@@ -148,6 +152,17 @@ class PostureSearch:
         finally:
             self._pool.append(arrays)
 
+    def is_too_far(self, pose: FloatArray, code: int) -> bool:
+        """
+        Return whether a proof says that there is no posture, and uses no limits of slides.
+
+        :param pose: (4, 4).
+        :param code: what the kernel said of it.
+        """
+        if code != pose_search.OUT_OF_REACH:
+            return False
+        return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
+
     def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
         """Return arrays that nobody else uses."""
         try:
@@ -181,7 +196,7 @@ class _Run:
         tolerance: float,
     ) -> None:
         """Write the request into the arrays: those of descents that come near, and of those that go on."""
-        self._owner, self._limits = owner, limits
+        self._owner, self._limits, self._pose = owner, limits, pose
         self._ints, self._reals, self._held = owner._ints, owner._reals, owner._held
         self._near, self._exact = arrays
         for each in arrays:
@@ -219,8 +234,8 @@ class _Run:
         return Searched(
             None,
             int(near.counters[pose_search.SEARCHES]),
-            code == pose_search.OUT_OF_REACH,
-            bool(near.counters[pose_search.LIMITS_SEEN]),
+            owner.is_too_far(self._pose, code),
+            code == pose_search.OUT_OF_REACH or bool(near.counters[pose_search.LIMITS_SEEN]),
         )
 
     def proves_none(self) -> bool:
@@ -229,7 +244,7 @@ class _Run:
         options[search.MAX_SEARCHES] = 0.0
         self._near.reference[:] = self._owner._middle
         code = self._kernel(options, pose_search.FRESH, self._near, self._out)
-        return code == pose_search.OUT_OF_REACH
+        return self._owner.is_too_far(self._pose, code)
 
     def _kernel(
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray

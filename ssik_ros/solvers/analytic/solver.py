@@ -190,7 +190,7 @@ class AnalyticSolver:
         elif self.is_complete or found.is_too_far:
             cause, searches = Cause.UNREACHABLE, 0
         else:
-            cause = Cause.BUDGET
+            cause = Cause.NOT_FOUND
         return self._empty(IkStatus.UNSOLVED, cause, searches, seed)
 
     def _empty(

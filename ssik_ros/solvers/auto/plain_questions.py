@@ -72,6 +72,7 @@ class PlainQuestions:
         """
         self._solver = solver
         self._size = solver.problem.group_size
+        self._has_slides = bool(solver.problem.reaches)
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
         for array in self._nothing:
             array.setflags(write=False)
@@ -187,11 +188,11 @@ class PlainQuestions:
         """Return what a question without an answer has to say."""
         code, iterations, searches, residual, _, _, branches = report
         q.setflags(False)  # type: ignore[call-arg]
-        if code == OUT_OF_REACH:
+        if code == OUT_OF_REACH and not self._has_slides:
             return IkResult(
                 *PROVED, *self._nothing, q, residual, iterations, searches, clock_ended=False
             )
-        status, cause = self._solver.explain(code, arrays.counters)
+        status, cause = self._solver.explain(code, arrays.counters, arrays.matrices)
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         if branches != plain_question.NOT_ASKED and not clock_ended:
             # No branch at all: a proof, for which no start was needed.

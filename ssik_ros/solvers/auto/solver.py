@@ -51,15 +51,15 @@ from ssik_ros.solvers.problem import Rows
 FloatArray = NDArray[np.float64]
 
 NAME = 'ssik_ros/Auto'
-SOLVED, UNREACHABLE = IkStatus.SOLVED, Cause.UNREACHABLE
-"""By plain names: looking up a member of an enumeration costs time at every solve."""
+SOLVED = IkStatus.SOLVED
+"""By a plain name: looking up a member of an enumeration costs time at every solve."""
 FEW_STARTS = 16
 """Starts before a complete closed form that takes as long as ten descents is asked: fewer than three poses of a thousand need
 more."""
 STARTS_AT_THE_EDGE = 2
 """Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
 MANY_STARTS = 100
-"""Starts that, when all of them get stuck, are evidence that a pose is out of reach."""
+"""Starts after which, when all of them get stuck, more of them are hardly worth their time."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
 OWN_OF_POSE_IK = (
@@ -279,7 +279,7 @@ class AutoSolver:
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
             tried = many.solve(request)
-        if _is_final(tried) or tried.cause == Cause.UNREACHABLE or self._closed_form is not None:
+        if _is_final(tried) or tried.cause == Cause.NOT_FOUND or self._closed_form is not None:
             return tried
         left = stop.remaining(request)
         if left is None:
@@ -304,8 +304,8 @@ class AutoSolver:
             tried = self._first_starts.solve(request)
             if _is_final(tried):
                 return tried
-        # As many starts that got stuck are as good a sign as samples of a joint, which take longer.
-        if tried is not None and tried.cause == Cause.UNREACHABLE and not self.is_complete:
+        # Where as many starts got stuck, samples of a joint, which take longer, find hardly a pose more.
+        if tried is not None and tried.cause == Cause.NOT_FOUND and not self.is_complete:
             return tried
         known = closed_form.solve(request)
         if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
@@ -349,10 +349,12 @@ class _Deadline:
 
 def _is_final(result: IkResult) -> bool:
     """Return whether nothing is to be gained by asking anybody else."""
-    # Without a start: the pose is farther away than the links are long.
-    if result.cause is UNREACHABLE and result.searches == 0:
-        return True
-    return result.solved or result.clock_ended or result.status == IkStatus.REFUSED
+    return (
+        result.solved
+        or result.is_proved
+        or result.clock_ended
+        or result.status == IkStatus.REFUSED
+    )
 
 
 def _is_answer(result: IkResult, tolerance: float) -> bool:

@@ -76,7 +76,7 @@ def solve_each(
     else:
         with ThreadPoolExecutor(chunks) as pool:
             list(pool.map(work, edges[:-1], edges[1:]))
-    return _answers(solver, *result)
+    return _answers(solver, targets, *result)
 
 
 def solve_path(
@@ -131,7 +131,7 @@ def solve_path(
         *result,
     )
     solver.give_back(arrays)
-    return _answers(solver, *result)
+    return _answers(solver, targets, *result)
 
 
 def per_variable(solver: NewtonSolver, bounds: FloatArray) -> FloatArray:
@@ -160,7 +160,13 @@ def _empty(solver: NewtonSolver, count: int) -> tuple[FloatArray, FloatArray, In
     )
 
 
-def _answers(solver: NewtonSolver, q: FloatArray, numbers: FloatArray, codes: IntArray) -> Answers:
+def _answers(
+    solver: NewtonSolver,
+    targets: FloatArray,
+    q: FloatArray,
+    numbers: FloatArray,
+    codes: IntArray,
+) -> Answers:
     """Return rows with their causes."""
     causes = [Cause.NONE] * len(q)
     for row in np.flatnonzero(codes[:, paths.CODE] != pose_search.FOUND):
@@ -173,5 +179,5 @@ def _answers(solver: NewtonSolver, q: FloatArray, numbers: FloatArray, codes: In
         counters[pose_search.LIMITS_SEEN] = codes[row, paths.LIMITS_SEEN]
         counters[pose_search.STALLED] = codes[row, paths.STALLED]
         counters[search.SINGULAR_SEEN] = codes[row, paths.SINGULAR_SEEN]
-        causes[row] = solver.explain(code, counters)[1]
+        causes[row] = solver.explain(code, counters, targets[row])[1]
     return Answers(q[:, : solver.problem.group_size], numbers, codes, tuple(causes))

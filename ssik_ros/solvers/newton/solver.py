@@ -6,6 +6,7 @@ The mathematics stands in :mod:`ssik_ros.kernels.newton`; the three differ in th
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,23 @@ class NewtonSolver(IterativeSolver):
             start = search.OPTIONS + 6 * nv
             options[start : start + tips] = self.checked_tolerance(request.tolerance)
 
-    def explain(self, code: int, counters: NDArray[np.int64]) -> tuple[IkStatus, Cause]:
+    def largest_errors(self, options: FloatArray) -> tuple[float, float]:
+        """Return the largest position error [m] and rotation error [rad] that a solution may have at a tip."""
+        tips, start = len(self.tip_frames), search.OPTIONS + 6 * self.problem.nv
+        norm, position, rotation = options[start : start + 3 * tips].reshape(3, tips).max(axis=1)
+        norm = min(norm, math.sqrt(options[search.ERROR_SQUARED]))
+        return float(min(norm, position)), float(min(norm, rotation))
+
+    def explain(
+        self,
+        code: int,
+        counters: NDArray[np.int64],
+        targets: FloatArray,
+        problem: Problem | None = None,
+        options: FloatArray | None = None,
+    ) -> tuple[IkStatus, Cause]:
         """Return status and cause of a search without a solution."""
-        status, cause = super().explain(code, counters)
+        status, cause = super().explain(code, counters, targets, problem, options)
         singular, searches = counters[search.SINGULAR_SEEN], counters[pose_search.SEARCHES]
         if cause == Cause.BUDGET and singular and singular == searches:
             return status, Cause.SINGULAR

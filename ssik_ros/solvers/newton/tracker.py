@@ -169,7 +169,8 @@ class Tracker:
         nearer = report.item(tracking.AFTER) < report.item(tracking.BEFORE)
         status = TrackStatus.LIMITED if nearer else TrackStatus.HELD
         if code == pose_search.OUT_OF_REACH:
-            return status, Cause.UNREACHABLE
+            solver = self._solver
+            return status, solver.explain(code, self._arrays.counters, self._arrays.matrices)[1]
         if report.item(tracking.STEP_STOPPED) > 0.0:
             return status, Cause.CONSISTENCY
         if report.item(tracking.LIMIT_STOPPED) > 0.0:

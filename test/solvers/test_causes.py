@@ -1,0 +1,207 @@
+"""Causes of failures: what is called a fact about the robot is proved, and all else says that a search found nothing."""
+
+from arms import chain
+from arms import describe
+from arms import joint
+from arms import X
+from arms import Y
+from arms import Z
+import numpy as np
+import pytest
+
+from ssik_ros import Manipulator
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.registry import create_solver
+
+TURN = '-3.1 3.1'
+SOLVERS = ('Auto', 'PoseIK', 'LevenbergMarquardt', 'NewtonRaphson', 'GaussNewton')
+ALL = (*SOLVERS, 'Analytic')
+GANTRY_WITH_WRIST = chain(
+    ('prismatic', '0 0 0', X, '-1 1'),
+    ('prismatic', '0 0 0', Y, '-1 1'),
+    ('prismatic', '0 0 2', Z, '-1 0'),
+    ('revolute', '0 0 0', Z, TURN),
+    ('revolute', '0 0 0', Y, TURN),
+    ('revolute', '0 0 0', Z, TURN),
+)
+NARROW_SCARA = chain(
+    ('revolute', '0 0 0.4', Z, TURN),
+    ('revolute', '0.4 0 0', Z, '-2.5 2.5'),
+    ('prismatic', '0.3 0 0', Z, '-0.2 0.1'),
+    ('revolute', '0 0 0', Z, TURN),
+    tool='0 0 0',
+)
+
+
+def rail(length, arm='ur5e'):
+    """Return an arm of the catalogue on a rail that is not at right angles to its first axis."""
+    text = f"""<link name="rail_base"/>
+    <joint name="rail" type="prismatic"><parent link="rail_base"/><child link="base_link"/>
+      <origin xyz="0.2 0 0.5" rpy="0.1 0 0.3"/><axis xyz="0 1 0"/>
+      <limit lower="-{length}" upper="{length}" effort="1" velocity="1"/></joint>
+    <link name="base_link" />"""
+    return make_urdf(arm_data(arm)).replace('<link name="base_link" />', text)
+
+
+BEYOND_A_SLIDE = {
+    'scara': (NARROW_SCARA, 'l0', 'tip', [0.3, -0.7, 0.11, -0.4]),
+    'gantry': (GANTRY_WITH_WRIST, 'l0', 'tip', [1.5, 0.3, -0.2, 0.4, 0.8, 1.1]),
+    'rail': (rail(1), 'rail_base', 'tool0', [2.5, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5]),
+    'far along a rail': (rail(1), 'rail_base', 'tool0', [50.0, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5]),
+}
+"""Robots, and postures whose slide alone is outside its limits."""
+
+
+def load(text, base, tip):
+    """Return a robot, its group, and poses by kinematics that share no code with the solvers."""
+    robot = load_robot(text)
+    group = robot.group_from_links(base, tip)
+    known = ReferenceKinematics(robot)
+
+    def pose(q):
+        state = robot.default_positions()
+        state[group.idx_q] = q
+        return np.linalg.inv(known.link_pose(state, base)) @ known.link_pose(state, tip)
+
+    return robot, group, pose
+
+
+@pytest.mark.parametrize('solver', ALL)
+@pytest.mark.parametrize('case', BEYOND_A_SLIDE)
+def test_what_only_the_limits_of_a_slide_keep_away_is_not_called_unreachable(case, solver):
+    text, base, tip, q = BEYOND_A_SLIDE[case]
+    robot, group, pose = load(text, base, tip)
+    result = create_solver(f'ssik_ros/{solver}', robot, group).solve(SolveRequest(pose(q)))
+    assert not result.solved and result.cause is Cause.LIMITS
+    assert 'the joint limits keep the target out of reach' in result.summary()
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_limits_of_slides_are_proved_to_be_the_cause_without_a_start(solver):
+    text, base, tip, q = BEYOND_A_SLIDE['rail']
+    robot, group, pose = load(text, base, tip)
+    result = create_solver(f'ssik_ros/{solver}', robot, group).solve(SolveRequest(pose(q)))
+    assert (result.cause, result.searches, result.is_proved) == (Cause.LIMITS, 0, True)
+    assert 'proved by the geometry of its links' in result.summary()
+
+
+@pytest.mark.parametrize('solver', ALL)
+def test_what_no_slide_leads_to_is_unreachable_whatever_the_limits(solver):
+    robot, group, pose = load(NARROW_SCARA, 'l0', 'tip')
+    aside = pose([0.3, -0.7, 0.0, -0.4])
+    aside[0, 3] += 3.0
+    result = create_solver(f'ssik_ros/{solver}', robot, group).solve(SolveRequest(aside))
+    assert (result.cause, result.is_proved) == (Cause.UNREACHABLE, True)
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_beside_a_rail_a_pose_is_unreachable_and_along_it_the_limits_are_the_cause(solver):
+    robot, group, pose = load(rail(1), 'rail_base', 'tool0')
+    asked = create_solver(f'ssik_ros/{solver}', robot, group)
+    q = np.array([0.2, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
+    along = pose(q + np.eye(7)[0]) - pose(q)
+    beside = pose(q)
+    beside[:3, 3] += 4.0 * np.cross(along[:3, 3], [0.0, 0.0, 1.0])
+    assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
+    # However far along the rail it is besides.
+    beside[:3, 3] += 300.0 * along[:3, 3]
+    assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
+    assert asked.solve(SolveRequest(pose(q + 300.0 * np.eye(7)[0]))).cause is Cause.LIMITS
+
+
+@pytest.mark.parametrize('solver', ['LevenbergMarquardt', 'PoseIK', 'Auto'])
+def test_no_pose_that_longer_slides_would_reach_is_called_unreachable(solver):
+    rng = np.random.default_rng(11)
+    for _ in range(25):
+        joints = []
+        for slides in rng.permutation([True, True, *[False] * rng.integers(2, 5)]):
+            axis = ' '.join(f'{value:g}' for value in rng.choice(np.eye(3), 1)[0])
+            xyz = ' '.join(f'{value:.3f}' for value in rng.uniform(-0.3, 0.3, 3))
+            kind, limit = ('prismatic', '-0.2 0.3') if slides else ('revolute', TURN)
+            joints.append((kind, xyz, axis, limit))
+        robot, group, pose = load(chain(*joints), 'l0', 'tip')
+        asked = create_solver(f'ssik_ros/{solver}', robot, group)
+        slides = np.array([entry[0] == 'prismatic' for entry in joints])
+        for far in (0.5, 3.0, 100.0):
+            q = rng.uniform(-3.0, 3.0, len(joints))
+            q[slides] = far * rng.choice([-1.0, 1.0], slides.sum())
+            result = asked.solve(SolveRequest(pose(q)))
+            assert result.solved or result.cause is not Cause.UNREACHABLE
+
+
+def test_a_tip_that_no_slide_moves_is_unreachable_beside_one_on_a_slide():
+    robot = load_robot(
+        describe(
+            joint('lift', 'prismatic', 'base', 'a', '0 0 1', Z, '-0.5 0.5'),
+            joint('swing', 'revolute', 'a', 'left', '0.4 0 0', Z, TURN),
+            joint('left_tip', 'fixed', 'left', 'one', '0.2 0 0'),
+            joint('first', 'revolute', 'base', 'b', '0 1 0', Z, TURN),
+            joint('second', 'revolute', 'b', 'c', '0.4 0 0', Y, TURN),
+            joint('right_tip', 'fixed', 'c', 'two', '0.3 0 0'),
+        ),
+        """<robot name="made"><group name="left"><chain base_link="base" tip_link="one"/></group>
+        <group name="right"><chain base_link="base" tip_link="two"/></group>
+        <group name="both"><group name="left"/><group name="right"/></group></robot>""",
+    )
+    group = robot.group('both')
+    known = ReferenceKinematics(robot)
+    state = robot.default_positions()
+    poses = np.array([known.link_pose(state, link) for link in group.tips])
+    asked = create_solver('ssik_ros/PoseIK', robot, group)
+    assert asked.solve(SolveRequest(poses)).solved
+    up, away = poses.copy(), poses.copy()
+    up[group.tips.index('one'), 2, 3] += 2.0
+    away[group.tips.index('two'), 0, 3] += 2.0
+    assert asked.solve(SolveRequest(up)).cause is Cause.LIMITS
+    assert asked.solve(SolveRequest(away)).cause is Cause.UNREACHABLE
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_a_search_with_a_locked_joint_that_does_not_converge_says_nothing_of_the_arm(solver):
+    arm = Manipulator.from_prebuilt('ur5e')
+    target = arm.fk([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
+    asked = create_solver(f'ssik_ros/{solver}', arm.robot, arm.group)
+    result = asked.solve(SolveRequest(target, locked={arm.joint_names[2]: 0.7}))
+    assert not result.solved and result.cause is Cause.NOT_FOUND
+    assert result.searches >= 100 and not result.is_proved
+    assert 'no start of the search converged' in result.summary()
+    assert 'out of reach' not in result.summary() and 'proved' not in result.summary()
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_looking_for_the_nearest_posture_keeps_the_cause_that_is_proved(solver):
+    for case, cause in (('rail', Cause.LIMITS), (None, Cause.UNREACHABLE)):
+        text, base, tip, q = BEYOND_A_SLIDE[case or 'scara']
+        robot, group, pose = load(text, base, tip)
+        target = pose(q)
+        target[0, 3] += 0.0 if case else 3.0
+        asked = create_solver(f'ssik_ros/{solver}', robot, group)
+        result = asked.solve(SolveRequest(target, wants_nearest=True))
+        assert result.cause is cause and result.iterations > 0
+
+
+def test_every_cause_has_a_text_of_its_own_that_begins_no_other():
+    assert set(CAUSE_TEXT) == set(Cause)
+    texts = list(CAUSE_TEXT.values())
+    for text in texts:
+        assert [other for other in texts if other.startswith(text)] == [text]
+
+
+@pytest.mark.parametrize('law', ['LevenbergMarquardt', 'NewtonRaphson', 'Auto'])
+@pytest.mark.parametrize('length', [1e3, 1e4, 1e5])
+def test_poses_along_a_rail_of_kilometres_are_found(law, length):
+    robot, group, pose = load(rail(length), 'rail_base', 'tool0')
+    asked = create_solver(f'ssik_ros/{law}', robot, group)
+    rng = np.random.default_rng(1)
+    for index in range(60):
+        q, seed = rng.uniform(group.lower, group.upper, (2, 7))
+        target = pose(q)
+        result = asked.solve(SolveRequest(target, seed=seed if index % 2 else None))
+        assert result.solved
+        assert np.abs(pose(result.q) - target).max() < 2e-3
