@@ -5,6 +5,8 @@ from importlib.util import find_spec
 import json
 import os
 from pathlib import Path
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -151,6 +153,45 @@ def test_values_that_a_parameter_allows_are_choices():
     found = {argument.name: argument for argument in node_arguments('ik_benchmark')}
     assert found['robot'].choices == ('config', 'topics') and found['service'].choices == ()
     assert found['plots'].default == 'true' and found['plots'].choices == ('true', 'false')
+
+
+PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
+
+
+def documented(command):
+    """Return the words behind a command in README and docs, one list for each line."""
+    lines = []
+    for page in PAGES:
+        text = page.read_text(encoding='utf-8').replace('\\\n', ' ')
+        lines += re.findall(rf'{re.escape(command)} ([^`\n]*)', text)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def assert_files_exist(value):
+    """Check that a value which looks like a file of this repository is one."""
+    if value.endswith(('.urdf', '.srdf', '.yaml', '.xacro')):
+        assert (ROOT / value).is_file(), f'{value} does not exist'
+
+
+def test_documented_launch_commands_have_arguments_and_files_that_exist(monkeypatch):
+    commands = documented('ros2 launch ssik_ros')
+    assert len(commands) >= 8
+    for name, *words in commands:
+        declared = declared_arguments(load_launch_file(name, monkeypatch))
+        for word in words:
+            argument, mark, value = word.partition(':=')
+            assert word == '--show-args' or (mark and argument in declared), f'{name} {word}'
+            assert_files_exist(value)
+
+
+def test_documented_nodes_have_parameters_and_files_that_exist():
+    commands = [words for words in documented('ros2 run ssik_ros') if '--ros-args' in words]
+    assert len(commands) >= 4
+    for node, *words in commands:
+        for flag, word in zip(words[1::2], words[2::2], strict=True):
+            name, _, value = word.partition(':=')
+            assert flag == '-p' and name in schema_of(node), f'{node} {word}'
+            assert_files_exist(value)
 
 
 COMMAND = ['/opt/ros/bin/ros2', 'launch', 'ssik_ros', 'ik_server.launch.py']
