@@ -105,7 +105,7 @@ std::string set_solver(
   const auto given = parameters.find(key);
   const std::string other = given == parameters.end() ? solver : plain(given->second);
   parameters[key] = to_yaml(solver);
-  if (other == solver) {
+  if (other.empty() || other == solver) {
     return "";
   }
   return where + "." + key + " is '" + other + "', but the plugin class '" + solver +

@@ -174,6 +174,12 @@ def test_a_loaded_class_decides_the_solver_without_a_kinematics_yaml(programs, t
     assert lines == ['warning ', f'solver {name}']
 
 
+def test_a_solver_that_moveit_declares_as_empty_needs_no_warning(programs, tmp_path):
+    asked = {'class': 'ssik_ros/PoseIK', 'kinematics_solver': '""'}
+    lines = programs.run('plugin_class', tmp_path / 'none', **asked)
+    assert lines == ['warning ', 'solver ssik_ros/PoseIK']
+
+
 def test_a_yaml_that_names_another_solver_than_the_class_gets_a_warning(programs, tmp_path):
     asked = {'class': 'ssik_ros/PoseIK', 'kinematics_solver': 'ssik_ros/Analytic'}
     warning, solver = programs.run('plugin_class', tmp_path / 'none', **asked)
