@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import math
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram
 from ssik_ros.solvers.closed_chain.program import NOT_STOPPED
+from ssik_ros.solvers.closed_chain.restarts import solve_again
 from ssik_ros.solvers.closed_chain.structure import find_chains
 
 IntArray = NDArray[np.int64]
@@ -108,9 +110,17 @@ class Mechanism:
         results = []
         for chain in self.chains:
             program = chain[0]
+            began = time.monotonic() if options.restarts else 0.0
             result = ChainResult(program.solve(reals, flags, packed, seed, limit, cancel))
             # One attribute: each would cost as much as the whole object.
             result._made_of = chain, method, program.snapshot()
+            if options.restarts and not result.converged:
+                attempts = solve_again(
+                    program, reals, flags, packed, options, int(result), began, cancel
+                )
+                result = ChainResult(attempts.status)
+                result._made_of = chain, method, attempts.snapshot
+                result._tries = attempts.restarts, attempts.iterations
             results.append(result)
         return results
 

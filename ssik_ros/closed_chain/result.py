@@ -24,6 +24,8 @@ class ChainResult(int):
 
     _made_of: tuple['CompiledChain', str, bytes]
     """The chain, the name of the method, and the numbers that its program kept."""
+    _tries: tuple[int, int] | None = None
+    """Restarts, and iterations of all starts; None where there was one start."""
 
     @property
     def chain(self) -> 'CompiledChain':
@@ -46,8 +48,13 @@ class ChainResult(int):
 
     @property
     def iterations(self) -> int:
-        """Steps that were tried."""
-        return int(self._number(layout.STEPS))
+        """Steps that were tried, from all starts."""
+        return int(self._number(layout.STEPS)) if self._tries is None else self._tries[1]
+
+    @property
+    def restarts(self) -> int:
+        """Random states from which the search began again."""
+        return 0 if self._tries is None else self._tries[0]
 
     @property
     def escapes(self) -> int:

@@ -28,6 +28,7 @@ from ssik_ros.loop_serving.questions import ITERATIONS
 from ssik_ros.loop_serving.questions import LoopAnswer
 from ssik_ros.loop_serving.questions import MOST_GOALS
 from ssik_ros.loop_serving.questions import MOST_ITERATIONS
+from ssik_ros.loop_serving.questions import MOST_RESTARTS
 from ssik_ros.loop_serving.questions import MOST_STEPS
 from ssik_ros.loop_serving.questions import outcome_of
 from ssik_ros.loop_serving.questions import PoseGoal
@@ -248,6 +249,8 @@ def _options(question: GoalsQuestion) -> ClosedChainOptions:
         rotation_converge_threshold=rotation,
         max_iterations=min(question.max_iterations, MOST_ITERATIONS) or ITERATIONS,
         max_time=question.timeout if question.timeout > 0.0 else np.inf,
+        restarts=min(question.max_restarts, MOST_RESTARTS),
+        seed=question.seed,
     )
 
 

@@ -26,6 +26,7 @@ TOLERANCE = 1e-6
 ITERATIONS = 100
 """Iterations of one chain where a question does not say."""
 MOST_ITERATIONS = 1_000_000
+MOST_RESTARTS = 10_000
 MOST_GOALS = 1000
 MOST_STEPS = 10_000
 
@@ -59,9 +60,13 @@ class GoalsQuestion:
     rotation_tolerance: float = 0.0
     """[rad]; likewise."""
     timeout: float = 0.0
-    """Of each chain [s]; 0: none."""
+    """Of each chain, restarts included [s]; 0: none."""
     max_iterations: int = 0
-    """Of each chain; 0: ``ITERATIONS``."""
+    """Of each start of a chain; 0: ``ITERATIONS``."""
+    max_restarts: int = 0
+    """Of each chain, from random states."""
+    seed: int = 0
+    """Of these states."""
 
 
 @dataclass(slots=True)
@@ -86,6 +91,7 @@ class ChainOutcome(NamedTuple):
     errors: FloatArray
     """(C, 2) what each closure misses [m], [rad]."""
     limits_active: tuple[str, ...]
+    restarts: int = 0
 
 
 class LoopAnswer(NamedTuple):
@@ -123,6 +129,7 @@ def outcome_of(
         tuple(goal_names.get(name, name) for name in result.closures),
         result.closure_errors.copy(),
         result.limits_active,
+        result.restarts,
     )
 
 
@@ -140,8 +147,11 @@ def describe(chains: Sequence[ChainOutcome], clamped: Sequence[str]) -> str:
         if chain.status != SOLVE_STATUS.CONVERGED:
             worst = int(np.argmax(chain.errors.max(axis=1)))
             length, angle = chain.errors[worst]
+            tried = f'{chain.iterations} iterations'
+            if chain.restarts:
+                tried += f' from {chain.restarts + 1} starts'
             parts.append(
-                f'{chain.status.name} after {chain.iterations} iterations: {quote(chain.closures[worst])} '
+                f'{chain.status.name} after {tried}: {quote(chain.closures[worst])} '
                 f'is off by {length:.3g} m and {angle:.3g} rad.'
             )
     return ' '.join(parts) or f'{len(chains)} chain(s) converged.'

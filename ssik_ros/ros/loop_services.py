@@ -81,6 +81,8 @@ class LoopServices:
             rotation_tolerance=request.rotation_tolerance,
             timeout=request.timeout.sec + 1e-9 * request.timeout.nanosec,
             max_iterations=request.max_iterations,
+            max_restarts=request.max_restarts,
+            seed=request.seed,
         )
         answer = server.solve_goals(question, self._live.current(server.states))
         if answer.state is not None:
@@ -151,6 +153,7 @@ def _write_chain(chain: ChainOutcome) -> ChainReport:
     return ChainReport(
         status=int(chain.status),
         iterations=chain.iterations,
+        restarts=chain.restarts,
         joint_names=list(chain.joint_names),
         closures=list(chain.closures),
         translation_errors=array('d', chain.errors[:, 0].tobytes()),

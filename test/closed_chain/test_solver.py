@@ -538,3 +538,96 @@ def test_random_mechanisms_end_with_finite_numbers_within_limits():
         for joint in joints:
             inside = (joint.dof_values >= joint.min_dof_limit).all()
             assert inside and (joint.dof_values <= joint.max_dof_limit).all()
+
+
+def make_boxed(seed):
+    """Return a planar arm in narrow limits, far from a goal that random postures within them reach: root, joints."""
+    rng = np.random.default_rng(seed)
+    root, joints, goal = make_planar(4)
+    low, high = -2.6, 2.6
+    for joint in joints:
+        joint.set_limits(DOF.EZ, low, high)
+    place(joints, [low + 0.05] * 4)
+    goal.set_position(*planar_end(rng.uniform(1.0, high, 4)), 0)
+    return root, joints
+
+
+def needs_restarts():
+    """Return a seed of :func:`make_boxed` whose goal is missed from its start."""
+    for seed in range(200):
+        root, _ = make_boxed(seed)
+        if not Solver(root, escapes=0).solve()[0].converged:
+            return seed
+    raise AssertionError('every goal is reached at once')
+
+
+def test_restarts_find_what_the_first_start_misses_and_depend_on_the_seed_alone():
+    seed = needs_restarts()
+    answers = []
+    for _ in range(2):
+        root, joints = make_boxed(seed)
+        (result,) = Solver(root, escapes=0, restarts=50, seed=3).solve()
+        assert result.converged and 0 < result.restarts <= 50
+        assert result.q.tolist() == values(joints).tolist()
+        assert (np.abs(values(joints)) <= 2.6).all()
+        answers.append((result.restarts, result.iterations, values(joints).tolist()))
+    assert answers[0] == answers[1]
+
+
+def test_a_start_that_converges_needs_no_restarts():
+    root, joints, goal = make_planar(3)
+    place(joints, [0.3, 0.4, 0.5])
+    goal.set_position(1.2, 1.1, 0)
+    (plain,) = Solver(root).solve()
+    found = values(joints)
+    place(joints, [0.3, 0.4, 0.5])
+    (result,) = Solver(root, restarts=20).solve()
+    assert result.converged and result.restarts == 0 and result.iterations == plain.iterations
+    assert values(joints).tolist() == found.tolist()
+
+
+def test_restarts_of_a_goal_out_of_reach_keep_the_best_start_and_say_so():
+    root, joints, goal = make_planar(3)
+    goal.set_position(4.0, 3.0, 0)
+    place(joints, [0.3, 0.4, 0.5])
+    (first,) = Solver(root, max_iterations=2).solve()
+    place(joints, [0.3, 0.4, 0.5])
+    (result,) = Solver(root, max_iterations=30, restarts=5).solve()
+    assert result == SOLVE_STATUS.STALLED and result.restarts == 5
+    assert result.error[0] == pytest.approx(2.0, abs=1e-6)
+    assert result.cost <= first.cost and result.iterations > 30
+    assert np.linalg.norm(planar_end(values(joints)) - [4.0, 3.0]) == pytest.approx(2.0, abs=1e-6)
+    place(joints, [0.3, 0.4, 0.5])
+    (kept,) = Solver(root, restarts=5, update_joints='converged').solve()
+    assert kept == SOLVE_STATUS.STALLED and values(joints).tolist() == [0.3, 0.4, 0.5]
+
+
+def test_restarts_end_with_the_time():
+    root, _, goal = make_planar(3)
+    goal.set_position(4.0, 3.0, 0)
+    (result,) = Solver(root, restarts=10**9, max_time=0.05).solve()
+    assert result == SOLVE_STATUS.TIMEOUT and result.restarts > 0
+
+
+def test_restarts_leave_locked_joints_and_slides_without_limits_where_they_are():
+    root, joints, goal = make_planar(4)
+    slide, _ = add_joint(joints[-1].child, [DOF.Z], name='slide')
+    place(joints, [0.1, 0.2, 0.3, 0.4])
+    joints[1].locked = True
+    goal.set_position(9.0, 0, 0)
+    Solver(root, restarts=3).solve()
+    assert joints[1].get_dof_value(DOF.EZ) == 0.2 and slide.get_dof_value(DOF.Z) == 0.0
+
+
+def test_numbers_belong_to_the_state_handed_back_after_restarts_too():
+    """Loops, balls, followers and targets: what the result says is measured at the joints' values."""
+    rng = np.random.default_rng(4)
+    restarted = 0
+    for number in range(30):
+        solver = Solver(draw_mechanism(rng), max_iterations=4, restarts=6, seed=number, escapes=0)
+        for chain, result in enumerate(solver.solve()):
+            restarted += result.restarts > 0
+            residual = solver.residual(chain)
+            assert residual @ residual == pytest.approx(2 * result.cost, rel=1e-9, abs=1e-15)
+            assert result.converged == (max(result.error) < 1e-6)
+    assert restarted > 5

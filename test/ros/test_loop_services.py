@@ -158,6 +158,18 @@ def test_what_is_out_of_reach_is_never_called_solved(client):
     assert np.abs(root @ read_platform(values_of(answer.state)) - pose).max() < 5e-6
 
 
+def test_restarts_are_counted_and_bounded_by_the_request(client):
+    goal, _ = platform_goal((0.5, 0.0, 0.2))
+    request = SolveGoals.Request(goals=[goal], max_restarts=3, seed=5)
+    answers = [client.call('ssik_ros/solve_goals', request) for _ in range(2)]
+    for answer in answers:
+        assert answer.error_code.val == -31
+        assert 'from 4 starts' in answer.error_code.message
+        (chain,) = answer.chains
+        assert chain.restarts == 3 and chain.status == ChainReport.STALLED
+    assert values_of(answers[0].state) == values_of(answers[1].state)
+
+
 def test_compute_ik_of_a_group_keeps_the_loops_closed(client):
     """The platform alone could be anywhere: its legs decide."""
     for height, code in ((0.1, SUCCESS), (0.135, -31)):

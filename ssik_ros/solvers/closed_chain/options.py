@@ -29,9 +29,9 @@ class ClosedChainOptions:
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
     max_iterations: int = 100
-    """Steps in one solve, all together."""
+    """Steps of one start, all together."""
     max_time: float = math.inf
-    """Longest time of one chain's solve [s]."""
+    """Longest time of one chain's solve, restarts included [s]."""
     stall_threshold: float = 1e-9
     """A step that moves no degree of freedom by more than this ends the solve [m or rad]."""
     diverge_threshold: float = 0.01
@@ -56,10 +56,12 @@ class ClosedChainOptions:
     """``rest``: rest poses. ``limit_centre``: rest poses and the middle of every range."""
     escapes: int = 2
     """Tries to leave a stall away from the goal, from states nearby."""
+    restarts: int = 0
+    """Further starts from random states where the search from the state at hand fails; each has ``max_iterations``."""
     update_joints: str = 'always'
     """``converged``: a failed solve leaves the joints as they were."""
     seed: int = 0
-    """Of the random states of escapes."""
+    """Of the random states of escapes and restarts."""
 
     def __post_init__(self) -> None:
         """
@@ -77,7 +79,7 @@ class ClosedChainOptions:
             if value not in choices:
                 text = f'{name} is {quote(value)}. {describe_choices(str(value), choices)}'
                 raise InvalidOption(text, option=name, value=value)
-        for name in ('max_iterations', 'escapes', 'seed'):
+        for name in ('max_iterations', 'escapes', 'restarts', 'seed'):
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
                 self._refuse(name, value, 'an integer that is not negative')
