@@ -65,8 +65,9 @@ class Environment(World):
         Start empty.
 
         :param name: shown in messages.
-        :param priority: how several groups of one solve share the joints unless the call says otherwise: ``strict``
-            never lets a group change what those before it ask for; ``nested`` is the original's formula.
+        :param priority: how several groups of one solve share the joints unless the call says otherwise. With
+            ``strict`` a met group stays met, and the groups after it cost a group on its way at most half of what it
+            gains in a step. ``nested`` is the original's formula.
         """
         super().__init__(name)
         self.priority: Priority = _priority(priority)
