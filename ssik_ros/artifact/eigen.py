@@ -1,7 +1,7 @@
 """
-Eigenvalues by numpy, in place of the kernels' LAPACK: same arguments, same results, same order.
+Eigenvalues by numpy, in place of the kernels' own: the same arguments and the same meaning of the results.
 
-numpy's ``eig`` calls the same routine; only the way complex vectors are stored differs.
+The kernels' QR steps would be slow in plain Python.
 """
 
 import math
@@ -13,13 +13,13 @@ TURNS = 4
 """How many turns of a pencil are compared."""
 
 
-def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any, ints: Any) -> int:
+def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
     Write the eigenvalues of a matrix and return 0, or 1 when they were not found.
 
     :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
-    :param a: (n n,) matrix, stored by columns.
-    :param scratch, ints: not used.
+    :param a: (n n,) matrix, by rows or by columns.
+    :param scratch: not used.
     """
     try:
         values = np.linalg.eigvals(a[: n * n].reshape(n, n).T)
@@ -29,19 +29,18 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any, ints: A
     return 0
 
 
-def eigensystem(
-    real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any, ints: Any
-) -> int:
+def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any) -> int:
     """
     Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 when they were not found.
 
     :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs.
-    :param vectors: (n n,) one vector after the other; of a pair, the real part and then the imaginary one.
-    :param a: (n n,) matrix, stored by columns.
-    :param scratch, ints: not used.
+    :param vectors: (n n,) one vector after the other, its largest entry real; of a pair, the real part and then the
+        imaginary one.
+    :param a: (n n,) matrix by rows.
+    :param scratch: not used.
     """
     try:
-        values, columns = np.linalg.eig(a[: n * n].reshape(n, n).T)
+        values, columns = np.linalg.eig(a[: n * n].reshape(n, n))
     except np.linalg.LinAlgError:
         return 1
     real[:n], imaginary[:n] = values.real, values.imag
@@ -51,9 +50,7 @@ def eigensystem(
     return 0
 
 
-def generalised_eigenvalues(
-    real: Any, imaginary: Any, beta: Any, a: Any, b: Any, n: Any, scratch: Any, ints: Any
-) -> int:
+def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any, n: Any) -> int:
     """
     Write the eigenvalues (real + i imaginary) / beta of A v = x B v and return 0, or 1 when they were not found.
 
@@ -61,8 +58,7 @@ def generalised_eigenvalues(
     an eigenvalue m of its quotient stands for x = (c m - s) / (s m + c), infinite ones among them.
 
     :param real, imaginary, beta: (n,); beta >= 0.
-    :param a, b: (n n,) matrices, stored by columns.
-    :param scratch, ints: not used.
+    :param a, b: (n n,) matrices, both by rows or both by columns.
     """
     first, second = (part[: n * n].reshape(n, n).T for part in (a, b))
     angles = [(0.5 + k) * math.pi / TURNS for k in range(TURNS)]

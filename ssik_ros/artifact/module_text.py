@@ -27,12 +27,14 @@ SEARCHES = ('search', 'general_search')
 CLASSES = ('spherical_wrist', 'three_parallel')
 REPLACED: Mapping[Origin, Origin] = {
     (f'{KERNELS}._jit', 'matrix'): (f'{HERE}.views', 'matrix'),
-    **{
-        (f'{KERNELS}.lapack', name): (f'{HERE}.eigen', name)
-        for name in ('eigenvalues', 'eigensystem', 'generalised_eigenvalues')
-    },
+    (f'{KERNELS}.eigenvalues', 'eigenvalues'): (f'{HERE}.eigen', 'eigenvalues'),
+    (f'{KERNELS}.eigenvectors', 'eigensystem'): (f'{HERE}.eigen', 'eigensystem'),
+    (f'{KERNELS}.pencil_eigenvalues', 'generalised_eigenvalues'): (
+        f'{HERE}.eigen',
+        'generalised_eigenvalues',
+    ),
 }
-"""LAPACK is reached through numpy, and tables may be those of Python."""
+"""Eigenvalues come from numpy, because QR steps in plain Python are slow. Tables may be those of Python."""
 WIDTH = 95
 """Columns of a line of numbers."""
 

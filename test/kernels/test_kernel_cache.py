@@ -3,10 +3,8 @@
 import os
 
 from kernel_package import ANSWER
-from kernel_package import finish
 from kernel_package import make_package
 from kernel_package import run
-from kernel_package import start
 import pytest
 
 from ssik_ros.kernels import _jit
@@ -40,16 +38,6 @@ from ssik_ros.kernels import _symbols, memory
 print(binding.address_of_symbol('NRT_MemInfo_alloc_aligned') is None, end=' ')
 print(memory.ones(3), sum(memory.ones.stats.cache_hits.values()), end=' ')
 print(binding.address_of_symbol('NRT_MemInfo_alloc_aligned') is None)
-"""
-LAPACK = """
-from llvmlite import binding
-import numpy as np
-from ssik_ros.kernels import lapack
-print(binding.address_of_symbol('ssik_ros_dgeev') is None)
-real, imaginary, matrix = np.empty(2), np.empty(2), np.array([2.0, 1.0, 0.0, 3.0])
-scratch, ints = np.empty(2 * lapack.SCRATCH_ROWS), np.empty(lapack.INTEGERS, dtype=np.int32)
-print(lapack.eigenvalues(real, imaginary, matrix, 2, scratch, ints), sorted(real.tolist()))
-print(binding.address_of_symbol('ssik_ros_dgeev') is None)
 """
 
 
@@ -112,10 +100,3 @@ def test_a_symbol_that_cannot_be_had_is_named():
     names = ('of_a_kernel', 'PyErr_Occurred', 'ssik_ros_provided')
     assert _symbols.missing(names, Engine()) == 'ssik_ros_provided'
     assert _symbols.missing(names[:2], Engine()) is None
-
-
-@pytest.mark.parametrize('process', ['compiles', 'loads'])
-def test_lapack_is_loaded_when_a_kernel_calls_it(package, process):
-    if process == 'loads':
-        run(LAPACK, package)
-    assert finish(start(LAPACK, package)).splitlines() == ['True', '0 [2.0, 3.0]', 'False']

@@ -39,7 +39,6 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.kernels import lapack
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
@@ -67,7 +66,6 @@ from ssik_ros.kernels.analytic.loop_workspace import W_ELIMINATION
 from ssik_ros.kernels.analytic.loop_workspace import W_FOUND
 from ssik_ros.kernels.analytic.loop_workspace import W_IMAGINARY
 from ssik_ros.kernels.analytic.loop_workspace import W_INVERSES
-from ssik_ros.kernels.analytic.loop_workspace import W_LAPACK
 from ssik_ros.kernels.analytic.loop_workspace import W_LARGEST
 from ssik_ros.kernels.analytic.loop_workspace import W_LOOP
 from ssik_ros.kernels.analytic.loop_workspace import W_MATRIX
@@ -82,6 +80,9 @@ from ssik_ros.kernels.analytic.loop_workspace import W_SCRATCH
 from ssik_ros.kernels.analytic.loop_workspace import W_SPARE
 from ssik_ros.kernels.analytic.loop_workspace import WORKSPACE
 from ssik_ros.kernels.analytic.root_candidates import add_candidates
+from ssik_ros.kernels.eigenvalues import eigenvalues
+from ssik_ros.kernels.eigenvalues import SCRATCH_ROWS
+from ssik_ros.kernels.pencil_eigenvalues import generalised_eigenvalues
 from ssik_ros.kernels.se3 import compose
 from ssik_ros.kernels.so3 import wrap_to_pi
 from ssik_ros.kernels.vectors import rotate
@@ -159,15 +160,15 @@ def _insert(out, count, q, sure):
 
 
 @kernel
-def _write_roots(out, size, origin, work, ints):
+def _write_roots(out, size, origin, work):
     """
-    Write the real roots q_k in ascending order and return how many there are, -1 where LAPACK gives up.
+    Write the real roots q_k in ascending order and return how many there are, -1 where the eigenvalues are not found.
 
     :param out: (32,) the roots, then 1 for each that is surely real and 0 for others.
     """
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
-    scratch = vector(work, W_LAPACK, lapack.SCRATCH_ROWS * PENCIL)
-    if lapack.eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch, ints) != 0:
+    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
+    if eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch) != 0:
         return -1
     count = 0
     for i in range(size):
@@ -180,7 +181,7 @@ def _write_roots(out, size, origin, work, ints):
 
 
 @kernel
-def _write_safe_roots(out, work, ints):
+def _write_safe_roots(out, work):
     """
     Write the real roots from the pencil with its spurious roots, which needs no inverse; see :func:`_write_roots`.
 
@@ -204,8 +205,7 @@ def _write_safe_roots(out, work, ints):
             lower[el.SIZE + i, el.SIZE + shift + j] = fixed - c
     real, imaginary = vector(work, W_REAL, n), vector(work, W_IMAGINARY, n)
     beta = vector(work, W_BETA, n)
-    scratch = vector(work, W_LAPACK, lapack.SCRATCH_ROWS * n)
-    if lapack.generalised_eigenvalues(real, imaginary, beta, a, b, n, scratch, ints) != 0:
+    if generalised_eigenvalues(real, imaginary, beta, a, b, n) != 0:
         return -1
     count = 0
     for i in range(n):
@@ -229,7 +229,7 @@ def _add_roots(found, begin, elimination, k, work, ints):
     size, origin, largest = _choose_matrix(elimination, work)
     work[W_LARGEST] = largest
     if size > 0 and largest < DOUBTFUL:
-        total = _write_roots(roots, size, origin, work, ints)
+        total = _write_roots(roots, size, origin, work)
         if total >= 0:
             count, complete = add_candidates(
                 found, begin, roots, total, elimination, k, work, ints
@@ -237,7 +237,7 @@ def _add_roots(found, begin, elimination, k, work, ints):
             # Near symmetric targets real roots may be lost to rounding, all of them at once.
             if complete and (count > begin or largest < TRUSTED):
                 return count, True
-    total = _write_safe_roots(roots, work, ints)
+    total = _write_safe_roots(roots, work)
     if total < 0:
         return begin, False
     count, complete = add_candidates(found, begin, roots, total, elimination, k, work, ints)

@@ -1,8 +1,8 @@
 """Where the scratch of the elimination lies in one flat array, and how the rows of candidates are laid out."""
 
-from ssik_ros.kernels import lapack
 from ssik_ros.kernels.analytic import elimination as el
 from ssik_ros.kernels.analytic import null_vectors as nv
+from ssik_ros.kernels.eigenvalues import SCRATCH_ROWS
 
 JOINTS = 6
 ROWS = 192
@@ -22,9 +22,8 @@ W_REAL = W_SPARE + 256
 W_IMAGINARY = W_REAL + PENCIL
 W_BETA = W_IMAGINARY + PENCIL
 W_PENCIL = W_BETA + PENCIL
-W_LAPACK = W_PENCIL + 2 * PENCIL * PENCIL
-W_SCRATCH = W_LAPACK + lapack.SCRATCH_ROWS * PENCIL
-W_LU = W_SCRATCH + max(el.SCRATCH, nv.SCRATCH)
+W_SCRATCH = W_PENCIL + 2 * PENCIL * PENCIL
+W_LU = W_SCRATCH + max(el.SCRATCH, nv.SCRATCH, SCRATCH_ROWS * el.LARGEST)
 W_SPACE = W_LU + 144
 W_VECTORS = W_SPACE + 192
 W_POSES = W_VECTORS + 192
@@ -41,5 +40,5 @@ W_COUNT = W_MULTIPLE + 1
 W_LARGEST = W_COUNT + 1
 """Largest entry of the eigenvalue problem of the last cut, inf where there is none."""
 WORKSPACE = W_LARGEST + 1
-INTS = lapack.INTEGERS + 12
+INTS = 12
 """Lengths of the float and the int32 workspace."""

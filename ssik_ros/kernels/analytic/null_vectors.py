@@ -8,7 +8,6 @@ eigenvectors of both are the solutions.
 
 import math
 
-from ssik_ros.kernels import lapack
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
@@ -19,6 +18,8 @@ from ssik_ros.kernels.analytic.elimination import PRODUCTS
 from ssik_ros.kernels.analytic.elimination import SIZE
 from ssik_ros.kernels.analytic.householder import factorise
 from ssik_ros.kernels.analytic.householder import reflect
+from ssik_ros.kernels.eigenvectors import eigensystem
+from ssik_ros.kernels.eigenvectors import scratch_size
 
 TINY = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
@@ -27,7 +28,9 @@ TURN_A, TURN_B = 0.61, 1.13
 WEIGHT_B = 0.71
 """Share of x_b in the operator that tells the solutions of a space apart."""
 
-SCRATCH = 4 * SIZE * LARGEST + 5 * LARGEST * LARGEST + 4 * LARGEST
+SCRATCH = 2 * LARGEST * (LARGEST + 1) + max(
+    2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST)
+)
 """Floats of scratch for :func:`split_space`."""
 
 
@@ -228,14 +231,13 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
 
 
 @kernel
-def split_space(vectors, space, m, scratch, ints):
+def split_space(vectors, space, m, scratch):
     """
     Write the null vectors x_a^i x_b^j that lie in a space and return how many there are.
 
     :param vectors: (m, 12).
     :param space: (m, 12) basis of the space.
     :param scratch: (SCRATCH,).
-    :param ints: int32 scratch of LAPACK.
     """
     size = LARGEST * LARGEST
     operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
@@ -243,18 +245,14 @@ def split_space(vectors, space, m, scratch, ints):
         vector(scratch, 2 * size, LARGEST),
         vector(scratch, 2 * size + LARGEST, LARGEST),
     )
-    rest = vector(scratch, 2 * size + 2 * LARGEST, 2 * SIZE * LARGEST + 3 * LARGEST)
+    place = 2 * size + 2 * LARGEST
+    rest = vector(scratch, place, SCRATCH - place)
     for i in range(m):
         for j in range(m):
             operator[i, j] = 0.0
     _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)
     _write_operator(operator, space, m, 1, TURN_B, WEIGHT_B, rest)
-    # By columns, so that LAPACK's right eigenvectors are those of the operator.
-    flat = vector(scratch, 0, m * m)
-    for i in range(m):
-        for j in range(i):
-            operator[i, j], operator[j, i] = operator[j, i], operator[i, j]
-    if lapack.eigensystem(real, imaginary, modes, flat, m, rest, ints) != 0:
+    if eigensystem(real, imaginary, modes, vector(scratch, 0, m * m), m, rest) != 0:
         return 0
     count = 0
     for i in range(m):

@@ -7,7 +7,6 @@ that several solutions span; what does not nearly close the loop is dropped.
 
 import math
 
-from ssik_ros.kernels import lapack
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
@@ -104,11 +103,11 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
         middle += roots[i] / m
     sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
     one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
-    lu, pivots = matrix(work, W_LU, 12, 12), ints[lapack.INTEGERS :]
+    lu, pivots = matrix(work, W_LU, 12, 12), ints
     space, vectors = matrix(work, W_SPACE, m, 12), matrix(work, W_VECTORS, m, 12)
     nv.factorise_equations(lu, pivots, sine, cosine, one, middle)
     nv.null_space(space, lu, pivots, m)
-    modes = nv.split_space(vectors, space, m, vector(work, W_SCRATCH, nv.SCRATCH), ints)
+    modes = nv.split_space(vectors, space, m, vector(work, W_SCRATCH, nv.SCRATCH))
     first = count
     for i in range(modes):
         qa, qb = nv.read_angles(vectors[i])
@@ -122,7 +121,7 @@ def _add_single(found, count, first, q, elimination, k, work, ints):
     """Add the candidate of one root and return the new count."""
     sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
     one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
-    lu, pivots = matrix(work, W_LU, 12, 12), ints[lapack.INTEGERS :]
+    lu, pivots = matrix(work, W_LU, 12, 12), ints
     x = vector(work, W_VECTORS, 12)
     nv.factorise_equations(lu, pivots, sine, cosine, one, q)
     nv.null_vector(x, lu, pivots)

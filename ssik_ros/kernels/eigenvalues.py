@@ -1,0 +1,437 @@
+"""
+Eigenvalues of a small real matrix, by balancing, reduction to Hessenberg form and shifted QR steps.
+
+Problem
+-------
+A v = x v for a dense matrix A of a few dozen rows that has no symmetry.
+
+Solutions
+---------
+All n eigenvalues, complex ones in conjugate pairs. They are those of a matrix that differs from A by rounding.
+
+Method
+------
+1. Exchange rows and columns where these isolate an eigenvalue; scale the rest by powers of two.
+2. Reduce the rest to Hessenberg form by reflections.
+3. Make double QR steps with the eigenvalues of the last two rows as shifts. Split the matrix where an entry below the
+   diagonal is negligible.
+
+Degeneracies
+------------
+Eigenvalues of multiplicity m have errors of the size of the m-th root of rounding. Steps that make no progress use a
+shift without meaning every ``EXCEPTIONAL`` steps. A matrix that is not finite has no eigenvalues: a code says so.
+
+Cost
+----
+About 14 n^3 operations. They are additions, products, quotients and square roots only, in a fixed order: the results are
+the same bytes on every processor.
+
+References
+----------
+docs/math/eigenvalues.md: [Parlett1969], [Francis1961], [Ahues1997], [Anderson1999]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+
+SCRATCH_ROWS = 3
+"""A matrix of n rows needs ``SCRATCH_ROWS * n`` floats of scratch."""
+
+EPSILON = 2.0**-52
+NOTHING = 2.0**-200
+"""Entry below the diagonal, relative to the largest ones there, that is negligible whatever stands beside it."""
+SCALING_GAIN = 0.95
+"""A row and a column are scaled if the sum of their norms falls below this part of what it was."""
+SCALINGS = 20
+"""Passes over all rows and columns at most."""
+STEPS = 30
+"""QR steps for an eigenvalue, for each row of the matrix and for ten at least."""
+EXCEPTIONAL = 10
+"""Steps for an eigenvalue after which a shift without meaning is used."""
+
+
+@inline_kernel
+def _exchange(h, n, i, j):
+    """Exchange two rows and the same two columns."""
+    for k in range(n):
+        h[i, k], h[j, k] = h[j, k], h[i, k]
+    for k in range(n):
+        h[k, i], h[k, j] = h[k, j], h[k, i]
+
+
+@inline_kernel
+def _row_stands_alone(h, i, low, high):
+    """Return whether a row has no entry beside the diagonal."""
+    j = low
+    while j <= high and (j == i or h[i, j] == 0.0):
+        j += 1
+    return j > high
+
+
+@inline_kernel
+def _column_stands_alone(h, j, low, high):
+    """Return whether a column has no entry beside the diagonal."""
+    i = low
+    while i <= high and (i == j or h[i, j] == 0.0):
+        i += 1
+    return i > high
+
+
+@kernel
+def _isolate(h, n):
+    """
+    Move rows and columns that isolate an eigenvalue to the ends of the matrix, and return the first and last of the rest.
+
+    :param h: (n, n).
+    """
+    low, high, i = 0, n - 1, n - 1
+    while i >= low:
+        if _row_stands_alone(h, i, low, high):
+            _exchange(h, n, i, high)
+            high -= 1
+            i = high
+        else:
+            i -= 1
+    j = low
+    while j <= high:
+        if _column_stands_alone(h, j, low, high):
+            _exchange(h, n, j, low)
+            low += 1
+            j = low
+        else:
+            j += 1
+    return low, high
+
+
+@kernel
+def _scale(h, low, high):
+    """
+    Bring the norms of row i and column i close to each other by powers of two, for each i.
+
+    :param h: (n, n), of which the rows and columns from ``low`` to ``high`` take part.
+    :returns: whether all of them are finite.
+    """
+    for _ in range(SCALINGS):
+        done = True
+        for i in range(low, high + 1):
+            column = row = 0.0
+            for j in range(low, high + 1):
+                column += h[j, i] * h[j, i]
+                row += h[i, j] * h[i, j]
+            if not column + row < math.inf:
+                return False
+            if column == 0.0 or row == 0.0:
+                continue
+            # These are squares of norms, so that a factor of two counts four times.
+            factor, before = 1.0, math.sqrt(column) + math.sqrt(row)
+            while 4.0 * column <= row:
+                factor, column, row = 2.0 * factor, 4.0 * column, 0.25 * row
+            while column >= 4.0 * row:
+                factor, column, row = 0.5 * factor, 0.25 * column, 4.0 * row
+            if math.sqrt(column) + math.sqrt(row) < SCALING_GAIN * before:
+                done = False
+                inverse = 1.0 / factor
+                for j in range(low, high + 1):
+                    h[i, j] *= inverse
+                for j in range(low, high + 1):
+                    h[j, i] *= factor
+        if done:
+            break
+    return True
+
+
+@inline_kernel
+def reflection(u, rest):
+    """
+    Return tau, a factor and r of a reflection I - tau v v^T, v = (1, factor x), that turns (u, x) to (r, 0).
+
+    :param rest: square of the norm of x.
+    """
+    if rest == 0.0:
+        return 0.0, 0.0, u
+    r = -math.copysign(math.sqrt(u * u + rest), u)
+    return (r - u) / r, 1.0 / (u - r), r
+
+
+@inline_kernel
+def _reflect_both_sides(a, n, count, tau, v, row):
+    """
+    Reflect a square block from both sides: H - v row^T - column v^T is (I - tau v v^T) H (I - tau v v^T).
+
+    :param a: the block, row i from i n on.
+    :param v: (count,) of the reflection.
+    :param row: (2 count,) scratch.
+    """
+    column = vector(row, count, count)
+    for j in range(count):
+        row[j] = 0.0
+    product = 0.0
+    for i in range(count):
+        here, factor = vector(a, i * n, count), v[i]
+        total = 0.0
+        for j in range(count):
+            total += here[j] * v[j]
+            row[j] += factor * here[j]
+        column[i] = tau * total
+        product += factor * column[i]
+    for j in range(count):
+        row[j] = tau * (row[j] - product * v[j])
+    for i in range(count):
+        here, first, second = vector(a, i * n, count), v[i], column[i]
+        for j in range(count):
+            here[j] -= first * row[j] + second * v[j]
+
+
+@kernel
+def reduce_to_hessenberg(a, n, low, high, scratch):
+    """
+    Replace the rows and columns from ``low`` to ``high`` by a similar matrix without entries left of the subdiagonal.
+
+    :param a: (n n,) matrix by rows.
+    :param scratch: (SCRATCH_ROWS n,).
+    """
+    h = matrix(a, 0, n, n)
+    for k in range(low, high - 1):
+        count = high - k
+        v = vector(scratch, 0, count)
+        rest = 0.0
+        for i in range(1, count):
+            v[i] = h[k + 1 + i, k]
+            rest += v[i] * v[i]
+        if rest == 0.0:
+            continue
+        tau, inverse, r = reflection(h[k + 1, k], rest)
+        for i in range(1, count):
+            v[i] *= inverse
+            h[k + 1 + i, k] = 0.0
+        v[0], h[k + 1, k] = 1.0, r
+        for i in range(low, k + 1):
+            beside = vector(a, i * n + k + 1, count)
+            total = 0.0
+            for j in range(count):
+                total += beside[j] * v[j]
+            total *= tau
+            for j in range(count):
+                beside[j] -= total * v[j]
+        _reflect_both_sides(
+            vector(a, (k + 1) * n + k + 1, n * count), n, count, tau, v, vector(scratch, n, 2 * n)
+        )
+
+
+@inline_kernel
+def _is_negligible(h, k, low, high, nothing):
+    """Return whether the entry left of the diagonal in row k can be set to zero, by [Ahues1997]."""
+    below = abs(h[k, k - 1])
+    if below <= nothing:
+        return True
+    before, here = h[k - 1, k - 1], h[k, k]
+    size = abs(before) + abs(here)
+    if size == 0.0:
+        size += abs(h[k - 1, k - 2]) if k - 2 >= low else 0.0
+        size += abs(h[k + 1, k]) if k + 1 <= high else 0.0
+    if not below <= EPSILON * size:
+        return False
+    above, gap, here = abs(h[k - 1, k]), abs(before - here), abs(here)
+    most, least = max(below, above), min(below, above)
+    wide, narrow = max(here, gap), min(here, gap)
+    total = wide + most
+    return least * (most / total) <= max(nothing, EPSILON * (narrow * (wide / total)))
+
+
+@inline_kernel
+def eigenvalues_of_two(a, b, c, d):
+    """Return the eigenvalues of [[a, b], [c, d]]: two real parts and two imaginary ones."""
+    half, larger = 0.5 * (a - d), max(abs(b), abs(c))
+    scale = max(abs(half), larger)
+    if scale == 0.0:
+        return a, d, 0.0, 0.0
+    smaller = math.copysign(min(abs(b), abs(c)), b) * math.copysign(1.0, c)
+    square = (half / scale) * half + (larger / scale) * smaller
+    root = math.sqrt(scale) * math.sqrt(abs(square))
+    if square < 0.0:
+        middle = 0.5 * (a + d)
+        return middle, middle, root, -root
+    # Corrections of the diagonal, so that a small eigenvalue beside a large one keeps its digits.
+    far = half + math.copysign(root, half)
+    step = larger / far * smaller if far != 0.0 else 0.0
+    return a + step, d - step, 0.0, 0.0
+
+
+@inline_kernel
+def _shifts(h, first, last, steps):
+    """Return two shifts, each a real and an imaginary part."""
+    if steps % (2 * EXCEPTIONAL) == 0:
+        size = abs(h[last, last - 1]) + abs(h[last - 1, last - 2])
+        a = d = 0.75 * size + h[last, last]
+        b, c = -0.4375 * size, size
+    elif steps % EXCEPTIONAL == 0:
+        size = abs(h[first + 1, first]) + abs(h[first + 2, first + 1])
+        a = d = 0.75 * size + h[first, first]
+        b, c = -0.4375 * size, size
+    else:
+        a, b = h[last - 1, last - 1], h[last - 1, last]
+        c, d = h[last, last - 1], h[last, last]
+    x1, x2, y1, y2 = eigenvalues_of_two(a, b, c, d)
+    if y1 == 0.0:
+        # Twice the one that is nearer: then one eigenvalue after the other converges, quadratically.
+        x1 = x2 = x1 if abs(x1 - d) <= abs(x2 - d) else x2
+    return x1, y1, x2, y2
+
+
+@inline_kernel
+def _start(h, first, last, x1, y1, x2, y2):
+    """Return the row from which a double step may start, and the first column of what it multiplies."""
+    m = last - 2
+    while True:
+        below = abs(h[m + 1, m])
+        scale = abs(h[m, m] - x2) + abs(y2) + below
+        below = h[m + 1, m] / scale
+        u = below * h[m, m + 1] + (h[m, m] - x1) * ((h[m, m] - x2) / scale) - y1 * (y2 / scale)
+        v = below * (h[m, m] + h[m + 1, m + 1] - x1 - x2)
+        w = below * h[m + 2, m + 1]
+        scale = 1.0 / (abs(u) + abs(v) + abs(w))
+        u, v, w = u * scale, v * scale, w * scale
+        if m == first:
+            break
+        beside = abs(h[m - 1, m - 1]) + abs(h[m, m]) + abs(h[m + 1, m + 1])
+        if abs(h[m, m - 1]) * (abs(v) + abs(w)) <= EPSILON * abs(u) * beside:
+            break
+        m -= 1
+    return m, u, v, w
+
+
+@inline_kernel
+def reflect_rows(a, start, n, count, tau, v, w):
+    """
+    Reflect three rows of a matrix.
+
+    :param a: (n n,) matrix by rows.
+    :param start: place of the first entry of the first row that takes part.
+    :param count: entries of each row that take part.
+    """
+    first, second = vector(a, start, count), vector(a, start + n, count)
+    third = vector(a, start + 2 * n, count)
+    tau_v, tau_w = tau * v, tau * w
+    for j in range(count):
+        total = first[j] + v * second[j] + w * third[j]
+        first[j] -= total * tau
+        second[j] -= total * tau_v
+        third[j] -= total * tau_w
+
+
+@inline_kernel
+def reflect_columns(a, start, n, count, tau, v, w):
+    """
+    Reflect three columns of a matrix.
+
+    :param a: (n n,) matrix by rows.
+    :param start: place of the first entry of the first column that takes part.
+    :param count: entries of each column that take part.
+    """
+    tau_v, tau_w = tau * v, tau * w
+    for i in range(count):
+        three = vector(a, start + i * n, 3)
+        total = three[0] + v * three[1] + w * three[2]
+        three[0] -= total * tau
+        three[1] -= total * tau_v
+        three[2] -= total * tau_w
+
+
+@kernel
+def _step(a, n, first, last, x1, y1, x2, y2):
+    """
+    Make one double QR step in the block of rows ``first`` to ``last``, without the parts of the matrix beside it.
+
+    :param a: (n n,) matrix by rows.
+    :param x1, y1, x2, y2: the shifts.
+    """
+    h = matrix(a, 0, n, n)
+    m, u, v, w = _start(h, first, last, x1, y1, x2, y2)
+    tau, factor, _ = reflection(u, v * v + w * w)
+    v, w = factor * v, factor * w
+    if m > first:
+        h[m, m - 1] *= 1.0 - tau
+    for k in range(m, last - 1):
+        reflect_rows(a, k * n + k, n, last - k + 1, tau, v, w)
+        # The next reflection depends on the lower rows only; its root and quotient go on beside the upper ones.
+        lower = min(3, last - k)
+        reflect_columns(a, (k + 1) * n + k, n, lower, tau, v, w)
+        below = h[k + 3, k] if lower == 3 else 0.0
+        beside = h[k + 2, k]
+        next_tau, factor, r = reflection(h[k + 1, k], beside * beside + below * below)
+        h[k + 1, k], h[k + 2, k] = r, 0.0
+        if lower == 3:
+            h[k + 3, k] = 0.0
+        reflect_columns(a, first * n + k, n, k - first + 1, tau, v, w)
+        tau, v, w = next_tau, factor * beside, factor * below
+    k, tau_v = last - 1, tau * v
+    for j in range(k, last + 1):
+        total = h[k, j] + v * h[last, j]
+        h[k, j] -= total * tau
+        h[last, j] -= total * tau_v
+    for i in range(first, last + 1):
+        two = vector(a, i * n + k, 2)
+        total = two[0] + v * two[1]
+        two[0] -= total * tau
+        two[1] -= total * tau_v
+
+
+@kernel
+def _iterate(real, imaginary, a, n, low, high):
+    """
+    Write the eigenvalues of rows and columns ``low`` to ``high`` in Hessenberg form and return 0, or 1 without convergence.
+
+    :param real, imaginary: (n,).
+    :param a: (n n,) matrix by rows, overwritten.
+    """
+    h = matrix(a, 0, n, n)
+    first, last, steps = low, high, 0
+    most = STEPS * max(10, high - low + 1)
+    largest = 0.0
+    for i in range(low, high):
+        largest = max(largest, abs(h[i, i]), abs(h[i + 1, i]))
+    while last >= low:
+        k = last
+        while k > first and not _is_negligible(h, k, low, high, NOTHING * largest):
+            k -= 1
+        first = k
+        if first > low:
+            h[first, first - 1] = 0.0
+        if first >= last - 1:
+            if first == last:
+                real[last], imaginary[last] = h[last, last], 0.0
+            else:
+                real[first], real[last], imaginary[first], imaginary[last] = eigenvalues_of_two(
+                    h[first, first], h[first, last], h[last, first], h[last, last]
+                )
+            first, last, steps = low, first - 1, 0
+            continue
+        steps += 1
+        if steps > most:
+            return 1
+        x1, y1, x2, y2 = _shifts(h, first, last, steps)
+        _step(a, n, first, last, x1, y1, x2, y2)
+    return 0
+
+
+@kernel
+def eigenvalues(real, imaginary, a, n, scratch):
+    """
+    Write the eigenvalues of a matrix and return 0, or 1 where they were not found.
+
+    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs, the positive imaginary part first.
+    :param a: (n n,) matrix by rows or by columns, overwritten; squares of its entries must be finite.
+    :param scratch: (SCRATCH_ROWS n,).
+    """
+    h = matrix(a, 0, n, n)
+    low, high = _isolate(h, n)
+    if not _scale(h, low, high):
+        return 1
+    reduce_to_hessenberg(a, n, low, high, scratch)
+    for i in range(n):
+        real[i], imaginary[i] = h[i, i], 0.0
+    return _iterate(real, imaginary, a, n, low, high)
