@@ -104,10 +104,10 @@ setup(
     license='BSD-3-Clause',
     entry_points={
         'console_scripts': [
-            'ik_benchmark = ssik_ros.ros.benchmark_node:main',
-            'ik_server = ssik_ros.ros.node:main',
-            'ik_stream = ssik_ros.ros.stream_node:main',
-            'joint_state_relay = ssik_ros.ros.joint_state_relay:main',
+            'ik_benchmark = ssik_ros.ros.executables:ik_benchmark',
+            'ik_server = ssik_ros.ros.executables:ik_server',
+            'ik_stream = ssik_ros.ros.executables:ik_stream',
+            'joint_state_relay = ssik_ros.ros.executables:joint_state_relay',
             'ssik = ssik_ros.cli.command:main',
         ],
     },

@@ -34,6 +34,8 @@ from ssik_ros.benchmark.session import prepare_benchmark
 from ssik_ros.benchmark.session import write_results
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SsikError
+from ssik_ros.ros.early_end import EARLY_END
+from ssik_ros.ros.early_end import interrupt_once
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.override_check import check_overrides
@@ -229,6 +231,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: arguments of ROS; None means those of the process.
     """
     try:
+        # Wherever it is: a benchmark has no state to put in order.
+        EARLY_END.hand_over(interrupt_once)
         return _run(arguments)
     except (KeyboardInterrupt, ExternalShutdownException):
         return _say_interrupted()

@@ -29,6 +29,8 @@ from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.loop_serving.loop_files import read_loops_of
 from ssik_ros.loop_serving.passive_joints import PassiveJoints
+from ssik_ros.ros.early_end import EARLY_END
+from ssik_ros.ros.early_end import ignore_signals
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.log_throttle import PERIOD
@@ -172,8 +174,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
             node.start()
+            EARLY_END.hand_over()
             rclpy.spin(node)
+    except Exception:
+        # A signal ended the context in the middle of a call.
+        if rclpy.ok():
+            raise
     finally:
+        ignore_signals()
         node.destroy_node()
         rclpy.try_shutdown()
     return node.exit_code

@@ -14,7 +14,6 @@ import functools
 import logging
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -48,6 +47,9 @@ from ssik_ros.loop_serving.loop_files import read_loops_of
 from ssik_ros.loop_serving.loop_server import LoopServer
 from ssik_ros.ros.call_records import CallRecords
 from ssik_ros.ros.diagnostics import Diagnostics
+from ssik_ros.ros.early_end import EARLY_END
+from ssik_ros.ros.early_end import ignore_signals
+from ssik_ros.ros.early_end import LAST_RESORT
 from ssik_ros.ros.executors import InlineExecutor
 from ssik_ros.ros.group_parameters import GroupParameters
 from ssik_ros.ros.group_parameters import PREFIX
@@ -101,8 +103,6 @@ _MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
-LAST_RESORT = 5.0
-"""Time after the end of ROS at which the process ends, whatever still runs [s]."""
 LATER_SERVICES = ('~/solve_all', '~/explain_ik', '~/solve_goals', '~/complete_state')
 """Services of ssik_msgs that are offered after the first ones; those of a group file come before them."""
 GROUP_SERVICES = ('~/handle_groups', '~/find_configs', '~/generate_path')
@@ -512,13 +512,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A signal may come before there is anything to spin.
         with contextlib.suppress(KeyboardInterrupt):
             node.start()
+            EARLY_END.hand_over()
             spin(executor)
     except Exception:
         if rclpy.ok():
             raise
     finally:
         # Ctrl-C below a launch file arrives twice: from the terminal, and from launch.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ignore_signals()
         is_idle = node.stop()
         executor.shutdown(SHUTDOWN_WAIT)
         node.destroy_node()

@@ -32,6 +32,8 @@ from ssik_ros.errors import SsikError
 from ssik_ros.groups.group_file import find_group_file
 from ssik_ros.groups.group_file import read_group_file
 from ssik_ros.ros.aged_state import AgedState
+from ssik_ros.ros.early_end import EARLY_END
+from ssik_ros.ros.early_end import ignore_signals
 from ssik_ros.ros.executors import InlineExecutor
 from ssik_ros.ros.joint_commands import make_joint_state
 from ssik_ros.ros.joint_commands import make_trajectory
@@ -264,10 +266,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executor.add_node(node)
     try:
         node.start()
+        EARLY_END.hand_over()
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        # A signal ended the context in the middle of a call.
+        if rclpy.ok():
+            raise
     finally:
+        ignore_signals()
         executor.shutdown(SHUTDOWN_WAIT)
         node.destroy_node()
         rclpy.try_shutdown()

@@ -30,7 +30,7 @@ pytest.importorskip('rclpy', reason='no rclpy on this machine')
 
 PACKAGE_ROOT = Path(ssik_ros.__file__).resolve().parents[1]
 READY = 'Ready: robot'
-NODE = ('-m', 'ssik_ros.ros.node')
+NODE = ('-m', 'ssik_ros.ros.executables', 'ik_server')
 WAIT = 60.0
 """Bound of every wait for an answer [s], far above what any of them takes."""
 START_WAIT = 300.0
@@ -91,6 +91,11 @@ class ServerProcess:
         return self.log_path.read_text(errors='replace')
 
     @property
+    def pid(self):
+        """Return the number of the process."""
+        return self._process.pid
+
+    @property
     def is_running(self):
         """Return whether the process has not ended."""
         return self._process.poll() is None
@@ -127,6 +132,10 @@ class ServerProcess:
             return self._process.wait(wait)
         except subprocess.TimeoutExpired:
             self.fail(f'The node did not end within {wait:g} s.')
+
+    def send(self, number):
+        """Send a signal."""
+        self._process.send_signal(number)
 
     def stop(self, number=signal.SIGINT):
         """

@@ -1,0 +1,50 @@
+"""The executables of the package; ``python -m ssik_ros.ros.executables NAME`` runs one without an installation."""
+
+import importlib
+import sys
+
+from ssik_ros.ros.early_end import EARLY_END
+from ssik_ros.ros.early_end import end_process
+
+INTERRUPTED = 1
+"""Exit code of a benchmark that a signal ends: it has written nothing."""
+
+
+def ik_server() -> None:
+    """Run the node that answers MoveIt's kinematics services."""
+    _run('ssik_ros.ros.node', 0)
+
+
+def ik_stream() -> None:
+    """Run the node whose IK groups follow target poses."""
+    _run('ssik_ros.ros.stream_node', 0)
+
+
+def joint_state_relay() -> None:
+    """Run the node that adds passive joints to joint states."""
+    _run('ssik_ros.ros.joint_state_relay', 0)
+
+
+def ik_benchmark() -> None:
+    """Run a benchmark of services or solvers."""
+    _run('ssik_ros.ros.benchmark_node', INTERRUPTED)
+
+
+EXECUTABLES = {
+    run.__name__: run for run in (ik_server, ik_stream, joint_state_relay, ik_benchmark)
+}
+
+
+def _run(module: str, when_interrupted: int) -> None:
+    """End the process with the exit code of a module's ``main``, or of a signal that comes before it."""
+    EARLY_END.arm(when_interrupted)
+    main = importlib.import_module(module).main
+    try:
+        code = int(main() or 0)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    end_process(code)
+
+
+if __name__ == '__main__':
+    EXECUTABLES[sys.argv.pop(1)]()
