@@ -68,6 +68,20 @@ def test_poses_in_right_angles_are_answered_to_rounding(name):
             assert chain.residuals(found, pose).max() < 1e-9
 
 
+@pytest.mark.parametrize(
+    'quarters', [(1, 2, 2, 1, 0, 1), (1, 2, 2, 1, 0, 2), (-1, 2, 2, -1, 0, 1)]
+)
+def test_a_joint_at_half_a_turn_is_found_next_to_a_symmetric_pose(quarters):
+    # Its root is infinite, and the equations nearly depend on each other: a pencil and its transpose differ there.
+    rng = np.random.default_rng(4)
+    chain, arm = catalogue_chain('jaco2'), catalogue_arm('jaco2')
+    for _ in range(4):
+        q = 0.5 * np.pi * np.array(quarters) + 2e-7 * rng.uniform(-1.0, 1.0, 6)
+        pose = chain.poses(q)[0]
+        for _ in range(10):
+            assert len(ask(arm, other_bits(pose, rng)).q) > 0, q.tolist()
+
+
 @pytest.mark.parametrize('offset', [1e-7, 1e-6, 1e-5, 1e-4])
 def test_poses_next_to_a_symmetric_one_are_answered(offset):
     # Both cuts are nearly singular there: what the one has lost the other may have lost as well.

@@ -191,18 +191,20 @@ def _write_safe_roots(out, work):
     a, b = vector(work, W_PENCIL, n * n), vector(work, W_PENCIL + n * n, n * n)
     for i in range(n * n):
         a[i] = b[i] = 0.0
+    # By columns: where the equations depend on each other, QZ steps keep infinite roots of this pencil, and lose those
+    # of its transpose.
     upper, lower = matrix(work, W_PENCIL, n, n), matrix(work, W_PENCIL + n * n, n, n)
     sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
     one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
     for i in range(el.SIZE):
-        upper[i, el.SIZE + i] = lower[i, i] = 1.0
+        upper[el.SIZE + i, i] = lower[i, i] = 1.0
         # The equation itself, then times x_a.
         shift = 3 if i % 2 == 0 else 0
         for j in range(el.PRODUCTS):
             s, c, fixed = sine[i // 2, j], cosine[i // 2, j], one[i // 2, j]
-            upper[el.SIZE + i, shift + j] = -(fixed + c)
-            upper[el.SIZE + i, el.SIZE + shift + j] = -2.0 * s
-            lower[el.SIZE + i, el.SIZE + shift + j] = fixed - c
+            upper[shift + j, el.SIZE + i] = -(fixed + c)
+            upper[el.SIZE + shift + j, el.SIZE + i] = -2.0 * s
+            lower[el.SIZE + shift + j, el.SIZE + i] = fixed - c
     real, imaginary = vector(work, W_REAL, n), vector(work, W_IMAGINARY, n)
     beta = vector(work, W_BETA, n)
     if generalised_eigenvalues(real, imaginary, beta, a, b, n) != 0:
