@@ -29,7 +29,7 @@ for k in range(100):
     times.append(time.perf_counter() - before)
     updates.append(result.iterations)
     assert result.converged
-print(f'{np.median(updates):.0f} update(s) and {1e6 * np.median(times):.0f} us a pose')
+print(f'{1e6 * np.median(times):.0f} us a pose, updates: {np.median(updates):.0f}')
 
 # Only its height and that it stays level: the rest is the robot's to choose, best near where it is.
 robot.save_rest_pose()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.results import IkStatus
 
 FloatArray = NDArray[np.float64]
@@ -75,7 +76,7 @@ class BatchSolutions:
         """Return the solutions (k_i, n) of one pose, best first."""
         size = len(self.status)
         if not -size <= pose < size:
-            raise IndexError(f'There are {size} poses, and no number {pose}.')
+            raise IndexError(f'There are {counted(size, "pose")}, and no number {pose}.')
         index = pose % size
         return self.q[self.offsets[index] : self.offsets[index + 1]]
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ssik_ros.errors import counted
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 
@@ -59,13 +60,13 @@ class Diagnostic:
             capped = self.dropped_by_max_solutions
             cut = f', {capped} more cut off by max_solutions' if capped else ''
             return (
-                f'Reachable: {self.final_count} solution(s){cut}, largest residual '
+                f'Reachable: {counted(self.final_count, "solution")}{cut}, largest residual '
                 f'{self.max_fk_residual:.2g}, {by}.'
             )
         if self.detail:
             return self.detail
         if self.dropped_by_max_solutions:
-            return f'Capped: max_solutions cut off all {self.dropped_by_max_solutions} solution(s), {by}.'
+            return f'Capped: max_solutions cut off all {counted(self.dropped_by_max_solutions, "solution")}, {by}.'
         if not self.raw_candidates and self.cause in (Cause.NONE, Cause.UNREACHABLE):
             return f'Unreachable: no candidate closes within {self.fk_atol:.2g}, {by}.'
         if not self.raw_candidates and self.cause == Cause.NOT_FOUND:
@@ -84,4 +85,4 @@ class Diagnostic:
             (self.dropped_by_seed_tolerance, 'further from the seed than seed_tolerance'),
         )
         named = ', '.join(f'{count} {where}' for count, where in dropped if count)
-        return f'{self.raw_candidates} candidate(s): {named}'
+        return f'{counted(self.raw_candidates, "candidate")}: {named}'

@@ -8,6 +8,7 @@ inherits from :class:`SsikError` and from the built-in class that users of the a
 
 from collections.abc import Iterable
 import difflib
+import functools
 
 LONGEST_QUOTE = 200
 """So many characters of a text from outside stand in a message."""
@@ -51,6 +52,21 @@ def list_names(names: Iterable[object], separator: str = ', ') -> str:
     shown = separator.join(map(shorten, known[:MOST_NAMES]))
     more = len(known) > MOST_NAMES
     return f'{shown}{separator}... ({len(known)} in all)' if more else shown
+
+
+@functools.lru_cache(maxsize=4096)
+def counted(number: int, noun: str, plural: str = '') -> str:
+    """
+    Return a number with its noun, which agrees with it: ``1 search``, ``2 searches``.
+
+    :param number: how many.
+    :param noun: for one.
+    :param plural: for all other numbers; empty for the regular one.
+    """
+    if number == 1:
+        return f'{number} {noun}'
+    ending = 'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'
+    return f'{number} {plural or noun + ending}'
 
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:

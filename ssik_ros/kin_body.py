@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
@@ -353,7 +354,7 @@ def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
     types = list(joint_types)
     if isinstance(joint_types, str) or len(types) != len(pairs):
         raise DimensionMismatch(
-            f'joint_types must name the type of each of {len(pairs)} joints, not {joint_types!r}.',
+            f'joint_types must name the type of each of {counted(len(pairs), "joint")}, not {joint_types!r}.',
             expected=len(pairs),
         )
     for i, (kind, pair) in enumerate(zip(types, pairs, strict=True)):
@@ -386,7 +387,8 @@ def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:
     rows = list(limits)  # type: ignore[arg-type]
     if len(rows) != n:
         raise DimensionMismatch(
-            f'limits must have a row for each of {n} joints, not {len(rows)}.', expected=n
+            f'limits must have a row for each of {counted(n, "joint")}, not {len(rows)}.',
+            expected=n,
         )
     return [None if row is None else _pair(row, i) for i, row in enumerate(rows)]
 

@@ -556,7 +556,7 @@ class KinematicsBase:
                 solution = min(result.solutions, key=lambda q: cost(first, q, own))
             return IkReply(True, solution.copy(), SUCCESS, Cause.NONE, result.summary())
         if options.return_approximate_solution and _is_usable(result):
-            text = f'Approximate, off by {result.residual:.3g}. {result.summary()}'
+            text = f'Approximate, off by {result.residual:.3g} (norm over m and rad). {result.summary()}'
             assert result.nearest is not None
             nearest = result.nearest.copy()
             return IkReply(True, nearest, SUCCESS, result.cause, text, is_approximate=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
@@ -105,7 +106,7 @@ def _per_joint(
 def _check_length(sol: Solution, dof: int, what: str) -> None:
     if np.shape(sol.q) != (dof,):
         raise DimensionMismatch(
-            f'A solution of shape {np.shape(sol.q)} does not belong to {what}, which has {dof} joints.',
+            f'A solution of shape {np.shape(sol.q)} does not belong to {what}, which has {counted(dof, "joint")}.',
             expected=(dof,),
             actual=np.shape(sol.q),
         )

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
+
 FloatArray = NDArray[np.float64]
 
 
@@ -61,9 +63,6 @@ class Cause(IntEnum):
     """No start of the search converged. Says how hard was tried, and nothing about what the robot reaches."""
 
 
-_SOLVED_TEXT = (
-    '%d solution(s); the first is off by %.3g m and %.3g rad (%d searches, %d iterations).'
-)
 CAUSE_TEXT: dict[Cause, str] = {
     Cause.NONE: 'solved',
     Cause.UNREACHABLE: 'the target is out of reach',
@@ -93,6 +92,19 @@ Report = tuple[Any, int, int, float, float, float, Any]
 
 
 NEW = tuple.__new__
+
+
+def _solved_text(
+    solutions: int, position: float, rotation: float, searches: int, iterations: int
+) -> str:
+    """Return the sentence about a success."""
+    found = counted(solutions, 'solution')
+    work = _work_text(searches, iterations)
+    return f'{found}; the first is off by {position:.3g} m and {rotation:.3g} rad ({work}).'
+
+
+def _work_text(searches: int, iterations: int) -> str:
+    return f'{counted(searches, "search")}, {counted(iterations, "iteration")}'
 
 
 class IkResult:
@@ -208,22 +220,27 @@ class IkResult:
         """Return (k, t): rotation angle left at each target [rad]."""
         return self.errors[:, 1::2]
 
-    def summary(self) -> str:
-        """Return one sentence that says what happened and, if nothing was found, why."""
+    def summary(self, left_over: str = '') -> str:
+        """
+        Return one sentence that says what happened and, if nothing was found, why.
+
+        :param left_over: what the nearest state leaves, in words, from someone who knows its poses.
+        """
         if self.status == _SOLVED:
             rows = self.errors.tolist()
             left = rows[0]
-            # One format for all, for every answered request has this sentence.
-            return _SOLVED_TEXT % (
+            return _solved_text(
                 len(rows),
                 max(left[0::2], default=0.0),
                 max(left[1::2], default=0.0),
                 self.searches,
                 self.iterations,
             )
-        work = f'{self.searches} searches, {self.iterations} iterations'
-        nearest = f'; the nearest state seen is off by {self.residual:.3g}'
-        known = nearest if math.isfinite(self.residual) else ''
+        known = ''
+        if math.isfinite(self.residual):
+            off = left_over or f'{self.residual:.3g} (norm over m and rad)'
+            known = f'; the nearest state seen is off by {off}'
+        work = _work_text(self.searches, self.iterations)
         clock = ' The clock ended the search.' if self.clock_ended else ''
         sure = ''
         if self.is_proved:
@@ -300,7 +317,11 @@ class OneSolution(IkResult):
         """Return the number of starts."""
         return self._report[2]
 
-    def summary(self) -> str:
-        """Return one sentence that says what happened."""
-        _, iterations, searches, _, *errors, _ = self._report
-        return _SOLVED_TEXT % (1, *errors, searches, iterations)
+    def summary(self, left_over: str = '') -> str:
+        """
+        Return one sentence that says what happened.
+
+        :param left_over: not read.
+        """
+        _, iterations, searches, _, position, rotation, _ = self._report
+        return _solved_text(1, position, rotation, searches, iterations)

@@ -2,7 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import list_names
 from ssik_ros.errors import nearest_name
@@ -41,3 +43,22 @@ def test_a_name_of_a_million_characters_is_near_to_none():
     letters = ''.join(chr(0x4E00 + i % 150) for i in range(1_000_000))
     assert nearest_name(letters, [letters + 'x', 'tip']) is None
     assert nearest_name('tipp', [letters, 'tip']) == 'tip'
+
+
+@pytest.mark.parametrize(
+    ('number', 'noun', 'text'),
+    [
+        (0, 'solution', '0 solutions'),
+        (1, 'search', '1 search'),
+        (2, 'search', '2 searches'),
+        (2, 'branch', '2 branches'),
+        (21, 'joint', '21 joints'),
+    ],
+)
+def test_numbers_agree_with_their_nouns(number, noun, text):
+    assert counted(number, noun) == text
+
+
+def test_a_noun_may_have_a_plural_of_its_own():
+    assert counted(1, 'degree of freedom', 'degrees of freedom') == '1 degree of freedom'
+    assert counted(6, 'degree of freedom', 'degrees of freedom') == '6 degrees of freedom'

@@ -20,6 +20,7 @@ from ssik_ros.benchmark.report import BenchmarkReport
 from ssik_ros.benchmark.report import PLOT_FILES
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.errors import counted
 
 FloatArray = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
 
 def _subtitle(report: BenchmarkReport) -> str:
     config = report.config
-    return f'{report.robot}, {config.planning_group}, {config.sample_size} samples'
+    return f'{report.robot}, {config.planning_group}, {counted(config.sample_size, "sample")}'
 
 
 def _draw_boxes(

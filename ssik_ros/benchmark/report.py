@@ -21,6 +21,7 @@ from ssik_ros.benchmark.summary import summarise
 from ssik_ros.benchmark.summary import Summary
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.errors import counted
 
 PLOT_FILES = (
     'solve_times.png',
@@ -164,8 +165,8 @@ def describe(report: BenchmarkReport) -> str:
     config, machine = report.config, report.machine
     versions = ', '.join(f'{name} {version}' for name, version in machine.versions.items())
     lines = [
-        f'{config.sample_size} samples, {report.goals_source}; ik_timeout {config.ik_timeout:g} s.',
-        f'{machine.cpu}, {machine.cores} core(s); {versions}; {machine.date}.',
+        f'{counted(config.sample_size, "sample")}, {report.goals_source}; ik_timeout {config.ik_timeout:g} s.',
+        f'{machine.cpu}, {counted(machine.cores, "core")}; {versions}; {machine.date}.',
         'Verified: FK of the answer is within tolerance and limits, whatever the solver says. '
         'Times of a call in ms: mean over all, mean over verified, median, percentiles. Worst errors.',
         *_notes(report),
@@ -193,10 +194,10 @@ def _notes(report: BenchmarkReport) -> list[str]:
             notes.append(f'{run.name}: {run.status.value}: {run.reason.rstrip(".")}.')
         if summary.false_claims:
             notes.append(
-                f'{run.name}: called {summary.false_claims} answers solved that do not hold.'
+                f'{run.name}: called {counted(summary.false_claims, "answer")} solved that did not hold.'
             )
         if summary.exceptions:
-            notes.append(f'{run.name}: raised in {summary.exceptions} trials.')
+            notes.append(f'{run.name}: raised in {counted(summary.exceptions, "trial")}.')
     return notes
 
 

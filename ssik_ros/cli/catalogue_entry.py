@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.cli.arm_class import classify_arm
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import ModelError
 from ssik_ros.model.catalogue import CatalogueArm
@@ -45,7 +46,7 @@ def describe_arm(
     chain = chosen.chain()
     if len(chain.joint_names) > MOST_JOINTS:
         raise InvalidOption(
-            f"'{chain.base_link}' to '{chain.tip_link}' has {len(chain.joint_names)} joints; the "
+            f"'{chain.base_link}' to '{chain.tip_link}' has {counted(len(chain.joint_names), 'joint')}; the "
             f'catalogue has classes for at most {MOST_JOINTS}.'
         )
     tree = chosen.robot.tree

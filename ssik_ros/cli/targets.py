@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.model.joint_group import JointGroup
@@ -39,7 +40,7 @@ def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArr
 def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: str) -> FloatArray:
     if len(numbers) != tips * size or not np.isfinite(numbers).all():
         raise InvalidTarget(
-            f'{option} takes {tips * size} finite numbers ({what} for each of {tips} tip(s)), not '
+            f'{option} takes {tips * size} finite numbers ({what} for each of {counted(tips, "tip")}), not '
             f'{len(numbers)}: {" ".join(f"{number:g}" for number in numbers)}.'
         )
     return np.array(numbers, dtype=np.float64).reshape(tips, size)

@@ -12,6 +12,7 @@ from ssik_ros.closed_chain.group_mechanism import GroupMechanism
 from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.closed_chain.loop_closures import read_loop_closures
 from ssik_ros.closed_chain.urdf_robot import from_urdf
+from ssik_ros.errors import counted
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.closed_chain import descent
@@ -75,7 +76,9 @@ class ClosedChainSolver(IterativeSolver):
         self._defaults = self._start[self.problem.idx_q]
         self.middle = self._middle_of_limits()
         if closed.closures:
-            self.reason = f'iterative: it closes {len(closed.closures)} loop(s) of the robot'
+            self.reason = (
+                f'iterative: it closes {counted(len(closed.closures), "loop")} of the robot'
+            )
         self._solve_options = ClosedChainOptions(
             method=options.method,
             max_iterations=options.max_iterations,

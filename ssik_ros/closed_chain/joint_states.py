@@ -13,6 +13,7 @@ from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.rotations import euler_of_matrix
 from ssik_ros.closed_chain.rotations import inverse_pose
 from ssik_ros.closed_chain.rotations import quaternion_of_matrix
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidTarget
@@ -162,7 +163,7 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
     """
     listed, numbers = list(names), [float(value) for value in positions]
     if len(listed) != len(numbers):
-        text = f'There are {len(listed)} names and {len(numbers)} positions.'
+        text = f'There are {counted(len(listed), "name")} and {counted(len(numbers), "position")}.'
         raise DimensionMismatch(text, names=tuple(listed))
     if len(set(listed)) < len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)

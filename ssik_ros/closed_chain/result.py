@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.closed_chain.names import SOLVE_STATUS
+from ssik_ros.errors import counted
 from ssik_ros.kernels.closed_chain import layout
 
 if TYPE_CHECKING:
@@ -144,6 +145,6 @@ class ChainResult(int):
         """Return status, iterations and errors."""
         length, angle = self.error
         return (
-            f'<{self.status.name} after {self.iterations} iterations, '
+            f'<{self.status.name} after {counted(self.iterations, "iteration")}, '
             f'{length:.1e} m, {angle:.1e} rad, chain of {", ".join(self.closures)}>'
         )

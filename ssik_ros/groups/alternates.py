@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.groups.constants import JointType
@@ -45,7 +46,9 @@ def alternate_configs(
     """
     for name, numbers in (('low limits', low), ('ranges', ranges)):
         if numbers is not None and len(numbers) not in (0, len(joints)):
-            raise DimensionMismatch(f'There are {len(joints)} joints and {len(numbers)} {name}.')
+            raise DimensionMismatch(
+                f'There are {counted(len(joints), "joint")} and {len(numbers)} {name}.'
+            )
     if ranges and not low and any(number > 0.0 for number in ranges):
         raise InvalidOption('Positive ranges need low limits.')
     if max_configs is not None and max_configs < 0:

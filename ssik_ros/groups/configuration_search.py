@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
@@ -145,7 +146,7 @@ class _Search:
         if asked.c_metric is not None:
             self.metric = np.asarray(asked.c_metric, dtype=float)
             if self.metric.shape != (len(joints),):
-                raise DimensionMismatch(f'c_metric needs {len(joints)} numbers.')
+                raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
         known = np.asarray(asked.configs, dtype=float).reshape(-1, self.size)
         self.options = self.make_options()
         self.found: list[FloatArray] = []

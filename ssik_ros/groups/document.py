@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
@@ -271,7 +272,7 @@ def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
 def _numbers(value: object, count: int, what: str) -> list[float]:
     """Return so many finite numbers."""
     if not isinstance(value, list) or len(value) != count:
-        raise DocumentError(f'The {what} is not a list of {count} numbers: {value!r}.')
+        raise DocumentError(f'The {what} is not a list of {counted(count, "number")}: {value!r}.')
     return [_number(item, what) for item in value]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import quote
@@ -226,7 +227,7 @@ def _numbers(entry: Mapping[str, Any], key: str, place: str, count: int) -> tupl
     """Return so many finite numbers."""
     values, place = entry[key], location(entry, key, place)
     if not isinstance(values, list) or len(values) != count:
-        refuse(place, f'{quote(key)} is no list of {count} numbers but {values!r}')
+        refuse(place, f'{quote(key)} is no list of {counted(count, "number")} but {values!r}')
     return tuple(finite_number(value, place, quote(key)) for value in values)
 
 

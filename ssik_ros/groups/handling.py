@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.groups.constants import GroupFlag
 from ssik_ros.groups.constants import Outcome
 from ssik_ros.groups.constants import Reason
@@ -137,7 +138,9 @@ class SolveResult:
         texts = [text for bit, text in REASON_TEXT.items() if self._answer[0] & bit]
         state = 'solved' if self.success else 'not solved'
         left = f'{self.linear:.3g} m and {self.angular:.3g} rad left'
-        return f'{state} after {self.iterations} steps, {left}' + ''.join(f'; {t}' for t in texts)
+        return f'{state} after {counted(self.iterations, "step")}, {left}' + ''.join(
+            f'; {t}' for t in texts
+        )
 
 
 def not_performed(plan: Plan, world: World) -> SolveResult:

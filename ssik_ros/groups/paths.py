@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import quote
@@ -122,7 +123,9 @@ def follow_path(
     if times is not None:
         stamps = np.asarray(times, dtype=float)
         if stamps.shape != (len(read),) or not (np.diff(stamps) > 0.0).all():
-            raise DimensionMismatch(f'A path of {len(read)} poses needs as many increasing times.')
+            raise DimensionMismatch(
+                f'A path of {counted(len(read), "pose")} needs as many increasing times.'
+            )
     walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
     return walk.run(read, validate, partial, stamps, keep_first=False)
 

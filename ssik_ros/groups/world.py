@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import FrameNotFound
@@ -79,7 +80,7 @@ class World:
 
     def __repr__(self) -> str:
         """Return the name and what is inside."""
-        return f'<{type(self).__name__} {self.name!r}: {len(self.slots)} objects, {len(self.groups)} groups>'
+        return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.groups), "group")}>'
 
     def __contains__(self, name: object) -> bool:
         """Return whether an object of this name exists."""
@@ -177,7 +178,7 @@ class World:
         array = np.array(value, dtype=float)
         if array.shape != self.values.shape or not np.isfinite(array).all():
             raise DimensionMismatch(
-                f'The joints have {len(self.values)} values, finite ones; these have the shape {array.shape}: '
+                f'The joints have {counted(len(self.values), "value")}, finite ones; these have the shape {array.shape}: '
                 f'{array}.',
                 expected=self.values.shape,
                 actual=array.shape,

@@ -5,6 +5,7 @@ from pathlib import Path
 from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.closed_chain.loop_closures import read_loop_closures
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import quote
 from ssik_ros.model.robot_model import RobotModel
@@ -27,7 +28,7 @@ def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
         for name in getattr(loops, key):
             if name not in known:
                 raise ConfigError(
-                    f'{path}: {key} names {quote(name)}, which is no joint variable of robot '
+                    f'{path}: {counted(key, "name")} {quote(name)}, which is no joint variable of robot '
                     f'{quote(robot.name)}. {describe_choices(name, known)}',
                     place=path,
                 )

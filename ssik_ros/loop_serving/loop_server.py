@@ -12,6 +12,7 @@ from ssik_ros.closed_chain.names import DOF
 from ssik_ros.closed_chain.names import DOF_NAMES
 from ssik_ros.closed_chain.result import ChainResult
 from ssik_ros.closed_chain.urdf_robot import from_urdf
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import quote
@@ -35,6 +36,8 @@ from ssik_ros.loop_serving.questions import PoseGoal
 from ssik_ros.loop_serving.questions import TOLERANCE
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import NO_POSE
+from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.refusals import QuestionRefused
@@ -169,7 +172,7 @@ class LoopServer:
                 text = 'No active joints are known: name the joints that are given.'
                 raise QuestionRefused(Refusal.BAD_STATE, text)
         if len(names) != len(positions):
-            text = f'There are {len(names)} names and {len(positions)} positions.'
+            text = f'There are {counted(len(names), "name")} and {counted(len(positions), "position")}.'
             raise QuestionRefused(Refusal.BAD_STATE, text)
         return dict(zip(names, positions, strict=True))
 
@@ -209,7 +212,7 @@ class LoopServer:
         if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
             raise QuestionRefused(
                 Refusal.BAD_TARGET,
-                f'The pose for link {quote(goal.link)} is no finite rigid transform within reason.',
+                f'The pose for link {quote(goal.link)} is no rigid transform: {NO_POSE}, or it is {TOO_FAR}.',
             )
         frame = self.frames.in_model_frame(goal.pose.frame, current)
         return pose if frame is None else frame @ pose

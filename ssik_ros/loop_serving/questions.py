@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.closed_chain.names import SOLVE_STATUS
 from ssik_ros.closed_chain.result import ChainResult
+from ssik_ros.errors import counted
 from ssik_ros.errors import list_names
 from ssik_ros.errors import quote
 from ssik_ros.serving.questions import FramedPose
@@ -147,11 +148,11 @@ def describe(chains: Sequence[ChainOutcome], clamped: Sequence[str]) -> str:
         if chain.status != SOLVE_STATUS.CONVERGED:
             worst = int(np.argmax(chain.errors.max(axis=1)))
             length, angle = chain.errors[worst]
-            tried = f'{chain.iterations} iterations'
+            tried = counted(chain.iterations, 'iteration')
             if chain.restarts:
                 tried += f' from {chain.restarts + 1} starts'
             parts.append(
                 f'{chain.status.name} after {tried}: {quote(chain.closures[worst])} '
                 f'is off by {length:.3g} m and {angle:.3g} rad.'
             )
-    return ' '.join(parts) or f'{len(chains)} chain(s) converged.'
+    return ' '.join(parts) or f'{counted(len(chains), "chain")} converged.'

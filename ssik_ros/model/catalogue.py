@@ -19,6 +19,7 @@ from typing import NoReturn
 import xml.etree.ElementTree as ElementTree
 
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
@@ -373,7 +374,9 @@ def _parse_arm(name: str, entry: _Entry) -> CatalogueArm:
     )
     _check_names(arm, entry)
     if isinstance(entry.content['dof'], bool) or entry.content['dof'] != arm.dof:
-        entry.fail('dof', f'is {entry.content["dof"]!r}, but the arm has {arm.dof} joints')
+        entry.fail(
+            'dof', f'is {entry.content["dof"]!r}, but the arm has {counted(arm.dof, "joint")}'
+        )
     return arm
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import ModelError
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import IntArray
@@ -88,7 +89,7 @@ def check_shape(shape: ObjectShape, what: str) -> None:
     elif not np.isfinite(shape.pose).all():
         wrong = 'a pose that is no finite rigid transform'
     elif len(sizes) != shape.kind.count or not np.isfinite(sizes).all():
-        wrong = f'{len(sizes)} numbers instead of {shape.kind.count} finite ones'
+        wrong = f'{counted(len(sizes), "number")} instead of {shape.kind.count} finite ones'
     elif shape.kind == SolidKind.PLANE and not sizes[:3].any():
         wrong = 'no direction'
     elif shape.kind not in (SolidKind.PLANE, SolidKind.MESH) and not (sizes > 0.0).all():

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
@@ -91,7 +92,7 @@ class JointGroup:
         """
         if len(self.tips) != 1:
             raise ModelError(
-                f'Group {quote(self.name)} has {len(self.tips)} tips: {list_names(self.tips)}.',
+                f'Group {quote(self.name)} has {counted(len(self.tips), "tip")}: {list_names(self.tips)}.',
                 group=self.name,
                 tips=self.tips,
             )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
 from ssik_ros.model.joint_group import JointGroup
@@ -136,7 +137,7 @@ def _build_model(urdf: Urdf) -> Any:
     """Return pinocchio's model of a description; continuous joints are (cos, sin) pairs there."""
     if len(urdf.joints) > MOST_JOINTS:
         raise ModelError(
-            f'Robot {quote(urdf.name)} has {len(urdf.joints)} joints. pinocchio judges answers for up '
+            f'Robot {quote(urdf.name)} has {counted(len(urdf.joints), "joint")}. pinocchio judges answers for up '
             f'to {MOST_JOINTS}: a longer chain would exhaust the stack of its parser.',
             joints=len(urdf.joints),
         )

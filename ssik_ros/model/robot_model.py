@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import GroupNotFound
@@ -144,7 +145,7 @@ class RobotModel:
         result = np.array(positions, dtype=np.float64)
         if result.shape != (tree.nq,):
             raise DimensionMismatch(
-                f'A full state of robot {quote(self.name)} has {tree.nq} positions, not the shape '
+                f'A full state of robot {quote(self.name)} has {counted(tree.nq, "position")}, not the shape '
                 f'{result.shape}.',
                 expected=(tree.nq,),
                 actual=result.shape,
@@ -195,7 +196,7 @@ class RobotModel:
             if len(values) != size:
                 raise ModelError(
                     f'State {quote(state.name)} of group {quote(state.group)} gives joint {quote(name)} '
-                    f'{len(values)} values instead of {size}.',
+                    f'{counted(len(values), "value")} instead of {size}.',
                     joint=name,
                 )
             positions[tree.idx_q[joint] : tree.idx_q[joint] + size] = values

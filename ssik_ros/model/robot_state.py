@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
@@ -148,7 +149,7 @@ class RobotState:
         size = POSITION_SIZE[JointKind(tree.kinds[joint])]
         if numbers.shape != (size,):
             raise DimensionMismatch(
-                f'Joint {quote(name)} has {size} position variable(s); the given value has the shape '
+                f'Joint {quote(name)} has {counted(size, "position variable")}; the given value has the shape '
                 f'{numbers.shape}.',
                 joint=name,
             )

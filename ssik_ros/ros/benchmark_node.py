@@ -32,6 +32,7 @@ from ssik_ros.benchmark.session import BenchmarkSession
 from ssik_ros.benchmark.session import find_benchmark_config
 from ssik_ros.benchmark.session import prepare_benchmark
 from ssik_ros.benchmark.session import write_results
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SsikError
 from ssik_ros.ros.early_end import EARLY_END
@@ -159,7 +160,7 @@ class BenchmarkNode(Node):
         for run, summary in report.summaries:
             if summary.false_claims:
                 self.get_logger().error(
-                    f"'{run.name}' called {summary.false_claims} answers solved that do not hold."
+                    f"'{run.name}' called {counted(summary.false_claims, 'answer')} solved that did not hold."
                 )
         self.get_logger().info(f'{make_text(report)}\nResults are in {folder.absolute()}.')
 

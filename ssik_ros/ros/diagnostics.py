@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
+from ssik_ros.errors import counted
 from ssik_ros.ros.call_records import CallRecords
 from ssik_ros.ros.call_records import Summary
 
@@ -61,7 +62,7 @@ class Diagnostics:
         elif late:
             level, text = (
                 DiagnosticStatus.WARN,
-                f'{late} deadline(s) missed since the last message',
+                f'{counted(late, "deadline")} missed since the last message',
             )
         else:
             level, text = DiagnosticStatus.OK, 'serving'

@@ -24,6 +24,7 @@ from visualization_msgs.msg import MarkerArray
 
 from ssik_ros.closed_chain.markers import markers
 from ssik_ros.closed_chain.urdf_robot import from_urdf
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
@@ -132,7 +133,7 @@ class JointStateRelay(Node):
         self._passive = passive
         self.get_logger().info(
             f'Ready: robot {quote(model.name)} (URDF: {description.urdf.origin}), '
-            f'{len(robot.closures)} loop(s), {len(robot.active_joints)} active joint(s).'
+            f'{counted(len(robot.closures), "loop")}, {counted(len(robot.active_joints), "active joint")}.'
         )
 
     def _take(self, message: JointState) -> None:

@@ -22,8 +22,8 @@ from ssik_ros.ros.status_codes import SOURCE
 FloatArray = NDArray[np.float64]
 
 _SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
-_SEARCHES = re.compile(r'\b(\d+) searches\b')
-_ITERATIONS = re.compile(r'\b(\d+) iterations\b')
+_SEARCHES = re.compile(r'\b(\d+) search(?:es)?\b')
+_ITERATIONS = re.compile(r'\b(\d+) iterations?\b')
 _CLOCK_ENDED = 'The clock ended the search.'
 _CAUSE_OF_CODE = {
     MoveItErrorCodes.TIMED_OUT: Cause.DEADLINE,

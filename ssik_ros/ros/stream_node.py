@@ -51,6 +51,7 @@ from ssik_ros.ros.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.stream_overlay import StreamOverlay
 from ssik_ros.ros.transform_listener import TransformListener
 from ssik_ros.serving.group_stream import GroupStream
+from ssik_ros.serving.group_stream import StreamCause
 from ssik_ros.serving.group_stream import StreamSettings
 from ssik_ros.serving.group_stream import StreamStep
 from ssik_ros.serving.ik_groups import IkGroups
@@ -211,7 +212,7 @@ class StreamNode(Node):
         if said != self._said:
             self._said = said
             level = logging.INFO if step.status is TrackStatus.OK else logging.WARNING
-            _LOGGER.log(level, '%s %s', step.status.name, f'{step.cause.name}: {step.text}')
+            _LOGGER.log(level, '%s', describe_step(step))
 
 
 def _source_parameters(settings: Any) -> Any:
@@ -229,6 +230,18 @@ def _source_parameters(settings: Any) -> Any:
         max_robot_joints=settings.max_robot_joints,
         tip_link=NAME,
     )
+
+
+def describe_step(step: StreamStep) -> str:
+    """
+    Return what the log says about a cycle: its status, the cause if there is one, and why.
+
+    :param step: of the stream.
+    """
+    words = [step.status.name]
+    if step.cause is not StreamCause.NONE:
+        words.append(step.cause.name)
+    return ' '.join(words) + (f': {step.text}' if step.text else '')
 
 
 def _write_status(step: StreamStep, stamp: Any, cycle: int, latency: float) -> StreamStatus:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import SsikError
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
@@ -373,7 +374,7 @@ class BranchFinder:
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
     """Return one sentence about what was found."""
     count = max(branch.branch for branch in branches) + 1
-    what = f'{len(branches)} posture(s) of {count} branch(es)'
+    what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
     if report.complete:
         return f'{what}, all within limits, by {report.solver}.'
     more = f', {report.dropped_by_max} more left out' if report.dropped_by_max else ''

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.results import Cause
 from ssik_ros.serving.candidate_checks import CandidateChecks
 from ssik_ros.serving.constraints import NO_WISHES
@@ -90,7 +91,7 @@ def read_poses(numbers: FloatArray) -> FloatArray:
     if len(flat) % 7 or len(flat) > 7 * MOST_POSES:
         raise QuestionRefused(
             Refusal.GOAL_COUNT,
-            f'poses has {len(flat)} numbers; each pose has 7, and there may be {MOST_POSES} poses.',
+            f'poses has {counted(len(flat), "number")}; each pose has 7, and there may be {MOST_POSES} poses.',
         )
     rows = flat.reshape(-1, 7)
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
@@ -175,6 +176,6 @@ def solve_batch(
         else:
             causes[row] = result.cause
     solved = int((causes == Cause.NONE).sum())
-    text = f'{solved} of {count} poses solved by {solver.name}.'
+    text = f'{solved} of {counted(count, "pose")} solved by {solver.name}.'
     names = server.group.variable_names
     return BatchAnswer(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)

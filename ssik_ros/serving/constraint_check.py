@@ -33,6 +33,7 @@ from ssik_ros.serving.constraints import PositionWish
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import NO_POSE
 from ssik_ros.serving.poses import numbers_of_pose
 from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import FullState
@@ -208,7 +209,7 @@ class ConstraintCheck:
         self._require_link(wish.link, 'orientation_constraints')
         what = f'The orientation constraint on {quote(wish.link)}'
         if not np.isfinite(wish.pose).all():
-            raise _refuse(f'{what} has a quaternion that is not finite or zero.')
+            raise _refuse(f'{what} has no orientation: {NO_POSE}.')
         if not all(tolerance >= 0.0 for tolerance in wish.tolerances):
             raise _refuse(f'{what} has a tolerance that is no number of at least zero.')
         if wish.kind not in (0, 1):

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import quote
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
@@ -197,7 +198,7 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
         count = len(server.group.idx_q)
         if count < 6 and not server.kinematics.position_only:
             advice.append(
-                f'The group has {count} joints, a pose has 6 degrees of freedom: leave the orientation free '
+                f'The group has {counted(count, "joint")}, a pose has 6 degrees of freedom: leave the orientation free '
                 '(position_only_ik), or ask for poses that the arm can take.'
             )
     return advice

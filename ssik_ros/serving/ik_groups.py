@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import list_names
 from ssik_ros.errors import quote
@@ -48,6 +49,7 @@ from ssik_ros.serving.group_questions import NO_ROWS
 from ssik_ros.serving.group_questions import TargetGiven
 from ssik_ros.serving.group_worlds import GroupWorlds
 from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import NO_POSE
 from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import FullState
@@ -198,7 +200,7 @@ class IkGroups:
             here = joint_values(joints, world.values)
             metric = np.asarray(options.get('c_metric') or np.ones(len(joints)), dtype=float)
             ways = [metric * joint_differences(joints, here, row) for row in rows]
-        cause, text = Cause.NONE, f'{len(rows)} configuration(s).'
+        cause, text = Cause.NONE, f'{counted(len(rows), "configuration")}.'
         if not len(rows):
             cause, text = _why_none(checks, validate, clock_ended)
         return ConfigsAnswer(
@@ -386,7 +388,7 @@ def in_root(
     if not np.isfinite(pose).all():
         raise QuestionRefused(
             Refusal.BAD_TARGET,
-            f'The pose of the {what} is no finite rigid transform: a number is not finite, or the quaternion is zero.',
+            f'The pose of the {what} is no finite rigid transform: {NO_POSE}.',
         )
     if not is_within_reason(pose[:3, 3]):
         raise QuestionRefused(
@@ -474,7 +476,7 @@ def _why_none(
 def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause, str]:
     """Return why a path ends where it ends."""
     if path.ok:
-        return Cause.NONE, f'{len(path.configs)} points.'
+        return Cause.NONE, f'{counted(len(path.configs), "point")}.'
     text = f'The path ends before point {path.failed_index}: {path.reason}'
     if path.reason.startswith('refused') and checks is not None:
         return checks.cause, f'{text}; {checks.describe()}.'

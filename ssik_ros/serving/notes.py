@@ -6,6 +6,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import list_names
 from ssik_ros.errors import quote
 from ssik_ros.model.forward_kinematics import compute_joint_poses
@@ -49,7 +50,7 @@ def notes_on_question(
     if contradicted:
         names = list_names(contradicted)
         notes.append(
-            f'The state contradicts itself: {names} follow(s) the leader, not the value given.'
+            f'The state contradicts itself: the leader decides about {names}, not the value given.'
         )
     return notes
 
@@ -79,7 +80,7 @@ def notes_on_failure(
     count = len(server.group.idx_q)
     if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
         notes.append(
-            f'The group has {count} joints, a pose has {POSE_FREEDOMS} degrees of freedom '
+            f'The group has {counted(count, "joint")}, a pose has {POSE_FREEDOMS} degrees of freedom '
             '(position_only_ik leaves the orientation free).'
         )
     if any(np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses):
@@ -117,18 +118,48 @@ def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
     return float(np.linalg.norm(goal.pose[:3, 3] - centre)) - reach
 
 
+def describe_nearest(
+    server: GroupServer, goals: Sequence[LinkGoal], state: FullState, result: IkResult
+) -> str:
+    """
+    Return how far the nearest state of a failed search is from the only goal, in words; empty where nothing is known.
+
+    :param server: the group.
+    :param goals: in the model frame.
+    :param state: seed, and joints outside the group.
+    :param result: the solver's answer.
+    """
+    q = result.nearest
+    if len(goals) != 1 or q is None or not np.isfinite(q).all():
+        return ''
+    nearest = server.with_group(state, q)
+    ((distance, angle),) = _errors_at(server, goals, nearest)
+    if server.kinematics.position_only:
+        return f'{1000.0 * distance:.3g} mm'
+    return f'{1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+
+
+def _errors_at(
+    server: GroupServer, goals: Sequence[LinkGoal], state: FullState
+) -> list[tuple[float, float]]:
+    """Return distance [m] and angle [rad] of each link from its pose in a state."""
+    found = server.frames.links_in_root(
+        [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
+    )
+    heres = [state.root_pose @ pose for pose in found]
+    return [
+        errors_between(here if goal.tool is None else here @ goal.tool, goal.pose)
+        for goal, here in zip(goals, heres, strict=True)
+    ]
+
+
 def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: FullState) -> str:
     """Return how far each of several links is from its pose in a state."""
-    found = server.frames.links_in_root([goal.link for goal in goals], nearest)
-    parts = []
-    for goal, pose in zip(goals, found, strict=True):
-        here = nearest.root_pose @ pose
-        distance, angle = errors_between(
-            here if goal.tool is None else here @ goal.tool, goal.pose
-        )
-        parts.append(
-            f'{quote(goal.link)} {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
-        )
+    errors = _errors_at(server, goals, nearest)
+    parts = [
+        f'{quote(goal.link)} {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+        for goal, (distance, angle) in zip(goals, errors, strict=True)
+    ]
     return f'In the nearest posture they are off by: {", ".join(parts)}.'
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
@@ -149,7 +150,7 @@ class PathFollower:
                 f'{LONGEST:g} s can be told.',
             )
         fraction, failed = 1.0, -1
-        text = f'{len(points)} points for {len(steps)} samples of {waypoints} lines.'
+        text = f'{counted(len(points), "point")} for {counted(len(steps), "sample")} of {counted(waypoints, "line")}.'
         if found.reached < len(steps):
             step = steps[found.reached]
             failed = step.waypoint

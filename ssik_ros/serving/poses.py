@@ -50,6 +50,10 @@ def as_floats(values: Sequence[float]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
+NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 or above 1e150'
+"""Why numbers are no pose, to users: the square of such a length leaves the range of numbers."""
+
+
 def warm_up() -> None:
     """Load or compile the kernels of this module, for a first message is not to wait for a compiler."""
     numbers_of_pose(pose_of_numbers(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))

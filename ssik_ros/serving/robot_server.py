@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import list_names
@@ -56,12 +57,14 @@ from ssik_ros.serving.frames import FrameReader
 from ssik_ros.serving.group_questions import CheckedQuestion
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.notes import describe_empty_frame
+from ssik_ros.serving.notes import describe_nearest
 from ssik_ros.serving.notes import NOT_REACHED
 from ssik_ros.serving.notes import notes_on_failure
 from ssik_ros.serving.notes import notes_on_question
 from ssik_ros.serving.path_follower import PathFollower
 from ssik_ros.serving.path_questions import PathAnswer
 from ssik_ros.serving.path_questions import PathQuestion
+from ssik_ros.serving.poses import NO_POSE
 from ssik_ros.serving.poses import TOO_FAR
 from ssik_ros.serving.questions import BranchesAnswer
 from ssik_ros.serving.questions import BranchReport
@@ -112,6 +115,8 @@ CAUSE_OF_REFUSAL = {
     Refusal.BAD_OPTION: Cause.CONSTRAINTS,
 }
 
+SMALLEST_STEP = float(np.finfo(np.float64).eps)
+"""A path is not divided into steps as small as this or smaller [m]."""
 SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
 """By plain names: looking up a member of an enumeration costs time at every solve."""
 _PERHAPS_CONSTRAINTS = (Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
@@ -340,9 +345,10 @@ class RobotServer:
         frame = None
         if question.frame != link or not link:
             frame = self.frames.in_model_frame(question.frame, current)
-        if not question.max_step > np.finfo(np.float64).eps:
+        if not question.max_step > SMALLEST_STEP:
             raise QuestionRefused(
-                Refusal.BAD_STEP, f'max_step is {question.max_step:g} m; it has to be above zero.'
+                Refusal.BAD_STEP,
+                f'max_step is {question.max_step:g} m; it has to be larger than {SMALLEST_STEP:.2g} m.',
             )
         if not len(question.waypoints):
             text = 'There is no waypoint, so nothing is followed.'
@@ -436,15 +442,18 @@ class RobotServer:
             cancel=self.cancel,
             limits=limits,
         )
-        text = result.summary()
         if result.status == SOLVED:
+            text = result.summary()
             solution = group.with_group(state, result.solutions[0])
             return NEW(IkAnswer, (solution, NO_REFUSAL, NO_CAUSE, text, result, solve_ns))
+        text = result.summary(describe_nearest(group, goals, state, result))
         cause = result.cause
         if checks is not None and cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if result.clock_ended else checks.cause
             clock = ' The clock ended the search.' if result.clock_ended else ''
-            text = f'No solution: {checks.describe()} ({result.searches} searches).{clock}'
+            text = (
+                f'No solution: {checks.describe()} ({counted(result.searches, "search")}).{clock}'
+            )
         elif limits is not None and self._is_kept_away(question, understood, result, solve_ns):
             cause = Cause.CONSTRAINTS
             text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
@@ -487,7 +496,7 @@ class RobotServer:
         if not question.poses or len(question.poses) != len(question.links):
             raise QuestionRefused(
                 Refusal.GOAL_COUNT,
-                f'{len(question.poses)} poses came with {len(question.links)} link names.',
+                f'{counted(len(question.poses), "pose")} came with {counted(len(question.links), "link name")}.',
             )
         # All frames before any pose: an unknown frame outranks numbers that are not finite.
         frames = []
@@ -671,7 +680,7 @@ class RobotServer:
         goals = {link: goal for link, goal in goals.items() if goal.link in index}
         poses = dict(zip(goals, self._place(list(goals.values()), state), strict=True))
         known = [link for link in links if link in poses]
-        refusal, text = Refusal.NONE, f'{len(known)} pose(s).'
+        refusal, text = Refusal.NONE, f'{counted(len(known), "pose")}.'
         if len(known) < len(links):
             missing = list_names(link for link in links if link not in poses)
             refusal = Refusal.UNKNOWN_LINK
@@ -720,14 +729,17 @@ def _require_finite(link: str, pose: FloatArray) -> None:
     if not np.isfinite(pose).all():
         raise QuestionRefused(
             Refusal.BAD_TARGET,
-            f'The pose for link {quote(link)} is no finite rigid transform: a number is not finite, '
-            'or the quaternion is zero.',
+            f'{_pose_of(link)} is no finite rigid transform: {NO_POSE}.',
         )
     if np.abs(pose[:3, 3]).max() > poses.FARTHEST:
         raise QuestionRefused(
             Refusal.BAD_TARGET,
-            f'The pose for link {quote(link)} has a coordinate {TOO_FAR}.',
+            f'{_pose_of(link)} has a coordinate {TOO_FAR}.',
         )
+
+
+def _pose_of(link: str) -> str:
+    return f'The pose for link {quote(link)}' if link else 'The pose'
 
 
 def _require_jumps(question: PathQuestion) -> None:

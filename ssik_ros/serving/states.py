@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import list_names
 from ssik_ros.errors import quote
@@ -189,8 +190,8 @@ class StateReader:
         if len(given.names) != len(given.positions):
             raise QuestionRefused(
                 Refusal.BAD_STATE,
-                f'robot_state names {len(given.names)} joints and gives {len(given.positions)} '
-                'positions.',
+                f'robot_state names {counted(len(given.names), "joint")} and gives '
+                f'{counted(len(given.positions), "position")}.',
             )
         names = tuple(given.names)
         places = self._places.get(names) or self._find(names)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
@@ -354,7 +355,7 @@ class IterativeSolver:
         full = np.asarray(state, dtype=np.float64)
         if full.shape != (self.robot.tree.nq,):
             raise DimensionMismatch(
-                f'A full state of robot {quote(self.robot.name)} has {self.robot.tree.nq} positions, '
+                f'A full state of robot {quote(self.robot.name)} has {counted(self.robot.tree.nq, "position")}, '
                 f'not the shape {full.shape}.',
                 expected=(self.robot.tree.nq,),
                 actual=full.shape,
@@ -390,7 +391,7 @@ class IterativeSolver:
         if value.shape not in ((), (len(self.tip_frames),)) or not positive.all():
             raise InvalidOption(
                 f'The tolerance must be a positive number, or one for each of the '
-                f'{len(self.tip_frames)} tips, not {tolerance}.'
+                f'{counted(len(self.tip_frames), "tip")}, not {tolerance}.'
             )
         return value
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
@@ -205,8 +206,8 @@ class NewtonSettings:
         """Refuse a plain inverse of what is not square."""
         if not self.pinv and problem.rows != problem.nv:
             raise InvalidOption(
-                f'pinv=False needs as many joints as rows, and here are {problem.nv} joints and '
-                f'{problem.rows} rows; a redundant or partly constrained arm needs pinv=True.',
+                f'pinv=False needs as many joints as rows, and here are {counted(problem.nv, "joint")} and '
+                f'{counted(problem.rows, "row")}; a redundant or partly constrained arm needs pinv=True.',
                 name='pinv',
                 joints=problem.nv,
                 rows=problem.rows,
@@ -319,7 +320,7 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (problem.group_size,):
         raise DimensionMismatch(
-            f'{name} must hold {problem.group_size} numbers, one for each joint variable, not '
+            f'{name} must hold {counted(problem.group_size, "number")}, one for each joint variable, not '
             f'the shape {array.shape}.',
             expected=(problem.group_size,),
             actual=array.shape,

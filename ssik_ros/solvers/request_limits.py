@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
@@ -62,7 +63,7 @@ def _per_variable(values: FloatArray, what: str, group: JointGroup) -> FloatArra
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (group.variable_count,) or np.isnan(array).any():
         raise DimensionMismatch(
-            f'{what} must hold {group.variable_count} numbers without NaN, one for each of '
+            f'{what} must hold {counted(group.variable_count, "number")} without NaN, one for each of '
             f'{list(group.variable_names)}; got {values}.',
             expected=(group.variable_count,),
             actual=array.shape,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import quote
 from ssik_ros.errors import shorten
@@ -173,6 +174,6 @@ def make_validator(key: str, value: Any, custom: dict[str, Check], where: str) -
         )
     if len(arguments) != rule.arity:
         raise ConfigError(
-            f'{where}: validator {quote(key)} takes {rule.arity} argument(s), not {len(arguments)}.'
+            f'{where}: validator {quote(key)} takes {counted(rule.arity, "argument")}, not {len(arguments)}.'
         )
     return Validator(name, arguments, rule.check, rule.text.format(*arguments))

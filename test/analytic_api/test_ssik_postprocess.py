@@ -85,7 +85,7 @@ def test_equal_distances_keep_their_order():
     ('seed', 'metric', 'words'),
     [
         ([0.0, 0.0], 'l2', 'wrap_l2'),
-        ([0.0], 'wrap_l2', '1 joints'),
+        ([0.0], 'wrap_l2', '1 joint'),
         ([np.nan, 0], 'wrap_l2', 'finite'),
     ],
 )

@@ -189,7 +189,7 @@ def row_ik07_an_empty_state_is_the_current_one(rows):
 def row_ik08_names_and_positions_of_different_length(rows):
     request = rows.ik()
     request.ik_request.robot_state.joint_state.position = [0.0]
-    yield Ask('compute_ik', request, STATE, ('gives 1 positions',))
+    yield Ask('compute_ik', request, STATE, ('gives 1 position.',))
 
 
 def row_ik09_an_unknown_joint_name(rows):

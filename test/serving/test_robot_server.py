@@ -3,9 +3,11 @@
 import copy
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from served_robots import is_at
 from served_robots import joint
 from served_robots import pose_of
@@ -19,6 +21,7 @@ from served_robots import standing_robot
 from served_robots import torso_robot
 from served_robots import true_pose
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import SolverError
 from ssik_ros.model import collision
@@ -30,6 +33,8 @@ from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.serving.constraints import Wishes
+from ssik_ros.serving.path_questions import PathQuestion
+from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.serving.questions import CarriedGiven
 from ssik_ros.serving.questions import FramedPose
 from ssik_ros.serving.questions import IkQuestion
@@ -185,6 +190,47 @@ def test_a_coordinate_that_nobody_means_is_refused(server, ready, far):
 def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, target):
     answer = server.answer(question(ARM, [('', target * 2.0)]), ready)
     assert not answer.solved and answer.cause is Cause.BAD_TARGET
+
+
+# Texts
+
+
+def test_the_text_names_no_link_where_none_was_asked_for(server, ready, target):
+    text = server.answer(question(ARM, [('', target * math.nan)]), ready).text
+    assert text.startswith('The pose is no finite rigid transform') and "''" not in text
+
+
+def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
+    pose = pose_of_numbers(0.4, 0.0, 0.5, 1e300, 0.0, 0.0, 1e300)
+    answer = server.answer(question(ARM, [('', pose)]), ready)
+    assert answer.refusal is Refusal.BAD_TARGET
+    assert 'a length below 1e-150 or above 1e150' in answer.text
+
+
+def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server, ready, blocked):
+    answer = server.answer(question(ARM, [('', blocked)], timeout=0.05), ready)
+    assert not answer.solved and answer.result.searches
+    found = re.search(r'off by (\S+) mm and (\S+) degrees', answer.text)
+    group = server.groups[ARM]
+    here = true_pose(server.robot, group.with_group(ready, answer.result.q), 'panda_link8')
+    turn = Rotation.from_matrix(here[:3, :3].T @ blocked[:3, :3]).magnitude()
+    distance = np.linalg.norm(here[:3, 3] - blocked[:3, 3])
+    assert float(found[1]) == pytest.approx(1000.0 * distance, rel=0.01)
+    assert float(found[2]) == pytest.approx(math.degrees(turn), rel=0.01)
+
+
+def test_a_proof_tells_the_distance_with_units_too(server, ready):
+    answer = server.answer(question(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
+    assert answer.cause is Cause.UNREACHABLE and not answer.result.searches
+    assert re.search(r'off by \S+ mm and \S+ degrees', answer.text)
+    assert 'm beyond reach' in answer.text
+
+
+def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
+    path = PathQuestion(ARM, [target], max_step=1e-300)
+    assert server.follow(path, ready).text == (
+        'max_step is 1e-300 m; it has to be larger than 2.2e-16 m.'
+    )
 
 
 # Frames of targets
@@ -429,8 +475,7 @@ def saying(robots, outcome):
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_the_solver_s_cause_is_the_answer_s(robots, ready, target, cause):
     answer = saying(robots, cause).answer(question(ARM, [('', target)]), ready)
-    assert (answer.refusal, answer.cause, answer.state) == (Refusal.NONE, cause, None)
-    assert answer.text == answer.result.summary()
+    assert answer.text == answer.result.summary('401 mm and 45 degrees')
 
 
 def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):
@@ -572,7 +617,9 @@ def test_links_are_where_pinocchio_has_them(frame, seed):
         StateGiven(names, given.positions, ['base'], [given.root_pose]),
         current,
     )
-    assert answer.refusal is Refusal.NONE and answer.text == f'{len(answer.links)} pose(s).'
+    assert (
+        answer.refusal is Refusal.NONE and answer.text == counted(len(answer.links), 'pose') + '.'
+    )
     assert answer.frame == (frame or 'map')
     framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
     for link, pose in zip(robot.tree.link_names, answer.poses, strict=True):

@@ -97,3 +97,9 @@ def test_the_arrays_of_an_answer_are_read_only():
 def test_a_field_that_is_missing_is_named():
     with pytest.raises(TypeError, match='clock_ended'):
         IkResult(IkStatus.SOLVED, Cause.NONE)
+
+
+def test_one_search_is_no_searches():
+    assert '(1 search, 1 iteration)' in one()._replace(searches=1, iterations=1).summary()
+    assert '(2 searches, 3 iterations)' in one()._replace(searches=2, iterations=3).summary()
+    assert one().summary().startswith('1 solution;')

@@ -20,6 +20,7 @@ from ssik_ros.cli.branch_sample import sample_branches
 from ssik_ros.cli.closed_form import describe_tier
 from ssik_ros.cli.closed_form import find_closed_form
 from ssik_ros.cli.command import NO
+from ssik_ros.errors import counted
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
@@ -122,7 +123,11 @@ def _print_report(
 ) -> None:
     """Print the report."""
     plan, chain, facts = arm.plan, arm.chain, describe_plan(arm.plan)
-    values = '' if facts.held_joint is None else f', at {arm.samples} values of the held joint'
+    values = (
+        ''
+        if facts.held_joint is None
+        else f', at {counted(arm.samples, "value")} of the held joint'
+    )
     links = len(chosen.robot.urdf.links)
     print(f'{chosen.robot.name}: {chain.base_link} -> {chain.tip_link}')
     _print_joints(chain)

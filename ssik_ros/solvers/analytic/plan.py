@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import general_6r
@@ -119,7 +120,7 @@ def make_plan(
     n = len(chain.joint_names)
     if n > 7:
         raise TopologyMismatch(
-            f"'{chain.base_link}' to '{chain.tip_link}' has {n} joints; the analytic solver takes up to "
+            f"'{chain.base_link}' to '{chain.tip_link}' has {counted(n, 'joint')}; the analytic solver takes up to "
             'six, or seven with one held.'
         )
     for plan in _possible_plans(chain, held, parallel, meeting):

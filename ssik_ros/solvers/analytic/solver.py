@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
@@ -230,7 +231,7 @@ class AnalyticSolver:
         array = np.array(values, dtype=np.float64)
         if array.shape != (len(self.joint_names),):
             raise DimensionMismatch(
-                f"{what} must hold {len(self.joint_names)} numbers for group '{self.group.name}', not the "
+                f"{what} must hold {counted(len(self.joint_names), 'number')} for group '{self.group.name}', not the "
                 f'shape {array.shape}.',
                 expected=(len(self.joint_names),),
                 actual=array.shape,

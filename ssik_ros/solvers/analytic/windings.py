@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.analytic import windings
 
@@ -55,7 +56,7 @@ def enumerate_windings(
     count = total if most is None else min(most, total)
     if count > MOST or total > np.iinfo(np.int64).max:
         raise InvalidOption(
-            f'The turns of the joints make {total} postures of {b} branches; say with max_solutions how many '
+            f'The turns of the joints make {counted(total, "posture")} of {counted(b, "branch")}; say with max_solutions how many '
             f'are wanted, at most {MOST}.',
             total=total,
         )

@@ -24,6 +24,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.errors import counted
 from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import TopologyMismatch
@@ -116,7 +117,7 @@ class AutoSolver:
         if self._position_only:
             return 'the orientation is left free'
         if len(self.tip_frames) != 1:
-            return f'{len(self.tip_frames)} tips'
+            return f'{counted(len(self.tip_frames), "tip")}'
         try:
             self._closed_form = AnalyticSolver(self.robot, self.group, name=NAME)
         except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
@@ -229,7 +230,7 @@ class AutoSolver:
         starts = self._first_starts.settings.slimit
         return (
             f'Levenberg-Marquardt, as one answer takes less time than {known.reason}, which is asked '
-            f'when {starts} starts find nothing'
+            f'when {counted(starts, "start")} find nothing'
         )
 
     def warm_up(self) -> None:

@@ -1,0 +1,25 @@
+"""What the log says when the status of a stream changes."""
+
+import bare_nodes  # noqa: F401 - skips the module where there is no ROS
+
+# isort: split
+
+import pytest
+
+from ssik_ros.ros.stream_node import describe_step
+from ssik_ros.serving.group_stream import StreamCause
+from ssik_ros.serving.group_stream import StreamStep
+from ssik_ros.solvers.newton.tracker import TrackStatus
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.mark.parametrize(
+    ('status', 'cause', 'text', 'line'),
+    [
+        (TrackStatus.OK, StreamCause.NONE, '', 'OK'),
+        (TrackStatus.HELD, StreamCause.STALE, 'Too old.', 'HELD STALE: Too old.'),
+    ],
+)
+def test_a_status_without_a_cause_is_told_without_one(status, cause, text, line):
+    assert describe_step(StreamStep(status, cause, text, None, None, False)) == line
