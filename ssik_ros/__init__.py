@@ -32,6 +32,7 @@ _HOMES = {
     'Manipulator': 'ssik_ros.api',
     'PoseIkOptions': 'ssik_ros.solvers.pose_ik.options',
     'PoseTarget': 'ssik_ros.solvers.pose_ik.solve_ik',
+    'RefinementMode': 'ssik_ros.solution',
     'RobotModel': 'ssik_ros.model.robot_model',
     'RobotState': 'ssik_ros.model.robot_state',
     'Rows': 'ssik_ros.solvers.problem',
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from ssik_ros.results import Cause as Cause
     from ssik_ros.results import IkResult as IkResult
     from ssik_ros.results import IkStatus as IkStatus
+    from ssik_ros.solution import RefinementMode as RefinementMode
     from ssik_ros.solution import Solution as Solution
     from ssik_ros.solvers.base import SolveRequest as SolveRequest
     from ssik_ros.solvers.newton.tracker import Tracker as Tracker

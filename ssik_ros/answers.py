@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.results import Cause
+from ssik_ros.solution import RefinementMode
 
 FloatArray = NDArray[np.float64]
 
@@ -17,7 +18,7 @@ class Answer(NamedTuple):
     """(k, n) joint vectors [rad or m]."""
     residuals: FloatArray
     """(k,) Frobenius norm of FK - T at each."""
-    refinement: str = 'none'
+    refinement: RefinementMode = 'none'
     """``refinement_used`` of every solution."""
     raw: int = 0
     dropped_by_limits: int = 0

@@ -494,6 +494,9 @@ class Manipulator:
             return solutions
         return solutions, _diagnose(answer, facts, settings, self.policy)
 
+    ik = solve
+    """The same call by the other name that ssik's documentation has for it."""
+
     def solve_q(
         self,
         T_target: ArrayLike,

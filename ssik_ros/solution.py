@@ -1,9 +1,13 @@
 """One solution, as the façade hands it out."""
 
+from typing import Literal
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+RefinementMode = Literal['none', 'lm']
+"""How a solution came about: from a closed form as it is, or by an iteration."""
 
 
 class Solution(NamedTuple):
@@ -13,5 +17,5 @@ class Solution(NamedTuple):
     """(dof,) joint vector [rad or m]."""
     fk_residual: float
     """Frobenius norm of FK(q) - T_target."""
-    refinement_used: str = 'none'
+    refinement_used: RefinementMode = 'none'
     """``'none'``, or ``'lm'`` when an iteration produced or rescued the solution."""
