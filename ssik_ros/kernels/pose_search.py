@@ -110,6 +110,8 @@ KEEPS_LOOKING = 11
 """Whether the nearest state is looked for also where a target is proved to be out of reach."""
 OPTIONS = 12
 
+NEVER = np.iinfo(np.int64).max
+"""A deadline that does not come. By its name: asked in a kernel, numba brings scipy.linalg along when machine code is loaded."""
 ERROR_DAMPING = 500.0
 """Growth c of the damping with the squared error [1/(m^2, rad^2)]."""
 LARGEST_ERROR = 4.0
@@ -193,7 +195,7 @@ def begin(ints, reals, options, timeout_ns, counters, work):
     counters[RANDOM] = FIRST_SEED
     w.scalars[BEST_ERROR] = math.inf
     now = clock.monotonic_ns(vector(counters, CLOCK, 2))
-    counters[STOP] = now + timeout_ns if timeout_ns > 0 else np.iinfo(np.int64).max
+    counters[STOP] = now + timeout_ns if timeout_ns > 0 else NEVER
     counters[OPTIMISE_STOP] = min(counters[STOP], now + np.int64(options[OPTIMISE_NS]))
     for k in range(w.reference.shape[0]):
         if not abs(w.reference[k]) <= joint_values.LARGEST:

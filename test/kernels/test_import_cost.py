@@ -40,3 +40,18 @@ def test_caches_of_kernels_are_opened_when_they_are_asked(printed):
     kind, cache = printed[1].split()
     # Without a compiler a kernel is a function without a cache.
     assert kind == 'function' or cache == '_CacheOnDemand'
+
+
+@pytest.mark.parametrize('name', ['PoseIK', 'LevenbergMarquardt', 'Auto'])
+def test_a_warm_start_does_not_load_what_a_compiler_needs(name):
+    program = f"""
+import sys
+from ssik_ros import create_solver
+from ssik_ros import Manipulator
+arm = Manipulator.from_prebuilt('ur5e')
+create_solver('ssik_ros/{name}', arm.robot, arm.group).warm_up()
+print('scipy.linalg' in sys.modules)
+"""
+    # The first process may have to compile.
+    output(program)
+    assert output(program) == ['False']

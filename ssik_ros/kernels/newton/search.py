@@ -125,7 +125,7 @@ CONSTANT = 19
 OPTIONS = 20 + null_space.NUMBERS
 AT_NULL_SPACE = 20
 
-NEVER = np.iinfo(np.int64).max
+NEVER = pose_search.NEVER
 FIRST_CANDIDATES = 3
 """Points of which the best one is the first start when there is no seed."""
 FIRST_SHARE = 0.5
