@@ -37,7 +37,8 @@ class Cause(IntEnum):
 
     NONE = 0
     UNREACHABLE = 1
-    """Proved: no configuration reaches the target, whatever the joint limits and the locked joints."""
+    """Proved: no configuration reaches the target, whatever the joint limits and the locked joints. A closed form proves it of
+    the exact target; of targets within the tolerance, a search from its candidates has come near none then."""
     LIMITS = 2
     """The joint limits or locked joints keep the target out of reach: proved when no start was tried, otherwise the
     target was reached outside them alone."""

@@ -186,6 +186,24 @@ def test_looking_for_the_nearest_posture_keeps_the_cause_that_is_proved(solver):
         assert result.cause is cause and result.iterations > 0
 
 
+@pytest.mark.parametrize('name', ['ur5e', 'puma560'])
+def test_poses_just_beside_what_is_reached_are_hardly_ever_called_unreachable(name):
+    """The closed form speaks of the exact pose; whether one within the tolerance is reached, a search has to find."""
+    arm = Manipulator.from_prebuilt(name)
+    asked = create_solver('ssik_ros/Auto', arm.robot, arm.group)
+    rng, causes = np.random.default_rng(0), []
+    lower, upper = np.clip(np.array(arm.joint_limits).T, -3.1, 3.1)
+    for _ in range(2000):
+        q, seed = rng.uniform(lower, upper), rng.uniform(lower, upper)
+        # Stretched: half of what is near has no exact branch.
+        q[2] = 0.0 if name == 'ur5e' else q[2]
+        target, aside = arm.fk(q), rng.normal(size=3)
+        target[:3, 3] += rng.uniform(1e-4, 9e-4) * aside / np.linalg.norm(aside)
+        causes.append(asked.solve(SolveRequest(target, seed=seed)).cause)
+    assert causes.count(Cause.NONE) >= 1980
+    assert causes.count(Cause.UNREACHABLE) <= 3
+
+
 def test_every_cause_has_a_text_of_its_own_that_begins_no_other():
     assert set(CAUSE_TEXT) == set(Cause)
     texts = list(CAUSE_TEXT.values())

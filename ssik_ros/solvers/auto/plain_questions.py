@@ -31,6 +31,8 @@ FloatArray = NDArray[np.float64]
 
 FARTHEST = 0.3
 """Error at the seed up to which a descent starts there: more than that of joints turned by 0.05 rad on an arm of a metre."""
+AT_THE_EDGE = 5.0
+"""Error of the nearest state, over the tolerance, up to which a pose without a branch may be met within the tolerance."""
 LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
@@ -195,9 +197,11 @@ class PlainQuestions:
         status, cause = self._solver.explain(code, arrays.counters, arrays.matrices)
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         if branches != plain_question.NOT_ASKED and not clock_ended:
-            # No branch at all: a proof, for which no start was needed.
-            cause = Cause.LIMITS if branches else Cause.UNREACHABLE
-            searches = 1 if branches else 0
+            # No branch at all: a proof, for which no start was needed, but for poses that are nearly met.
+            is_near = residual <= AT_THE_EDGE * self._solver.settings.tolerance
+            cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
+            cause = Cause.LIMITS if branches else cause
+            searches = searches if is_near else (1 if branches else 0)
         return IkResult(
             status, cause, *self._nothing, q, residual, iterations, searches, clock_ended
         )

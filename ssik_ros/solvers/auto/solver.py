@@ -37,6 +37,7 @@ from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.analytic.arm import TURNING
 from ssik_ros.solvers.analytic.solver import AnalyticSolver
+from ssik_ros.solvers.auto.plain_questions import AT_THE_EDGE
 from ssik_ros.solvers.auto.plain_questions import ClosedForm
 from ssik_ros.solvers.auto.plain_questions import PlainQuestions
 from ssik_ros.solvers.base import SolveRequest
@@ -57,7 +58,7 @@ SOLVED = IkStatus.SOLVED
 FEW_STARTS = 16
 """Starts before a complete closed form that takes as long as ten descents is asked: fewer than three poses of a thousand need
 more."""
-STARTS_AT_THE_EDGE = 2
+STARTS_AT_THE_EDGE = 8
 """Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
 MANY_STARTS = 100
 """Starts after which, when all of them get stuck, more of them are hardly worth their time."""
@@ -312,7 +313,7 @@ class AutoSolver:
         if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
             return known
         if self.is_complete and (tried is not None or known.cause == Cause.VALIDATION):
-            return known if tried is None else _with_nearest(known, tried)
+            return known if tried is None else self._with_nearest(known, tried, request)
         left = stop.remaining(request)
         if left is None:
             return _unsolved(known, Cause.DEADLINE)
@@ -320,7 +321,27 @@ class AutoSolver:
         found = more.solve(left)
         if found.solved or found.clock_ended or known.solved:
             return found
-        return _with_nearest(known, found) if self.is_complete else found
+        return self._with_nearest(known, found, request) if self.is_complete else found
+
+    def _with_nearest(
+        self, known: IkResult, searched: IkResult, request: SolveRequest
+    ) -> IkResult:
+        """
+        Return the cause that a closed form knows with the nearest posture that a search has seen.
+
+        The exact pose has no branch then. Where a search has nearly met the tolerance, that proves nothing of poses within it.
+        """
+        cause, searches = known.cause, known.searches
+        is_near = searched.residual <= AT_THE_EDGE * self._tolerance(request)
+        if cause == Cause.UNREACHABLE and is_near:
+            cause, searches = Cause.NOT_FOUND, searched.searches
+        return known._replace(
+            cause=cause,
+            nearest=searched.nearest,
+            residual=searched.residual,
+            iterations=searched.iterations,
+            searches=searches,
+        )
 
     def _tolerance(self, request: SolveRequest) -> float:
         """Return the norm of both errors up to which an answer counts."""
@@ -361,13 +382,6 @@ def _is_final(result: IkResult) -> bool:
 def _is_answer(result: IkResult, tolerance: float) -> bool:
     """Return whether a closed form's result is an answer within a tolerance that may be below what it certifies."""
     return result.solved and result.residual <= tolerance
-
-
-def _with_nearest(known: IkResult, searched: IkResult) -> IkResult:
-    """Return the cause that a closed form knows with the nearest posture that a search has seen."""
-    return known._replace(
-        nearest=searched.nearest, residual=searched.residual, iterations=searched.iterations
-    )
 
 
 def _unsolved(result: IkResult, cause: Cause) -> IkResult:
