@@ -21,6 +21,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
+from ssik_ros.solution import RefinementMode
 from ssik_ros.solve_settings import repair_target
 from ssik_ros.solve_settings import SolveSettings
 from ssik_ros.solve_settings import WRAP
@@ -157,13 +158,14 @@ class AnalyticAnswers:
     ) -> Answer:
         """Return what is left of the branches after everything that was asked."""
         rows = np.hstack([found.q, found.errors])
-        raw, dropped, refined, refinement = found.branches, found.dropped, 0, 'none'
+        raw, dropped, refined = found.branches, found.dropped, 0
+        refinement: RefinementMode = 'none'
         if settings.allow_refinement and not len(rows) and not found.is_too_far:
             saved = rescue(
                 self.arm,
                 target,
                 question,
-                settings.policy.fk_atol,
+                self.arm.accepted(settings.policy.fk_atol),
                 settings.refinement_max_iters,
             )
             rows, refined, refinement = saved.rows, saved.tried, 'lm'

@@ -40,6 +40,7 @@ from ssik_ros.errors import RequestError
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.iterative_answers import iterative_answer
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels.analytic import search
 from ssik_ros.kin_body import KinBody
 from ssik_ros.kin_body import Limits
@@ -821,9 +822,9 @@ def _read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | 
             expected=(poses, dof),
             actual=array.shape,
         )
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise RequestError(f'q_seed {row} has values that are not finite: {array[row].tolist()}.')
+    for row, seed in enumerate(array if not joint_values.are_usable(array) else ()):
+        if not joint_values.are_usable(seed):
+            raise RequestError(f'q_seed {row} {joint_values.describe_unusable(seed)}.')
     return np.ascontiguousarray(array) if len(array) else None
 
 

@@ -23,6 +23,7 @@ from ssik_ros.errors import ModelError
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
 Limits = tuple[float, float] | None
@@ -158,7 +159,7 @@ class KinBody:
             there are not.
         """
         axes = _numbers(H, 'H', (None, 3))
-        offsets = _numbers(P, 'P', (len(axes) + 1, 3))
+        offsets = _lengths(P, 'P', (len(axes) + 1, 3))
         corners = np.cumsum(offsets, axis=0)
         home = np.eye(4)
         home[:3, 3] = corners[-1]
@@ -183,7 +184,7 @@ class KinBody:
         :param limits, joint_types: as for :meth:`from_axes`.
         :raises ValueError: as there, and for matrices that are no rigid transforms.
         """
-        frames = _numbers(T, 'T', (None, 4, 4))
+        frames = _lengths(T, 'T', (None, 4, 4))
         if len(frames) < 2:
             raise DimensionMismatch(
                 f'T needs a matrix for each joint and one for the end effector, not {len(frames)}.'
@@ -230,8 +231,8 @@ class KinBody:
             nor 1.
         """
         twists = _numbers(alpha, 'alpha', (None,))
-        lengths = _numbers(a, 'a', twists.shape)
-        offsets = _numbers(d, 'd', twists.shape)
+        lengths = _lengths(a, 'a', twists.shape)
+        offsets = _lengths(d, 'd', twists.shape)
         angles = np.zeros(len(twists)) if theta is None else _numbers(theta, 'theta', twists.shape)
         frames = [np.eye(4)]
         for angle, twist, length, offset in zip(angles, twists, lengths, offsets, strict=True):
@@ -312,6 +313,17 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
         )
     if not np.isfinite(array).all():
         raise ModelError(f'{name} has values that are not finite: {array.tolist()}.', name=name)
+    return array
+
+
+def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return an array of a shape that holds no length beyond what products of lengths allow."""
+    array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
+    if (np.abs(array) > longest).any():
+        raise ModelError(
+            f'{name} has values beyond {longest:g}: {array.tolist()}. Lengths are in metres.',
+            name=name,
+        )
     return array
 
 

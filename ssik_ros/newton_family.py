@@ -25,6 +25,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import paths
 from ssik_ros.kernels.newton import search
@@ -194,7 +195,7 @@ class NewtonFamily:
             repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
             raise InvalidTarget(f'Tep is no finite rigid transform: {target}.', target=target)
         if code == pose_search.BAD_STATE:
-            raise RequestError(f'q0 has values that are not finite: {arrays.reference.tolist()}.')
+            raise RequestError(f'q0 {joint_values.describe_unusable(arrays.reference)}.')
         if code == pose_search.UNSAMPLED:
             variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
             raise solver.unsampled(solver.problem, variable)
@@ -224,8 +225,8 @@ class NewtonFamily:
                     f'q0 must have the shape ({self._size},) or ({len(targets)}, {self._size}), not '
                     f'{np.shape(q0)}.'
                 )
-            if not np.isfinite(seeds).all():
-                raise RequestError(f'q0 has values that are not finite: {seeds.tolist()}.')
+            if not joint_values.are_usable(seeds):
+                raise RequestError(f'q0 {joint_values.describe_unusable(seeds)}.')
         if independent:
             if max_joint_step is not None:
                 raise InvalidOption('max_joint_step belongs to paths: leave out independent=True.')

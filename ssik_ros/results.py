@@ -75,7 +75,7 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.BUDGET: 'the iteration budget ended before a solution was found',
     Cause.DEADLINE: 'the deadline was reached, or the caller cancelled, before a solution was found',
     Cause.BAD_TARGET: 'the target is not a finite rigid transform',
-    Cause.BAD_STATE: 'the seed or the state is not finite or has the wrong size',
+    Cause.BAD_STATE: 'the seed or the state is not finite, is beyond 1e150, or has the wrong size',
     Cause.UNKNOWN_GROUP: 'the group is unknown',
     Cause.UNKNOWN_LINK: 'the link is unknown or not rigidly attached to a tip of the group',
     Cause.FRAME: 'the reference frame is unknown or cannot be transformed',

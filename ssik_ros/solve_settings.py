@@ -18,6 +18,7 @@ from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import quote
 from ssik_ros.errors import RequestError
+from ssik_ros.kernels import joint_values
 from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY
 from ssik_ros.tolerance_policy import TolerancePolicy
 
@@ -96,7 +97,7 @@ def check_settings(
             if redundancy_samples is None
             else _count('redundancy_samples', redundancy_samples, 1)
         ),
-        timeout=None if timeout is None else _number('timeout', timeout),
+        timeout=None if timeout is None else _time('timeout', timeout),
     )
 
 
@@ -128,7 +129,7 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
     :param q_seed: what the caller gave.
     :param dof: number of joint variables.
     :raises TypeError: when it holds no real numbers.
-    :raises ValueError: when it has another shape or a value is not finite.
+    :raises ValueError: when it has another shape, or a value is not finite or too large.
     """
     if type(q_seed) is np.ndarray and q_seed.dtype == _FLOAT64:
         seed = q_seed
@@ -140,9 +141,9 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
             expected=(dof,),
             actual=seed.shape,
         )
-    # A product is cheaper than a look at every value, and overflows only where the look decides.
-    if not math.isfinite(seed.dot(seed)):
-        _check_finite(seed, 'q_seed')
+    # The length is cheaper than a look at every value, and does not overflow.
+    if not math.hypot(*seed.tolist()) <= joint_values.LARGEST:
+        _check_usable(seed, 'q_seed')
     return seed
 
 
@@ -226,6 +227,13 @@ def _number(name: str, value: float) -> float:
     return float(value)
 
 
+def _time(name: str, value: float) -> float:
+    seconds = _number(name, value)
+    if seconds < 0.0:
+        _refuse(name, value, 'a number of seconds from 0 on; 0 and None set no limit')
+    return seconds
+
+
 def _refuse(name: str, value: object, wanted: str) -> NoReturn:
     raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)
 
@@ -295,6 +303,6 @@ def read_numbers(name: str, value: Any) -> FloatArray:
     return array.astype(np.float64)
 
 
-def _check_finite(array: FloatArray, name: str) -> None:
-    if not np.isfinite(array).all():
-        raise RequestError(f'{name} has values that are not finite: {array.tolist()}.', name=name)
+def _check_usable(array: FloatArray, name: str) -> None:
+    if not joint_values.are_usable(array):
+        raise RequestError(f'{name} {joint_values.describe_unusable(array)}.', name=name)

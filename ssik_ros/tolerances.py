@@ -14,6 +14,8 @@ class Tolerances:
     """Largest deviation of a quaternion's norm from one that is normalised silently [1]."""
     same_solution: float = 1e-4
     """Two solutions nearer than this in every joint (revolute modulo 2 pi) are one [rad or m]."""
+    largest_length: float = 1e12
+    """Longest part of a robot [m]; products of longer ones are no finite numbers."""
 
 
 DEFAULT_TOLERANCES = Tolerances()

@@ -125,6 +125,12 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
     """
     if origin is None:
         return ZERO, ZERO
+    longest = DEFAULT_TOLERANCES.largest_length
+    if max(map(abs, origin.vector('xyz', ZERO))) > longest:
+        xyz = quote(origin.get('xyz'))
+        origin.fail(
+            f'<origin xyz={xyz}> is farther away than {longest:g} m', 'Lengths are in metres.'
+        )
     if 'quat_xyzw' not in origin.attributes:
         return origin.vector('xyz', ZERO), origin.vector('rpy', ZERO)
     if 'rpy' in origin.attributes:

@@ -18,6 +18,7 @@ from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import quote
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.compilation import has_machine_code
@@ -218,7 +219,7 @@ class IterativeSolver:
         self._write_seed(request, arrays.reference)
         options = self.packed
         if self._is_special(request):
-            if not np.isfinite(arrays.reference).all():
+            if not joint_values.are_usable(arrays.reference):
                 return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, self.middle)
             narrowed = self._request_options(options, request, problem, arrays.reference)
             if narrowed is None:
@@ -568,8 +569,12 @@ def nanoseconds(seconds: float) -> int:
     """
     Return a budget in nanoseconds; 0 for none.
 
-    :raises InvalidOption: for NaN.
+    :raises InvalidOption: for NaN and negative numbers.
     """
-    if math.isnan(seconds):
-        raise InvalidOption('A timeout must be a number of seconds, not NaN.')
-    return 0 if seconds <= 0.0 or seconds >= LARGEST_TIMEOUT else max(1, round(seconds * 1e9))
+    if not seconds >= 0.0:
+        raise InvalidOption(
+            f'timeout must be a number of seconds from 0 on (0 and None set no limit), not {seconds}.',
+            name='timeout',
+            value=seconds,
+        )
+    return 0 if seconds == 0.0 or seconds >= LARGEST_TIMEOUT else max(1, round(seconds * 1e9))

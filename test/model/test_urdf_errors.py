@@ -36,6 +36,10 @@ BROKEN = {
     'a link without a name': ('<robot name="r"><link/></robot>', "<link> has no 'name'"),
     'xacro that nobody expanded': ('<robot name="r"><xacro:arm/></robot>', 'xacro'),
     'a link twice': (robot(links='aa'), "Link 'a' is declared twice"),
+    'an origin that is no length': (
+        robot(joint('j', 'fixed', 'a', 'b', '<origin xyz="1e300 0 0"/>')),
+        "<origin xyz='1e300 0 0'> is farther away than 1e+12 m (line 2)",
+    ),
     'a joint twice': (
         robot(joint('j', 'fixed', 'a', 'b'), joint('j', 'fixed', 'a', 'c')),
         "Joint 'j' is declared twice",

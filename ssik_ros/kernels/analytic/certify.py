@@ -47,6 +47,8 @@ PIVOT = 1e-10
 """Pivot, relative to the largest entry of the Jacobian, below which the damped step is taken."""
 DAMPING = 1e-6
 """Damping of that step, relative to the squared size of the Jacobian."""
+SMALL, SMALLEST = 0.01, 1e-9
+"""Size of an arm below which positions are compared with it, and the least that they are compared with [m]."""
 LONGEST_STEP = 0.5
 """Largest change of a joint in one Newton step [rad or m]."""
 
@@ -344,13 +346,25 @@ def repeats(store, row, n, slides, same):
     return known
 
 
+@inline_kernel
+def share_of(points, n):
+    """Return what positions are compared with: 1 m for arms from the size SMALL on, the size of smaller arms [m]."""
+    total = 0.0
+    for i in range(3 * n - 3):
+        total += abs(points[i + 3] - points[i])
+    return 1.0 if total >= SMALL else max(total, SMALLEST)
+
+
 @kernel
-def meet_half_way(axes, points, home, n, slides, store, row, q, target, tolerance, scratch):
+def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached, scratch):
     """
-    Return whether the point half way between two solutions is one too.
+    Return whether the point half way between two solutions is one too, but for rounding.
+
+    Positions are compared with the size of small arms: the middle between the two bends of a nearly stretched elbow is off
+    by so little in metres only because the arm is small.
 
     :param store: (., n) solutions; ``row`` and q are close to each other.
-    :param tolerance: residual that counts as reached.
+    :param reached: residual at both.
     :param scratch: as for :func:`certify`.
     """
     screws = vector(scratch, 0, 6 * n)
@@ -360,4 +374,10 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, toleranc
         difference = _difference(q[i], store[row, i], is_slide(slides, i))
         middle[i] = store[row, i] + 0.5 * difference
     evaluate(axes, points, home, n, slides, middle, screws, pose)
-    return residual(pose, target) <= tolerance
+    share, turned, moved = share_of(points, n), 0.0, 0.0
+    for i in range(9):
+        turned += (pose[i] - target[i]) ** 2
+    for i in range(9, 12):
+        moved += (pose[i] - target[i]) ** 2
+    left, exact = math.sqrt(turned + moved / (share * share)), rounding(target)
+    return left <= exact + (reached if reached <= exact else reached / share)

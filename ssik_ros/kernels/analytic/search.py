@@ -681,7 +681,7 @@ def _is_same_as(ints, reals, rows, row, q, error, same, work):
         there_q = vector(work, _store(n) + row * (n + 3), n)
         certify.measure(axes, points, home, n, slides, there_q, target, errors, rest)
         there = errors[2]
-    rounding = max(error, there) + certify.rounding(target)
+    reached = max(error, there)
     return certify.meet_half_way(
-        axes, points, home, n, slides, rows, row, q, target, rounding, rest
+        axes, points, home, n, slides, rows, row, q, target, reached, rest
     )

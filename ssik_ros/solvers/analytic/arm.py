@@ -41,6 +41,10 @@ WRAP_ONLY = ranking.WRAP_ONLY
 METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST}
 
 
+SMALL_ARM = 3e-4
+"""Size of an arm below which the residual that a branch may have shrinks with the arm [m]."""
+ROUNDING = 1e-13
+"""Residual that rounding of an orientation may leave."""
 AT_ONCE = 50
 """Values of a sampled joint that are tried once more where no branch was found."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
@@ -142,6 +146,9 @@ class AnalyticArm:
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         per_pose = 1 if self.plan.held < 0 else samples + 1
         self._capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * per_pose)
+        places = np.vstack([chain.points, chain.home[:3, 3]])
+        size = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+        self._share = min(1.0, size / SMALL_ARM)
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
@@ -241,7 +248,7 @@ class AnalyticArm:
         :param found: what samples have met: nothing within limits.
         """
         plan = self._plan_for(question.held)
-        tolerance = TOLERANCE if question.tolerance is None else question.tolerance
+        tolerance = self.accepted(question.tolerance)
         lower = self.chain.lower if question.lower is None else question.lower
         upper = self.chain.upper if question.upper is None else question.upper
         aim = pose if question.tool is None else pose @ invert_pose(question.tool)
@@ -380,6 +387,17 @@ class AnalyticArm:
             self._options_for(plan, question),
         )
 
+    def accepted(self, tolerance: float | None) -> float:
+        """
+        Return the Frobenius norm of FK - T up to which a branch of this arm counts.
+
+        On an arm of a micrometre a tolerance meant for metres lets in what misses the pose by a thousandth of the arm.
+
+        :param tolerance: the norm for larger arms; None for the default.
+        """
+        wanted = TOLERANCE if tolerance is None else tolerance
+        return max(wanted * self._share, min(wanted, ROUNDING))
+
     def _options_for(self, plan: AnalyticPlan, question: Question) -> FloatArray:
         """Return the kernel's options; those of the last few different questions are kept."""
         has_seed, own = question.seed is not None, (question.tolerance, question.same)
@@ -390,8 +408,7 @@ class AnalyticArm:
             options[search.MODE], options[search.METRIC] = question.mode, question.metric
             options[search.MAX_SOLUTIONS] = question.max_solutions
             options[search.HAS_SEED] = has_seed
-            if question.tolerance is not None:
-                options[search.TOLERANCE] = question.tolerance
+            options[search.TOLERANCE] = self.accepted(question.tolerance)
             if question.same is not None:
                 options[search.SAME] = question.same
             if len(self._options) >= 64:

@@ -18,6 +18,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import list_names
 from ssik_ros.errors import TopologyMismatch
+from ssik_ros.kernels import joint_values
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
@@ -34,6 +35,7 @@ from ssik_ros.solvers.analytic.options import PARAMETERS_FILE
 from ssik_ros.solvers.analytic.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.base import BranchSet
 from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.iterative_solver import nanoseconds
 from ssik_ros.solvers.parameter_file import load_schema
 
 FloatArray = NDArray[np.float64]
@@ -164,7 +166,9 @@ class AnalyticSolver:
     ) -> Branches | IkResult:
         """Return the branches that a request asks for, or the result that says why it cannot be asked."""
         target = self._target(request)
-        if seed is not None and not np.isfinite(seed).all():
+        if request.timeout is not None:
+            nanoseconds(request.timeout)
+        if seed is not None and not joint_values.are_usable(seed):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         question = self._question(request, seed)
         if question is None:

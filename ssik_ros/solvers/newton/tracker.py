@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import RequestError
+from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import search
 from ssik_ros.kernels.newton import tracking
@@ -99,7 +100,7 @@ class Tracker:
         group = self._solver.group
         limited = bool(self._base[search.LIMITED])
         inside = (values >= group.lower) & (values <= group.upper)
-        if not np.isfinite(values).all() or (limited and not inside.all()):
+        if not joint_values.are_usable(values) or (limited and not inside.all()):
             raise RequestError(
                 f'A tracker starts at finite values within the limits, not at {values.tolist()}.',
                 q=values,

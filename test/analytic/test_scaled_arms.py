@@ -1,0 +1,53 @@
+"""Arms of a micrometre have the branches of arms of a metre: none missing, and none that only nearly reaches the pose."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ssik_ros import Manipulator
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.loader import load_robot
+
+POSES = 40
+
+
+def scaled(name, factor):
+    """Return an arm of the catalogue, all of its lengths multiplied, slides too."""
+
+    def times(found):
+        lengths = ' '.join(repr(float(word) * factor) for word in found[1].split())
+        return f'xyz="{lengths}"'
+
+    text = re.sub(r'(?<=<origin )xyz="([^"]*)"', times, make_urdf(arm_data(name)))
+    robot, known = load_robot(text), Manipulator.from_prebuilt(name).group
+    return Manipulator(robot, robot.group_from_links(known.base_link, known.tip))
+
+
+def sorted_branches(arm, q):
+    """Return the branches of a pose, limits left out, in an order that rounding does not change."""
+    rows = arm.solve_q(arm.fk(q), respect_limits=False)
+    return rows[np.lexsort(np.round(rows.T, 3))]
+
+
+@pytest.mark.parametrize('factor', [1e-6, 1e-4, 1e-2, 1e3])
+@pytest.mark.parametrize('name', ['ur5e', 'jaco2', 'xarm6', 'gofa'])
+def test_branches_do_not_depend_on_the_size_of_an_arm(name, factor):
+    full, other = Manipulator.from_prebuilt(name), scaled(name, factor)
+    rng = np.random.default_rng(0)
+    for index, q in enumerate(rng.uniform(-3.0, 3.0, (POSES, 6))):
+        # Every other arm is nearly stretched: a posture beside the pose misses it by a thousandth of the arm.
+        q[2] *= 1e-3 if index % 2 else 1.0
+        expected, found = sorted_branches(full, q), sorted_branches(other, q)
+        assert found.shape == expected.shape
+        away = np.abs(np.mod(found - expected + np.pi, 2.0 * np.pi) - np.pi)
+        assert away.max() < 1e-3
+
+
+@pytest.mark.parametrize('factor', [1e-6, 1e-4])
+def test_a_sampled_joint_gives_as_many_branches_on_a_small_arm(factor):
+    full, other = Manipulator.from_prebuilt('panda'), scaled('panda', factor)
+    rng = np.random.default_rng(0)
+    for q in rng.uniform(*np.array(full.joint_limits).T, (20, 7)):
+        assert len(sorted_branches(other, q)) == len(sorted_branches(full, q))
