@@ -129,10 +129,15 @@ def prepare_benchmark(
     :raises UnknownGroup: when a kinematics file does not have the group.
     :raises ConfigError: when a file is malformed.
     """
-    about = about or load_configured_robot(config)
-    oracle = GroupOracle(about.robot, about.group, about.state)
     kinematics = read_entries(config, find_kinematics_folder(config))
-    config = dataclasses.replace(config, planning_group=about.group.name)
+    if about is None:
+        about = load_configured_robot(config)
+    else:
+        # What follows is about this robot: the figures that others published may be about another one.
+        config = dataclasses.replace(
+            config, robot_name=about.robot.name, planning_group=about.group.name
+        )
+    oracle = GroupOracle(about.robot, about.group, about.state)
     if goals is None:
         cases = make_cases(oracle, config.sample_size, config.random_seed)
         source = f'goals and seeds uniform in joint space from seed {config.random_seed}'

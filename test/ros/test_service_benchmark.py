@@ -226,6 +226,7 @@ def test_arm_that_is_running_is_asked_about_its_own_group_in_a_namespace(tmp_pat
             log, _ = process.communicate(timeout=WAIT)
     assert process.returncode == 0, log
     assert "has no group 'panda_arm'" in log and "group 'ur_manipulator'" in log
+    assert 'Published' not in log, 'figures of the Panda'
     about = json.loads((output / 'goals.jsonl').read_text(encoding='utf-8').splitlines()[0])
     assert about['group'] == 'ur_manipulator'
     assert 'true' in {trial['found_ik'] for trial in rows(output)}
