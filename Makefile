@@ -16,7 +16,7 @@ OVERLAY_READY := install/.ready-$(FLAVOUR)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test kernels bench benchmarks bench-check soak mutants lint format clean distclean
+.PHONY: help setup demo test kernels bench benchmarks bench-check soak hostile mutants lint format clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -52,6 +52,9 @@ bench-check: setup  ## Compare the hot kernels with those of the last release (C
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
+
+hostile: setup  ## Send the node 100,000 messages that nobody should (HOSTILE_ARGS=...)
+	. ./activate && python bench/hostile.py $(HOSTILE_ARGS)
 
 mutants: setup  ## Break the promises on purpose and show that the tests notice
 	. ./activate && python tools/mutants.py $(MUTANTS_ARGS)

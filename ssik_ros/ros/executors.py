@@ -256,8 +256,12 @@ class InlineExecutor(SingleThreadedExecutor):
                     return
                 # Somebody else may have taken it.
                 if header is not None:
-                    response = service.callback(request, service.srv_type.Response())
-                    service.send_response(response, header)
+                    response = service.srv_type.Response()
+                    try:
+                        response = service.callback(request, response)
+                    finally:
+                        # Nobody is to wait for the answer of a handler that raises, as those of rclpy do.
+                        service.send_response(response, header)
         finally:
             group.ending_execution(service)
 

@@ -215,9 +215,9 @@ class IkServer(Node):
     def _report(self, text: str, can_mend: bool) -> None:
         """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
         if self._answers.served is not None:
-            self.get_logger().error(f'The robot stays as it was. {text}')
+            _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
-            self.get_logger().error(f'No robot yet: {text}')
+            _MESSAGES.error('No robot yet: %s', text)
         else:
             self.get_logger().fatal(text)
             self.exit_code = 1

@@ -10,6 +10,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from ssik_ros.errors import quote
 from ssik_ros.errors import SsikError
 from ssik_ros.ros.live_state import LiveState
 from ssik_ros.ros.object_conversions import read_attached
@@ -59,7 +60,7 @@ class SceneTopics:
         try:
             self._change(message)
         except (SsikError, RuntimeError) as error:
-            _LOGGER.error("The collision object '%s' is left out: %s", message.id, error)
+            _LOGGER.error('The collision object %s is left out: %s', quote(message.id), error)
 
     def take_attached(self, message: AttachedCollisionObject) -> None:
         """
@@ -70,7 +71,9 @@ class SceneTopics:
         try:
             self._change_carried(message)
         except (SsikError, RuntimeError) as error:
-            _LOGGER.error("The attached object '%s' is left out: %s", message.object.id, error)
+            _LOGGER.error(
+                'The attached object %s is left out: %s', quote(message.object.id), error
+            )
 
     def _change(self, message: CollisionObject) -> None:
         if message.operation == CollisionObject.REMOVE:

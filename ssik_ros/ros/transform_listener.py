@@ -1,6 +1,7 @@
 """Frames of others, from the topics ``/tf`` and ``/tf_static``, without tf2_ros."""
 
 from collections.abc import Collection
+import logging
 import threading
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -8,6 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 
+from ssik_ros.errors import quote
 from ssik_ros.ros.pose_conversions import read_transform
 from ssik_ros.serving.transform_tree import TransformTree
 from ssik_ros.serving.world import PlacedFrame
@@ -16,6 +18,8 @@ try:
     from tf2_msgs.msg import TFMessage
 except ImportError:
     TFMessage = None
+
+_LOGGER = logging.getLogger('ssik_ros.messages')
 
 DEPTH = 100
 MISSING = 'Transforms are not known: the package tf2_msgs is not installed.'
@@ -49,9 +53,15 @@ class TransformListener:
         """
         with self._lock:
             for entry in message.transforms:
-                self._tree.put(
-                    entry.header.frame_id, entry.child_frame_id, read_transform(entry.transform)
-                )
+                parent, child = entry.header.frame_id, entry.child_frame_id
+                wrong = self._tree.put(parent, child, read_transform(entry.transform))
+                if wrong:
+                    _LOGGER.warning(
+                        'The transform from %s to %s is left out: %s',
+                        quote(parent),
+                        quote(child),
+                        wrong,
+                    )
 
     def names(self) -> set[str]:
         """Return the names of all frames that were heard of."""

@@ -8,9 +8,16 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.serving.poses import is_within_reason
+from ssik_ros.serving.poses import TOO_FAR
+from ssik_ros.serving.world import LONGEST_NAME
 from ssik_ros.serving.world import PlacedFrame
 
 FloatArray = NDArray[np.float64]
+
+
+MOST_FRAMES = 10_000
+"""Frames that are kept; those that come later are left out."""
 
 
 class TransformTree:
@@ -21,21 +28,31 @@ class TransformTree:
         self._parents: dict[str, tuple[str, FloatArray]] = {}
         self._children: dict[str, set[str]] = {}
 
-    def put(self, parent: str, child: str, pose: FloatArray) -> None:
+    def put(self, parent: str, child: str, pose: FloatArray) -> str:
         """
-        Keep a transform; one that is not finite, or leads from a frame to itself, is left out.
+        Keep a transform, or return why it is left out.
 
         :param parent, child: names; a leading slash is removed.
         :param pose: (4, 4) of the child in the parent.
         """
         parent, child = parent.removeprefix('/'), child.removeprefix('/')
-        if parent == child or not parent or not child or not np.isfinite(pose).all():
-            return
+        if parent == child or not parent or not child:
+            return 'It leads from a frame to itself, or names none.'
+        if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
+            return f'It is not finite, or {TOO_FAR}.'
+        if max(len(parent), len(child)) > LONGEST_NAME:
+            return f'A name has more than {LONGEST_NAME} characters.'
         before = self._parents.get(child)
+        if before is None and len(self._parents) >= MOST_FRAMES:
+            return f'{MOST_FRAMES} frames are known already.'
         if before is not None and before[0] != parent:
-            self._children[before[0]].discard(child)
+            siblings = self._children[before[0]]
+            siblings.discard(child)
+            if not siblings:
+                del self._children[before[0]]
         self._parents[child] = (parent, pose)
         self._children.setdefault(parent, set()).add(child)
+        return ''
 
     def names(self) -> set[str]:
         """Return the names of all frames that were heard of."""

@@ -22,6 +22,14 @@ from ssik_ros.serving.poses import TOO_FAR
 FloatArray = NDArray[np.float64]
 
 
+MOST_PARTS = 10_000
+"""Shapes, subframes and touch links of all objects together."""
+MOST_VERTICES = 5_000_000
+"""Of all meshes together."""
+LONGEST_NAME = 1_000
+"""Characters of the name of an object or frame."""
+
+
 class PlacedFrame(NamedTuple):
     """A frame that is no link, where it is."""
 
@@ -155,7 +163,7 @@ class World:
         """
         _check(carried.object)
         with self._lock:
-            self._now = self._now.carry([carried])
+            self._exchange(self._now.carry([carried]), carried.object)
 
     def detach(self, name: str) -> CarriedObject | None:
         """
@@ -181,7 +189,22 @@ class World:
 
     def _replace(self, item: WorldObject) -> None:
         others = [other for other in self._now.standing if other.name != item.name]
-        self._now = self._now._replace(standing=(*others, item))
+        self._exchange(self._now._replace(standing=(*others, item)), item)
+
+    def _exchange(self, now: Surroundings, item: WorldObject) -> None:
+        """Take new surroundings, unless an object makes them too large."""
+        items = [*now.standing, *(entry.object for entry in now.carried)]
+        parts = sum(len(entry.touch_links) for entry in now.carried)
+        parts += sum(len(each.shapes) + len(each.subframes) for each in items)
+        corners = (shape.vertices for each in items for shape in each.shapes)
+        vertices = sum(len(found) for found in corners if found is not None)
+        if parts > MOST_PARTS or vertices > MOST_VERTICES:
+            raise ModelError(
+                f'Object {quote(item.name)} does not fit: the world holds up to {MOST_PARTS} shapes, '
+                f'subframes and touch links and {MOST_VERTICES} vertices. Remove objects first.',
+                object=item.name,
+            )
+        self._now = now
 
 
 def check_objects(carried: Sequence[CarriedObject]) -> None:
@@ -198,6 +221,8 @@ def _check(item: WorldObject) -> None:
     what = f'Object {quote(item.name)}'
     if not item.name:
         raise ModelError('An object has no id.')
+    if max(map(len, (item.name, *item.subframes))) > LONGEST_NAME:
+        raise ModelError(f'{what} has a name of more than {LONGEST_NAME} characters.')
     if not item.shapes:
         raise ModelError(f'{what} has no shape.', object=item.name)
     if not np.isfinite(item.pose).all():

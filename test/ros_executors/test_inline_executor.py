@@ -203,6 +203,15 @@ def test_services_honour_their_callback_group(running, gate, group, at_once):
     assert blocked.most == at_once
 
 
+def test_a_handler_that_raises_answers_all_the_same(running):
+    def fail(request, response):
+        raise ValueError('asked for')
+
+    running.node.create_service(Trigger, 'fail', fail)
+    assert answered(running, 'fail')
+    assert wait_until(lambda: [type(error) for error in running.reports] == [ValueError])
+
+
 def test_no_request_of_many_in_flight_is_lost(running):
     running.node.create_service(
         Trigger,

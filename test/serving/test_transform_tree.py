@@ -4,7 +4,9 @@ import numpy as np
 from served_robots import pose_of
 from served_robots import random_rigid
 
+from ssik_ros.serving.transform_tree import MOST_FRAMES
 from ssik_ros.serving.transform_tree import TransformTree
+from ssik_ros.serving.world import LONGEST_NAME
 from ssik_ros.serving.world import PlacedFrame
 
 
@@ -63,3 +65,29 @@ def test_why_a_frame_is_not_known():
     tree.put('map', 'odom', np.eye(4))
     assert "'map'" in tree.find('mpa', {'base_link'}) or 'map' in tree.find('mpa', {'base_link'})
     assert 'lead to no frame' in tree.find('odom', {'base_link'})
+
+
+def test_frames_beyond_a_number_are_left_out_and_known_ones_still_move():
+    tree = TransformTree()
+    for number in range(MOST_FRAMES):
+        assert not tree.put('base_link', f'f{number}', np.eye(4))
+    assert 'known already' in tree.put('base_link', 'one_more', np.eye(4))
+    assert not tree.put('base_link', 'f7', pose_of((2.0, 0.0, 0.0)))
+    assert tree.find('f7', {'base_link'}).pose[0, 3] == 2.0
+    assert len(tree.names()) == MOST_FRAMES + 1
+
+
+def test_parents_that_lost_their_children_are_forgotten():
+    tree = TransformTree()
+    for number in range(10):
+        tree.put(f'parent_{number}', 'cup', np.eye(4))
+    assert tree.names() == {'cup', 'parent_9'}
+
+
+def test_what_is_left_out_is_told():
+    tree = TransformTree()
+    assert 'not finite' in tree.put('a', 'b', pose_of((1e300, 0.0, 0.0)))
+    assert 'not finite' in tree.put('a', 'b', np.full((4, 4), np.nan))
+    assert 'characters' in tree.put('a', 'x' * (LONGEST_NAME + 1), np.eye(4))
+    assert 'itself' in tree.put('a', '/a', np.eye(4))
+    assert not tree.names()

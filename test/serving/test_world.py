@@ -26,6 +26,8 @@ from ssik_ros.serving.questions import ObjectGiven
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.serving.world import LONGEST_NAME
+from ssik_ros.serving.world import MOST_PARTS
 from ssik_ros.serving.world import PlacedFrame
 from ssik_ros.serving.world import World
 
@@ -107,6 +109,28 @@ def test_a_carried_object_stands_no_more():
     assert world.detach('cup').link == 'panda_hand'
     assert world.detach('cup') is None
     assert world.now().carried == ()
+
+
+def test_a_world_does_not_grow_without_end():
+    world = World()
+    many = dataclasses.replace(ball('many'), shapes=ball().shapes * (MOST_PARTS - 1))
+    world.add(many)
+    for grow in (
+        lambda: world.append(dataclasses.replace(many, shapes=many.shapes[:2])),
+        lambda: world.attach(CarriedObject(many, TIP, frozenset(('a', 'b')))),
+    ):
+        with pytest.raises(ModelError, match='does not fit'):
+            grow()
+    world.append(ball('many'))
+    assert len(world.now().standing_named('many').shapes) == MOST_PARTS
+    with pytest.raises(ModelError, match='does not fit'):
+        world.add(ball('more'))
+    assert names(world) == ['many']
+
+
+def test_a_name_that_is_too_long_is_refused():
+    with pytest.raises(ModelError, match=f'more than {LONGEST_NAME} characters'):
+        World().add(ball('x' * (LONGEST_NAME + 1)))
 
 
 def test_a_snapshot_does_not_change():
