@@ -209,5 +209,8 @@ def parse_xml(
         raise ModelError(f'The {what} is not well-formed XML: {reason}.', line=line) from error
     except UnicodeEncodeError as error:
         raise ModelError(f'The {what} is not Unicode text: {error}.') from error
+    finally:
+        # Parser and builder hold each other: let the elements of a refused document go at once.
+        del builder.parser
     assert builder.root is not None
     return builder.root

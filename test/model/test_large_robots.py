@@ -1,5 +1,6 @@
 """Robots of thousands of joints: loading takes time in proportion to them, and there is a bound for those of strangers."""
 
+import gc
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from ssik_ros.model.loader import MOST_WARNINGS
 from ssik_ros.model.srdf import MOST_GROUPS
 from ssik_ros.model.xml_document import MOST_ELEMENTS
 from ssik_ros.model.xml_document import parse_xml
+from ssik_ros.model.xml_document import XmlElement
 
 SMALL, FACTOR = 500, 8
 TEXT_BETWEEN = 'text\n'
@@ -144,6 +146,27 @@ def test_joints_inside_other_elements_do_not_count():
 def test_a_document_of_too_many_elements_is_refused(text):
     with pytest.raises(ModelError, match=f'more than {MOST_ELEMENTS} elements'):
         parse_xml(f'<robot>{text * MOST_ELEMENTS}', 'robot description')
+
+
+def refusal_of(text):
+    """Return why a document is refused; the exception is gone then, and what it holds."""
+    try:
+        parse_xml(text, 'robot description')
+    except ModelError as error:
+        return str(error)
+    return ''
+
+
+def test_the_elements_of_a_refused_document_are_gone_at_once():
+    gc.collect()
+    gc.disable()
+    try:
+        text = refusal_of('<robot>' + '<a>' * 100)
+        left = [item for item in gc.get_objects() if isinstance(item, XmlElement)]
+    finally:
+        gc.enable()
+    assert 'no element found' in text
+    assert not [element for element in left if element.tag == 'a']
 
 
 @pytest.mark.parametrize('tag', ['group', 'end_effector'])
