@@ -114,6 +114,19 @@ def copy(out, source):
 
 
 @inline_kernel
+def copy_table(out, source):
+    """
+    Copy a table; see :func:`copy`.
+
+    :param out: (m, n).
+    :param source: (m, n) at least.
+    """
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = source[i, j]
+
+
+@inline_kernel
 def fill(out, value):
     """
     Set all elements of an array; see :func:`copy`.

@@ -18,6 +18,7 @@ from ssik_ros.kernels.analytic.chain import map_direction
 from ssik_ros.kernels.analytic.chain import map_point
 from ssik_ros.kernels.analytic.chain import triple
 from ssik_ros.kernels.analytic.chain import write_motion
+from ssik_ros.kernels.vectors import copy
 
 SPHERICAL_WRIST = 0
 THREE_PARALLEL = 1
@@ -117,7 +118,7 @@ def write_candidates(
     own_special = vector(scratch, 36, 6)
     moved, back, own_g = vector(scratch, 42, 12), vector(scratch, 54, 12), vector(scratch, 66, 12)
     rest = vector(scratch, 78, OWN_SCRATCH)
-    own_special[:] = special
+    copy(own_special, special)
     if held >= 0:
         write_motion(moved, axes, points, slides, held, value)
         se3.invert(back, moved)
@@ -128,10 +129,10 @@ def write_candidates(
                 for k in range(3):
                     own_special[3 * i + k] = point[k]
     else:
-        own_g[:] = g
+        copy(own_g, g)
     write_six(own_axes, own_points, axes, points, n, held, moved, is_reversed)
     if is_reversed:
-        back[:] = own_g
+        copy(back, own_g)
         se3.invert(own_g, back)
     if kind == SPHERICAL_WRIST:
         count = spherical_wrist.solve(
@@ -151,7 +152,7 @@ def write_candidates(
     else:
         if case == three_parallel.AXES_234 and special[0] == special[0]:
             # Axes 5 and 6 meet: the sixth point is there.
-            own_points[15:18] = own_special[:3]
+            copy(own_points[15:18], own_special[:3])
         count = three_parallel.solve(
             out, case, own_axes, own_points, own_special, own_g, offered, rest
         )

@@ -36,6 +36,8 @@ from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic.chain import is_slide
 from ssik_ros.kernels.analytic.chain import triple
+from ssik_ros.kernels.vectors import copy
+from ssik_ros.kernels.vectors import copy_table
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
@@ -242,7 +244,7 @@ def _step(q, screws, slides, free, count, pose, target, system, normal):
     _write_system(system, screws, slides, free, count, pose, target)
     regular = False
     if count == 6:
-        normal[:, :] = system
+        copy_table(normal, system)
         regular = _solve_regular(normal, 6)
     if not regular:
         _solve_damped(normal, system, count)
@@ -280,7 +282,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     best = vector(scratch, 6 * n + 12, n)
     system = matrix(scratch, 7 * n + 12, 6, 7)
     normal = matrix(scratch, 7 * n + 54, 6, 7)
-    best[:] = q
+    copy(best, q)
     for _ in range(NEWTON_STEPS):
         if smallest <= enough:
             break
@@ -290,13 +292,13 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
         if now < smallest:
             is_slow = now > LEAST_GAIN * smallest
             smallest = now
-            best[:] = q
+            copy(best, q)
             write_errors(errors, pose, target)
             if is_slow:
                 break
         else:
             break
-    q[:] = best
+    copy(q, best)
     return smallest
 
 

@@ -32,6 +32,7 @@ from ssik_ros.kernels.analytic.loop_workspace import W_DOUBT
 from ssik_ros.kernels.analytic.loop_workspace import W_FOUND
 from ssik_ros.kernels.analytic.loop_workspace import WORKSPACE
 from ssik_ros.kernels.so3 import wrap_to_pi
+from ssik_ros.kernels.vectors import copy
 
 STANDS_STILL = 1e-3
 """Angle of an added joint that counts as none; the certification on the real joints decides [rad]."""
@@ -86,7 +87,7 @@ def search(
             counters, ints, reals, value, seed, options, out.shape[0], work
         ):
             continue
-        own_g[:] = g
+        copy(own_g, g)
         if held >= 0:
             write_motion(moved, axes, points, ints[common.SLIDES], held, value)
             se3.invert(back, moved)

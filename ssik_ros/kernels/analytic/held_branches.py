@@ -19,6 +19,7 @@ from ssik_ros.kernels.analytic import search
 from ssik_ros.kernels.analytic import spherical_wrist
 from ssik_ros.kernels.analytic.chain import triple
 from ssik_ros.kernels.lanes import LANES
+from ssik_ros.kernels.vectors import copy
 
 BRANCHES = LANES
 """Branches of the closed forms of six joints."""
@@ -201,7 +202,7 @@ def prepare(ranges, ints, reals, g, scratch):
     if ints[search.REVERSED] != 0:
         se3.invert(target, g)
     else:
-        target[:] = g
+        copy(target, g)
 
 
 @inline_kernel

@@ -25,6 +25,8 @@ from ssik_ros.kernels.analytic import singular_refinement
 from ssik_ros.kernels.analytic.chain import is_slide
 from ssik_ros.kernels.analytic.chain import triple
 from ssik_ros.kernels.lanes import LANES
+from ssik_ros.kernels.vectors import copy
+from ssik_ros.kernels.vectors import fill
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -222,7 +224,7 @@ def begin(counters, ints, reals, matrix_t, options, work):
 
     :param counters, ints, reals, matrix_t, options, work: as for :func:`search`.
     """
-    counters[:COUNTERS] = 0
+    fill(counters[:COUNTERS], 0)
     if not se3.is_rigid(matrix_t, 0, options[RIGID]):
         return False
     n = ints[N]
@@ -578,7 +580,7 @@ def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
     counters[BRANCHES] += 1
     has_seed, mode = options[HAS_SEED] != 0.0, int(options[MODE])
     wishes = seed if has_seed else q
-    placed[:] = q
+    copy(placed, q)
     if not ranking.place(placed, n, slides, lower, upper, wishes, mode) and not _put_on_limits(
         counters, ints, reals, wishes, options, work
     ):
@@ -616,7 +618,7 @@ def _put_on_limits(counters, ints, reals, wishes, options, work):
     lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
     free = vector(counters, COUNTERS, n)
     rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
-    placed[:] = q
+    copy(placed, q)
     on_limit, mode = 0, int(options[MODE])
     for _ in range(n):
         if not ranking.place_beside(

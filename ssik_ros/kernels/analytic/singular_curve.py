@@ -40,6 +40,7 @@ from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic import singular_refinement as sr
 from ssik_ros.kernels.analytic.chain import is_slide
+from ssik_ros.kernels.vectors import copy
 
 PLACES = 9
 """Places at which g is measured."""
@@ -137,14 +138,14 @@ def correct(q, start, along, s, aim, scratch):
         if longest <= ARRIVED:
             break
         sr.move(trial, q, free, count, normal)
-        q[:] = trial
+        copy(q, trial)
     return error
 
 
 @inline_kernel
 def _go(q, start, along, s, aim):
     """Write the posture at a distance along a direction."""
-    q[:] = start
+    copy(q, start)
     for j in range(aim.moving):
         q[aim.free[j]] += s * along[j]
 
@@ -230,7 +231,7 @@ def examine(q, along, aim, exact, scratch):
     other, g = vector(scratch, place, n), vector(scratch, place + n, PLACES)
     a = vector(scratch, place + n + PLACES, PLACES)
     errors = matrix(scratch, place + n + 2 * PLACES, PLACES, sr.ROWS)
-    other[:] = q
+    copy(other, q)
     best = correct(other, q, along, 0.0, aim, scratch)
     is_curve = False
     for h in SPACINGS:
@@ -245,7 +246,7 @@ def examine(q, along, aim, exact, scratch):
             error = correct(other, q, along, s * h, aim, scratch)
             if not error <= max(best, exact):
                 break
-            q[:] = other
+            copy(q, other)
             best = error
             if abs(s) < SETTLED:
                 return ISOLATED
@@ -309,7 +310,7 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
             s = high - at_high * (high - low) / (at_high - at_low)
         _go(q, start, along, s, aim)
         correct(q, start, along, s, aim, scratch)
-        tangent[:] = along
+        copy(tangent, along)
         _write_tangent(tangent, q, aim, scratch)
         slope = -_dot(tangent, q, wish, aim)
         if side == 0:
@@ -345,26 +346,26 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     here, before = vector(scratch, place, n), vector(scratch, place + n, n)
     near, best = vector(scratch, place + 2 * n, n), vector(scratch, place + 3 * n, n)
     last, tangent = vector(scratch, place + 4 * n, 6), vector(scratch, place + 4 * n + 6, 6)
-    here[:] = q
-    best[:] = q
-    trace[0, :] = q
+    copy(here, q)
+    copy(best, q)
+    copy(trace[0], q)
     best_outside, best_distance = _rate(q, aim, lower, upper, wish)
     best_distance += NOT_NEAREST
     slope, strides = -_dot(along, q, wish, aim), 0
     while strides < MOST_STRIDES:
-        before[:] = here
-        last[:] = along
+        copy(before, here)
+        copy(last, along)
         _go(here, before, last, STRIDE, aim)
         if not correct(here, before, last, STRIDE, aim, scratch) < ON_CURVE:
             break
         strides += 1
-        trace[strides, :] = here
+        copy(trace[strides], here)
         _write_tangent(along, here, aim, scratch)
         was, slope = slope, -_dot(along, here, wish, aim)
         for number in range(2):
             # The point of the stride itself; the nearest one between it and the one before.
             if number == 0:
-                near[:] = here
+                copy(near, here)
             elif was < 0.0 <= slope:
                 _approach(near, before, last, aim, wish, tangent, scratch)
             else:
@@ -373,10 +374,10 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
             distance += NOT_NEAREST if number == 0 else 0.0
             if outside < best_outside or (outside == best_outside and distance < best_distance):
                 best_outside, best_distance = outside, distance
-                best[:] = near
+                copy(best, near)
         if strides > 3 and _gap(here, q, aim) < CLOSED * STRIDE:
             break
-    q[:] = best
+    copy(q, best)
     return strides
 
 

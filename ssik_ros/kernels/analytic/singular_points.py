@@ -26,6 +26,8 @@ from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
 from ssik_ros.kernels.analytic import singular_refinement as sr
 from ssik_ros.kernels.analytic import singular_values
+from ssik_ros.kernels.vectors import copy
+from ssik_ros.kernels.vectors import copy_table
 
 STEPS = 3
 SIDE = 1e-3
@@ -60,7 +62,7 @@ def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
     """Write the derivative (6, 6) of the Jacobian along a column of null vectors."""
     for side in range(2):
         sign = 1.0 - 2.0 * side
-        probe[:] = q
+        copy(probe, q)
         for j in range(aim.moving):
             probe[aim.free[j]] += sign * SIDE * vectors[j, column]
         sr.write_equations(table, probe, aim, scratch)
@@ -102,7 +104,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     first, skipped = count - nulls, sr.ROWS - nulls
     for _ in range(STEPS):
         sr.write_equations(system, q, aim, scratch)
-        table[:, :] = system
+        copy_table(table, system)
         singular_values.decompose(values, right, table, sr.ROWS, count)
         _write_left(left, values, system, count, one)
         # The normal equations of the k^2 ones.

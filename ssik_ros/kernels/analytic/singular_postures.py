@@ -44,6 +44,7 @@ from ssik_ros.kernels.analytic import singular_refinement as sr
 from ssik_ros.kernels.analytic import singular_values
 from ssik_ros.kernels.analytic.chain import is_slide
 from ssik_ros.kernels.analytic.nearby_branches import smallest_pivot
+from ssik_ros.kernels.vectors import copy
 
 REGULAR = 1e-5
 """Singular value, lengths counted in the chain's unit, above which the Jacobian is regular."""
@@ -196,7 +197,7 @@ def _add(place, kept, q, aim, same):
     """Add a solution unless it is known, and return the new count."""
     if kept >= MOST or _is_known(place.found, kept, q, aim, same):
         return kept
-    place.found[kept, :] = q
+    copy(place.found[kept], q)
     place.is_point[kept] = 0.0 if same == SAME else 1.0
     return kept + 1
 
@@ -241,7 +242,7 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
         # The vectors of q: those of a probe have taken their place.
         _count_null_vectors(place, q, aim)
         _write_null_vector(place, way // 2, 1.0 - 2.0 * (way % 2), aim)
-        place.probe[:] = q
+        copy(place.probe, q)
         for j in range(aim.moving):
             place.probe[aim.free[j]] += PROBE * place.along[j]
         error = sr.refine(place.probe, aim, place.rest)
@@ -263,11 +264,11 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
 def _sharpen(place, nulls, q, aim, exact):
     """Move an isolated solution with several null vectors to its exact place; some may not be null after all."""
     for number in range(nulls, 1, -1):
-        place.probe[:] = q
+        copy(place.probe, q)
         spare = vector(place.rest, 6 * aim.n + 12, aim.n)
         sp.sharpen(place.probe, number, aim, spare, place.extra, place.rest)
         if _error(place, place.probe, aim) <= exact:
-            q[:] = place.probe
+            copy(q, place.probe)
             return
     _count_null_vectors(place, q, aim)
     _write_null_vector(place, 0, 1.0, aim)
@@ -334,12 +335,12 @@ def settle(out, rows, count, aim, choice, scratch):
         for row in range(count):
             error = _error(place, rows[row], aim)
             if error <= choice.tolerance and (error <= choice.exact) == is_exact:
-                q[:] = rows[row]
+                copy(q, rows[row])
                 kept, curves = _take(place, kept, curves, aim, choice)
     left = 0
     for row in range(kept):
-        q[:] = place.found[row]
+        copy(q, place.found[row])
         if place.is_point[row] == 0.0 or not _is_on_curve(place, curves, q, aim):
-            out[left, :] = q
+            copy(out[left], q)
             left += 1
     return left

@@ -43,6 +43,8 @@ from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import singular_values
 from ssik_ros.kernels.analytic.chain import is_slide
 from ssik_ros.kernels.analytic.chain import triple
+from ssik_ros.kernels.vectors import copy
+from ssik_ros.kernels.vectors import copy_table
 
 ROWS = 6
 MOST_STEPS = 60
@@ -186,7 +188,7 @@ def move(out, q, free, count, step):
     for j in range(count):
         longest = max(longest, abs(step[j, count]))
     scale = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
-    out[:] = q
+    copy(out, q)
     for j in range(count):
         out[free[j]] += scale * step[j, count]
 
@@ -217,8 +219,8 @@ def refine(q, aim, scratch):
         move(trial, q, free, count, normal)
         gained = write_equations(other, trial, aim, walk)
         if gained < error:
-            q[:] = trial
-            system[:, :] = other
+            copy(q, trial)
+            copy_table(system, other)
             error, damping, refusals = gained, damping * FEWER, 0
         else:
             damping *= MORE
@@ -238,16 +240,16 @@ def _step_without_squares(q, aim, error, scratch):
     columns, step = matrix(scratch, 7 * n + 54, ROWS, 7), matrix(scratch, 7 * n + 96, ROWS, 7)
     values, vectors_ = vector(scratch, 7 * n + 138, 6), matrix(scratch, 7 * n + 144, 6, 6)
     best, since = vector(scratch, 7 * n + 180, n), 0
-    best[:] = q
+    copy(best, q)
     for _ in range(MOST_STEPS):
         now = write_equations(system, q, aim, walk)
         since += 1
         if now < error:
             error, since = now, 0
-            best[:] = q
+            copy(best, q)
         if error <= FLOOR or since > MOST_REFUSALS:
             break
-        columns[:, :] = system
+        copy_table(columns, system)
         singular_values.decompose(values, vectors_, columns, ROWS, count)
         for j in range(count):
             step[j, count] = 0.0
@@ -258,8 +260,8 @@ def _step_without_squares(q, aim, error, scratch):
                         along += _image(system, vectors_, i, k, count) * system[i, count]
                     step[j, count] += vectors_[j, k] * along / (values[k] * values[k])
         move(trial, q, aim.free, count, step)
-        q[:] = trial
-    q[:] = best
+        copy(q, trial)
+    copy(q, best)
 
 
 @inline_kernel

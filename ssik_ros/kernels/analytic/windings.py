@@ -28,6 +28,7 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.analytic import certify
 from ssik_ros.kernels.analytic import ranking
 from ssik_ros.kernels.analytic.chain import is_slide
+from ssik_ros.kernels.vectors import fill
 
 TWO_PI = 2.0 * math.pi
 NEAR_LIMIT = ranking.NEAR_LIMIT
@@ -176,7 +177,7 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
     """
     n, made, size = values.shape[1], 0, 0
     for branch in range(values.shape[0]):
-        places[:] = 0
+        fill(places, 0)
         keys[made], owners[made] = _distance(costs[branch], places, metric), branch
         codes[made] = 0
         _push(heap, size, made, keys, owners, codes)
