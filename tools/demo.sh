@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 output=demo_output
-ready_within=90  # seconds that a node has to become ready, its kernels compiled
+patience=90  # seconds to wait for a node that does not show up; while one loads its robot the client goes on waiting
 options=(--output "$output")
 [ -z "${DEMO_SAMPLES:-}" ] || options+=(--samples "$DEMO_SAMPLES")
 
@@ -35,11 +35,11 @@ ask_node() {  # robot domain
     > "$folder/node.log" 2>&1 &
   children+=($!)
   ik_benchmark --ros-args -p config:="$robot" -p samples:="${DEMO_SAMPLES:-200}" \
-    -p output_dir:="$folder" -p service_timeout:="$ready_within.0" -p plots:=false &
+    -p output_dir:="$folder" -p service_timeout:="$patience.0" -p plots:=false &
   children+=($!)
   # In the background, for a signal is not to wait for the end of a benchmark.
   if ! wait "$!"; then
-    echo "The node of $robot was not ready or did not answer within $ready_within s:" >&2
+    echo "The node of $robot did not answer. The end of its log:" >&2
     tail -n 20 "$folder/node.log" >&2
     return 1
   fi

@@ -1,7 +1,7 @@
 """
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
-A thread of its own loads the robot and compiles its kernels, so that the node answers parameter services and
+A thread of its own loads the robot, so that the node answers parameter services and
 signals meanwhile; ``compute_ik``, ``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when
 the closed forms are too. What is served is exchanged as a whole: a request in progress keeps the robot that it began
 with.
@@ -54,6 +54,8 @@ from ssik_ros.ros.executors import InlineExecutor
 from ssik_ros.ros.group_parameters import GroupParameters
 from ssik_ros.ros.group_parameters import PREFIX
 from ssik_ros.ros.live_state import LiveState
+from ssik_ros.ros.loading_report import LoadingReport
+from ssik_ros.ros.loading_report import REPORT_EVERY
 from ssik_ros.ros.log_bridge import bridge_logging
 from ssik_ros.ros.log_bridge import unbridge_logging
 from ssik_ros.ros.log_throttle import PERIOD
@@ -103,15 +105,10 @@ _MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
-LATER_SERVICES = ('~/solve_all', '~/explain_ik', '~/solve_goals', '~/complete_state')
-"""Services of ssik_msgs that are offered after the first ones; those of a group file come before them."""
-GROUP_SERVICES = ('~/handle_groups', '~/find_configs', '~/generate_path')
 DESCRIBE = '~/describe'
 """The service that answers without a state of the robot."""
 SILENCE = 5.0
 """After this long without joint states the log says so [s]."""
-LATE = 2.0
-"""After this long the log says what is still being compiled [s]."""
 SHUTDOWN_WAIT = 0.5
 """Time that requests in progress have to end after a signal [s]; they are told to."""
 
@@ -148,6 +145,13 @@ class IkServer(Node):
         self._groups = self._read_groups()
         self._loops = None if SolveAll is None else LoopServices(self._live)
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
+        self._loading = LoadingReport(self.get_logger().info)
+        self.create_timer(
+            REPORT_EVERY,
+            self._loading.tell,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
         self._loader = _Loader(self._load)
         self._source = RobotSource(self, self._settings, self._loader.put)
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
@@ -211,6 +215,8 @@ class IkServer(Node):
             )
             can_mend = self._source.may_mend(description)
             self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
+        finally:
+            self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
         """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
@@ -226,6 +232,7 @@ class IkServer(Node):
     def _serve(self, description: RobotDescription) -> None:
         """Load a robot, warm its solvers up and serve it from now on."""
         settings = self._settings
+        self._loading.enter(0)
         robot = description.load()
         loops = read_loops_of(settings.loop_closures_file, robot)
         for warning in robot.warnings:
@@ -237,6 +244,7 @@ class IkServer(Node):
             tip=settings.tip_link,
             name=settings.group,
         )
+        self._loading.enter(1)
         names = [group.name for group in groups]
         self._kinematics.declare(names, robot.groups)
         kinematics = {name: self._kinematics.kinematics(name) for name in names}
@@ -251,9 +259,14 @@ class IkServer(Node):
             initial=loops.initial_positions,
         )
         loop_server = self._close_loops(server, loops)
+        self._loading.enter(2)
         server.warm_up()
+        self._loading.enter(3)
+        loop_server.warm_up()
         if self._groups is not None:
             self._groups.prepare(robot)
+            if self._groups.has_groups:
+                self._groups.warm_up()
         with self._exchange:
             is_first = self._answers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -264,10 +277,11 @@ class IkServer(Node):
             parameters = self._listener.get_params()
             self._answers.serve(server, parameters.report_times, parameters.report_timeout)
             self._diagnostics.hardware = robot.name
+        if self._loops is not None:
+            self._loops.serve(loop_server)
         if is_first:
             self._advertise()
         self._announce(server, description)
-        self._serve_later(server, loop_server, is_first)
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
         """Return what answers for the robot with its loops closed."""
@@ -286,48 +300,6 @@ class IkServer(Node):
             self.get_logger().warning(warning)
         return loop_server
 
-    def _serve_later(self, server: RobotServer, loop_server: LoopServer, is_first: bool) -> None:
-        """Warm up what only some services need, which does not keep the others waiting, and offer these."""
-        start = time.perf_counter()
-        is_late = threading.Timer(LATE, self._announce_later)
-        is_late.daemon = True
-        if is_first:
-            is_late.start()
-        if self._groups is not None and self._groups.has_groups:
-            self._groups.warm_up()
-            if is_first:
-                self._advertise_groups(self._groups)
-        server.warm_up_branches()
-        if is_first:
-            self._advertise_branches()
-        loop_server.warm_up()
-        is_late.cancel()
-        if self._loops is not None:
-            self._loops.serve(loop_server)
-        if is_first:
-            for kind, name, handler in () if self._loops is None else offers(self._loops):
-                self._offer(kind, name, handler)
-            seconds = time.perf_counter() - start
-            self.get_logger().info(
-                f'All services are offered: {", ".join(self._later_services())} '
-                f'{seconds:.1f} s after the others.'
-            )
-
-    def _announce_later(self) -> None:
-        """Log why some services are not offered yet."""
-        missing = [name for name in self._later_services() if name not in self._records]
-        self.get_logger().info(
-            f'Not offered yet: {", ".join(missing)}. Their kernels are compiled first: up to two '
-            'minutes of processor time, once on this machine. All other services answer meanwhile.'
-        )
-
-    def _later_services(self) -> tuple[str, ...]:
-        """Return the names of the services that this node offers after the first ones."""
-        names: tuple[str, ...] = ('compute_cartesian_path',)
-        if self._groups is not None and self._groups.has_groups:
-            names = (*GROUP_SERVICES, *names)
-        return names if SolveAll is None else (*names, *LATER_SERVICES)
-
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
         """Log what is served."""
         srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
@@ -337,16 +309,27 @@ class IkServer(Node):
         )
 
     def _advertise(self) -> None:
-        """Offer the services."""
+        """Offer the services that need a robot."""
         answers = self._answers
+        served = answers.require_served
         self._offer(GetPositionIK, 'compute_ik', answers.compute_ik)
         self._offer(GetPositionIK, 'solve_ik', answers.solve_ik)
         self._offer(GetPositionFK, 'compute_fk', answers.compute_fk)
-        validity = ValidityService(self, answers.require_served, self._live)
+        validity = ValidityService(self, served, self._live)
         self._offer(GetStateValidity, 'check_state_validity', validity.check_state_validity)
+        paths = PathService(served, self._live)
+        self._offer(GetCartesianPath, 'compute_cartesian_path', paths.compute_cartesian_path)
         if SolveBatch is not None:
-            batches = BatchService(answers.require_served, self._live)
-            self._offer(SolveBatch, '~/solve_batch', batches.solve_batch)
+            self._offer(SolveBatch, '~/solve_batch', BatchService(served, self._live).solve_batch)
+            self._offer(SolveAll, '~/solve_all', SolveAllService(served, self._live).solve_all)
+            explanations = ExplainService(served, self._live)
+            self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
+        if self._groups is not None and self._groups.has_groups:
+            self._offer(HandleGroups, '~/handle_groups', self._groups.handle_groups)
+            self._offer(FindConfigs, '~/find_configs', self._groups.find_configs)
+            self._offer(GeneratePath, '~/generate_path', self._groups.generate_path)
+        for kind, name, handler in () if self._loops is None else offers(self._loops):
+            self._offer(kind, name, handler)
 
     def _advertise_describe(self) -> None:
         """Offer the service of this package's own messages, if they are installed."""
@@ -358,17 +341,6 @@ class IkServer(Node):
         else:
             self._offer(Describe, DESCRIBE, DescribeService(self._describe).describe)
 
-    def _advertise_branches(self) -> None:
-        """Offer what needs the closed forms."""
-        served = self._answers.require_served
-        paths = PathService(served, self._live)
-        self._offer(GetCartesianPath, 'compute_cartesian_path', paths.compute_cartesian_path)
-        if SolveAll is not None:
-            service = SolveAllService(served, self._live)
-            self._offer(SolveAll, '~/solve_all', service.solve_all)
-            explanations = ExplainService(served, self._live)
-            self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
-
     def _read_groups(self) -> 'GroupServices | None':
         """Return the services of the group file; None where their messages are not installed."""
         file = self._settings.ik_groups_file
@@ -377,12 +349,6 @@ class IkServer(Node):
                 raise ConfigError('ik_groups_file needs the package ssik_msgs.')
             return None
         return GroupServices(self._answers.require_served, self._live, file)
-
-    def _advertise_groups(self, groups: 'GroupServices') -> None:
-        """Offer what answers about the groups of the group file."""
-        self._offer(HandleGroups, '~/handle_groups', groups.handle_groups)
-        self._offer(FindConfigs, '~/find_configs', groups.find_configs)
-        self._offer(GeneratePath, '~/generate_path', groups.generate_path)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)
@@ -437,7 +403,7 @@ class _Loader:
         self._load = load
         self._waiting: queue.SimpleQueue[RobotDescription | None] = queue.SimpleQueue()
         self._stopped = False
-        # A compilation in progress cannot be interrupted; a signal is not to wait for it.
+        # Loading cannot be interrupted; a signal is not to wait for it.
         self._thread = threading.Thread(target=self._run, name='robot loader', daemon=True)
 
     def start(self) -> None:
@@ -525,7 +491,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         node.destroy_node()
         rclpy.try_shutdown()
     if not is_idle:
-        # The loading thread is inside the compiler, which would hold up the interpreter's end.
+        # The loading thread is in the middle of a robot, which would hold up the interpreter's end.
         sys.stdout.flush()
         os._exit(node.exit_code)
     has_ended.set()

@@ -31,6 +31,11 @@ FloatArray = NDArray[np.float64]
 
 DEPTH = 1000
 """Answers that the client keeps while they wait."""
+LOADING_PATIENCE = 10
+"""How many times longer a server is waited for whose node is there and loads its robot."""
+REPORT_EVERY = 5.0
+"""Time between two lines that say what is waited for [s]."""
+DESCRIBE_TYPE = 'ssik_msgs/srv/Describe'
 ATTEMPTS = 5
 """First requests: while client and server discover each other, an answer can be lost."""
 ATTEMPT_WAIT = 2.0
@@ -185,14 +190,29 @@ class ServiceSolver:
             self._ask(message, ATTEMPT_WAIT)
 
     def _wait_for_service(self) -> None:
+        start = said = time.monotonic()
         # In slices, for a signal is to end the wait.
-        deadline = time.monotonic() + self._service_timeout
         while not self._client.wait_for_service(0.25):
             self._require_ros()
-            if time.monotonic() > deadline:
-                raise SolverError(
-                    f'There is no service {self.service} after {self._service_timeout:g} s.'
+            now, is_loading = time.monotonic(), self._is_server_loading()
+            limit = self._service_timeout * (LOADING_PATIENCE if is_loading else 1)
+            if now - start > limit:
+                raise SolverError(f'There is no service {self.service} after {now - start:.1f} s.')
+            if now - said >= REPORT_EVERY:
+                said = now
+                cause = 'its node is loading the robot' if is_loading else 'no node offers it yet'
+                _LOGGER.info(
+                    'Waiting for %s: %s. %.0f s so far, at most %.0f s.',
+                    self.service,
+                    cause,
+                    now - start,
+                    limit,
                 )
+
+    def _is_server_loading(self) -> bool:
+        """Return whether a node of this package is there; it offers its own description before it has a robot."""
+        offered = self._node.get_service_names_and_types()
+        return any(DESCRIBE_TYPE in types for _, types in offered)
 
     def _ask(self, message: GetPositionIK.Request, timeout: float) -> Any:
         """Return the response, or None when it does not come within a time [s]."""

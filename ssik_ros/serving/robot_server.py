@@ -226,17 +226,14 @@ class RobotServer:
         return other
 
     def warm_up(self) -> None:
-        """
-        Load or compile everything that first questions would otherwise wait for.
-
-        Afterwards no question for one posture or for a link's pose meets the compiler, which may be busy for half a
-        minute with what :meth:`warm_up_branches` needs.
-        """
+        """Set up everything that first requests would otherwise wait for."""
         poses.warm_up()
         for group in self.groups.values():
             group.warm_up()
             self._ask_once(group)
         self._collisions.warm_up()
+        for finder in self._finders.values():
+            finder.warm_up()
 
     def _ask_once(self, group: GroupServer) -> None:
         """Ask for where the tips are anyway: what a first question has to look up is known then."""
@@ -246,11 +243,6 @@ class RobotServer:
         poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
         framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
         self.answer(IkQuestion(group.group.name, tips, framed, timeout=ONCE), state)
-
-    def warm_up_branches(self) -> None:
-        """Make the closed forms that questions for every branch need; those who ask earlier wait for them."""
-        for finder in self._finders.values():
-            finder.warm_up()
 
     def answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
         """

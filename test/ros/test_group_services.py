@@ -5,7 +5,6 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 # isort: split
 
 import math
-from pathlib import Path
 
 from geometry_msgs.msg import PoseStamped
 from geometry_msgs.msg import TransformStamped
@@ -15,7 +14,6 @@ import pytest
 from rclpy.qos import QoSProfile
 from server_client import ready_server
 from server_process import ended_server
-from server_process import running_server
 from server_questions import assert_refused
 from server_questions import matrix_of
 from server_questions import message_of
@@ -414,12 +412,16 @@ def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
     assert code == 1 and "wrong.yaml:18: the tip 'panda_hnad'" in server.log
 
 
-def test_the_log_names_every_service_that_is_missing(tmp_path):
-    program = (str(Path(__file__).with_name('late_server.py')),)
+ALL_SERVICES = (
+    *('compute_ik', 'solve_ik', 'compute_fk', 'compute_cartesian_path', 'check_state_validity'),
+    *('~/describe', '~/solve_all', '~/solve_batch', '~/explain_ik', '~/solve_goals'),
+    *('~/complete_state', '~/handle_groups', '~/find_configs', '~/generate_path'),
+)
+
+
+def test_a_ready_node_offers_all_services(tmp_path):
     parameters = {'moveit_config_package': 'panda', 'ik_groups_file': 'panda'}
-    with running_server(tmp_path, parameters, program=program) as server:
-        server.wait_for_log('All services are offered:')
-        (line,) = [line for line in server.log.splitlines() if 'Not offered yet:' in line]
-        named = line.partition('Not offered yet: ')[2].partition('.')[0].split(', ')
-        assert {'~/handle_groups', '~/find_configs', '~/generate_path'} < {*named}
-        assert {'compute_cartesian_path', '~/solve_all', '~/explain_ik'} < {*named}
+    with ready_server(tmp_path, parameters) as (server, client):
+        for name in ALL_SERVICES:
+            client.wait_for(name.replace('~', 'ssik_ros'))
+        assert 'Not offered yet' not in server.log

@@ -314,16 +314,16 @@ def test_signal_during_searches(tmp_path, record_figure, number):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_while_compiling(tmp_path, record_figure, number):
-    cache = tmp_path / 'cache'
-    environment = {'SSIK_ROS_CACHE_DIR': str(cache)}
-    parameters = {'moveit_config_package': 'panda'}
-    with running_server(tmp_path, parameters, environment=environment) as server:
+def test_signal_while_a_robot_is_being_loaded(tmp_path, record_figure, number):
+    program = (str(Path(__file__).with_name('slow_server.py')),)
+    with running_server(tmp_path, {'moveit_config_package': 'panda'}, program=program) as server:
         with client_of(server) as client:
             client.wait_for('ssik_ros/describe')
-            time.sleep(0.5)
+            server.wait_for_log(
+                'warming up the solvers (step 3 of 4). Left: warming up closed loops'
+            )
             assert client.describe().message == 'The node has no robot yet.'
-        record_figure(f'{number.name} to exit, while compiling', assert_ends(server, number))
+        record_figure(f'{number.name} to exit, while loading', assert_ends(server, number))
         assert READY not in server.log
 
 

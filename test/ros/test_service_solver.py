@@ -5,6 +5,7 @@ import service_double
 # isort: split
 
 import dataclasses
+import re
 
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
@@ -196,6 +197,18 @@ def test_service_that_does_not_come_is_an_error(client, double, arm):
     solver = service_double.make_solver(client, arm, service='nowhere', service_timeout=0.3)
     with pytest.raises(SolverError, match='no service /nowhere'):
         solver.warm_up()
+
+
+def test_a_server_that_loads_its_robot_is_waited_for_longer(client, arm, monkeypatch, caplog):
+    monkeypatch.setattr(service_solver, 'REPORT_EVERY', 0.1)
+    monkeypatch.setattr(service_solver, 'LOADING_PATIENCE', 4)
+    monkeypatch.setattr(service_solver.ServiceSolver, '_is_server_loading', lambda solver: True)
+    solver = service_double.make_solver(client, arm, service='nowhere', service_timeout=0.3)
+    with caplog.at_level('INFO'), pytest.raises(SolverError) as raised:
+        solver.warm_up()
+    waited = float(re.search(r'after ([\d.]+) s', str(raised.value))[1])
+    assert waited > 1.2
+    assert 'its node is loading the robot' in caplog.text and 'at most 1 s' in caplog.text
 
 
 def test_server_without_the_group_is_an_error(client, double, arm, monkeypatch):

@@ -1,0 +1,55 @@
+"""What the log says while a robot takes long to load."""
+
+from collections.abc import Callable
+import time
+
+STAGES = (
+    'reading the robot description',
+    'setting up the groups',
+    'warming up the solvers',
+    'warming up closed loops and IK groups',
+)
+REPORT_EVERY = 5.0
+"""Time between two lines [s]."""
+
+
+class LoadingReport:
+    """Says every few seconds which stage the loading is in, how long it has taken, and what is left."""
+
+    def __init__(
+        self, log: Callable[[str], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """
+        Begin with nothing to say.
+
+        :param log: takes a line.
+        :param clock: monotonic time [s].
+        """
+        self._log, self._clock = log, clock
+        self._begun = 0.0
+        self._stage: int | None = None
+
+    def enter(self, stage: int) -> None:
+        """
+        Note that a stage begins; the first one begins a robot.
+
+        :param stage: index into ``STAGES``.
+        """
+        if stage == 0:
+            self._begun = self._clock()
+        self._stage = stage
+
+    def end(self) -> None:
+        """Note that nothing is being loaded any more."""
+        self._stage = None
+
+    def tell(self) -> None:
+        """Log where the loading is, if anything is being loaded; called every ``REPORT_EVERY`` seconds."""
+        stage = self._stage
+        if stage is None:
+            return
+        left = ', '.join(STAGES[stage + 1 :]) or 'nothing'
+        self._log(
+            f'Loading the robot for {self._clock() - self._begun:.0f} s: {STAGES[stage]} '
+            f'(step {stage + 1} of {len(STAGES)}). Left: {left}.'
+        )
