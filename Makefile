@@ -11,28 +11,36 @@ VENV_READY := .venv/.ready-$(FLAVOUR)
 BENCH_READY := .venv-bench/.ready
 OVERLAY_READY := install/.ready-$(FLAVOUR)
 
+# The build looks at the contents of these: what did not change is not compiled again.
+LIBRARY_READY := build/native/.ready
+LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/native \
+  \( -name '*.py' -o -name '*.txt' -o -name '*.c' \) 2>/dev/null)
+
 # Sources are linked into install/: only what setup.py lists and what gets compiled asks for a build.
 # Folders stand in the list because a file that is added or removed touches its folder.
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test kernels bench benchmarks bench-check soak hostile mutants lint format clean distclean
+.PHONY: help setup demo test test-all native bench benchmarks bench-check soak hostile mutants lint format clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
 	  while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
-setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build the package with colcon
+setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build kernels and package
 	@:
 
 demo: setup  ## Run every benchmark of config/benchmark (DEMO_SAMPLES=n for a short one)
 	. ./activate && tools/demo.sh
 
-test: setup  ## Run all tests, on all cores (PYTEST_ARGS="-k name" to choose some, in one process)
-	@. ./activate && tools/run_tests.sh $(PYTEST_ARGS)
+test: setup  ## Run the quick tests, on all cores (PYTEST_ARGS="-k name" to choose some, in one process)
+	@. ./activate && tools/run_tests.sh quick $(PYTEST_ARGS)
 
-kernels: setup  ## Compile the kernels ahead of their first use
-	@. ./activate && python tools/compile_kernels.py
+test-all: setup  ## Run all tests, sweeps over many arms and long scenarios included
+	@. ./activate && tools/run_tests.sh all $(PYTEST_ARGS)
+
+native: $(VENV_READY)  ## Build the native library of the kernels, as far as the sources have changed
+	@.venv/bin/python tools/build_native.py
 
 bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)
@@ -76,16 +84,20 @@ clean:  ## Remove build products, results and caches
 distclean: clean  ## Remove the virtual environments too
 	rm -rf .venv .venv-bench
 
-$(VENV_READY): requirements/core.txt requirements/dev.txt requirements/build.txt \
+$(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.txt requirements/build.txt \
     requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 
-$(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
+$(BENCH_READY): requirements/native.txt requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
 	tools/make_bench_venv.sh "$(PYTHON)"
 	@touch $@
 
-$(OVERLAY_READY): $(VENV_READY) $(OVERLAY_SOURCES)
+$(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)
+	.venv/bin/python tools/build_native.py
+	@touch $@
+
+$(OVERLAY_READY): $(VENV_READY) $(LIBRARY_READY) $(OVERLAY_SOURCES)
 	tools/build.sh
 	@touch $@
 	@echo 'Ready. Enter the environment with: . ./activate'

@@ -15,7 +15,7 @@ LONGEST = 60
 SHOWN = {
     '01_solve_a_pose': r'7 joints: .*position error \d',
     '02_nearest_to_the_seed': r'first_found +mean .*optimize_distance +mean ',
-    '03_two_arms': r'1 solution\(s\).*left_6: .*right_6: ',
+    '03_two_arms': r'1 solution; .*left_6: .*right_6: ',
     '04_own_limits_and_locked_joints': r'locked: SOLVED.*tool of 10 cm: SOLVED',
     '05_validation_callback': r'of 20 poses solved.*VALIDATION: No solution',
     '06_why_no_solution': r'UNREACHABLE.*LIMITS.*DEADLINE.*InvalidParameter.*UnknownSolver',

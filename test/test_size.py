@@ -64,6 +64,7 @@ def test_files_and_functions_stay_within_wide_limits(path):
     assert {name: n for name, n in functions.items() if n > LONGEST_FUNCTION} == {}
 
 
+@pytest.mark.slow
 def test_half_of_all_functions_are_short():
     lengths = sorted(n for path in FILES for n in measure_file(path)[1].values())
     long_ones = [n for n in lengths if n > AIM_FUNCTION]

@@ -125,6 +125,7 @@ def test_arms_of_six_joints_have_every_branch(name, poses):
     check(catalogue_chain(name), catalogue_arm(name), poses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('name', 'joint'), HELD)
 def test_arms_of_seven_joints_have_every_branch_with_each_joint_held(name, joint, poses):
     check(catalogue_chain(name), catalogue_arm(name), max(1, poses // 2), held=joint)
@@ -164,6 +165,7 @@ def test_branches_that_the_nearby_chain_lacks_are_found(case):
 # Synthetic arms.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [1.0, 0.01, 100.0])
 @pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
 @pytest.mark.parametrize('name', CLASSES)

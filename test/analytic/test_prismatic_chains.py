@@ -129,6 +129,7 @@ def test_the_oracle_notices_what_is_missing_wrong_or_twice():
 # Complete sets.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [1.0, 0.01, 100.0])
 @pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
 @pytest.mark.parametrize('order', ORDERS)
@@ -143,6 +144,7 @@ def test_shoulders_with_slides_have_every_branch(order, is_reversed, size, poses
     check(chain, arm, poses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('is_reversed', [False, True], ids=['forward', 'reversed'])
 @pytest.mark.parametrize('name', SPECIAL)
 def test_special_chains_with_slides_have_every_branch(name, is_reversed, poses):
@@ -153,6 +155,7 @@ def test_special_chains_with_slides_have_every_branch(name, is_reversed, poses):
     check(chain, arm_of(chain), poses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('tilt', [1e-3, 2e-4, 1e-5, 1e-7, 1e-9])
 @pytest.mark.parametrize('order', ['RRP', 'PRR', 'RPR'])
 def test_slides_that_are_nearly_level_lose_no_branch(order, tilt, poses):
@@ -165,6 +168,7 @@ def test_slides_that_are_nearly_level_lose_no_branch(order, tilt, poses):
     check(tilted, arm_of(tilted), poses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(4))
 def test_friendly_geometry_is_solved_completely_or_refused(seed, poses):
     rng, refused, turned_down = np.random.default_rng([18, seed]), 0, 0
@@ -363,6 +367,7 @@ def test_a_free_angle_is_the_seeds_where_slides_follow_it():
     assert chain.residuals(found, chain.poses(q)[0]).max() < RESIDUAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('order', ['RRP', 'PRR', 'RPR'])
 def test_poses_out_of_reach_are_refused(order):
     rng = np.random.default_rng(8)

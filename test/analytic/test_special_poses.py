@@ -50,6 +50,7 @@ def check_answered(chain, arm, q):
         assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6, q.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', SIX + SEVEN)
 def test_poses_at_right_angles_and_next_to_them_are_answered(name):
     rng = np.random.default_rng(3)
@@ -67,6 +68,7 @@ def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
         check_answered(chain, arm, rng.choice(QUARTERS, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-7, 1e-5, 1e-3])
 @pytest.mark.parametrize('name', EXACT_SRS)
 def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, offset):
@@ -185,6 +187,7 @@ def moved_axis(pose, moved):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['puma560', 'irb6700', 'ur5e', 'jaco2', 'crx10ial'])
 def test_a_fold_at_a_corner_of_the_limits_is_found_within_them_and_counted_once(name):
     # Rounding leaves a fold unknown to the square root of its size, most often outside a limit that it stands on.

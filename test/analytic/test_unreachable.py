@@ -37,6 +37,7 @@ def random_target(chain, rng):
     return pose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', SIX)
 def test_random_poses_inside_the_sphere_are_answered_exactly_where_the_oracle_answers(name):
     rng = np.random.default_rng(1)

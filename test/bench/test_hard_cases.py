@@ -61,6 +61,7 @@ def test_the_last_joint_does_not_move_the_wrist(arm):
     np.testing.assert_allclose(wrist[::2], wrist[1::2], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
     cases = hard_cases.draw_unreachable(arm, 20)
     rotation = cases.targets[:, :3, :3]
@@ -76,6 +77,7 @@ def test_goals_without_an_answer_are_of_both_kinds_and_nobody_reaches_them(arm):
     assert [solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [None] * 20
 
 
+@pytest.mark.slow
 def test_goals_without_an_answer_are_inside_of_what_tip_and_wrist_reach(arm):
     if arm.name in ('gen3', 'fanuc'):
         with pytest.raises(NotComparable, match='the hull tells nearly all'):

@@ -110,7 +110,13 @@ def test_g06_parameters_that_were_dumped_make_an_equal_node(client, tmp_path):
     with ready_server(tmp_path, given) as (_, other):
         second = dumped(other)
         assert {k: v for k, v in second.items() if k != 'use_sim_time'} == given
-        assert other.call('compute_ik', request) == expected
+        answer = other.call('compute_ik', request)
+        assert (answer.solution, answer.error_code.val) == (
+            expected.solution,
+            expected.error_code.val,
+        )
+        # The new node has heard no joint states yet and may add that it took default positions.
+        assert answer.error_code.message.startswith(expected.error_code.message)
 
 
 def test_e12_a_signal_in_the_middle_of_a_search_ends_the_node_quietly(tmp_path):

@@ -63,6 +63,7 @@ def postures(chain, rng, count):
     return rng.uniform(lower, upper, (count, len(lower)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', BUILT)
 def test_an_artifact_alone_with_numpy_finds_the_sets_of_the_library_in_their_order(
     name, tmp_path, record_property
@@ -95,6 +96,7 @@ def test_an_artifact_alone_with_numpy_finds_the_sets_of_the_library_in_their_ord
         assert np.abs(ours[:, -1] - residuals).max(initial=0.0) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', list_arms())
 def test_every_arm_with_a_closed_form_can_be_built(name):
     subject, robot = subject_of(name)
@@ -119,6 +121,7 @@ def test_singular_poses_have_the_sets_of_the_library(name):
         assert np.array(ours).reshape(theirs.shape) == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_elimination_is_exact_at_singular_poses():
     # How many solutions there are is decided by rounding there, in the library too.
     subject, _ = subject_of('jaco2')

@@ -88,6 +88,7 @@ def test_error_rows_are_those_of_the_specification(constraints):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('constraints', range(1, 32))
 def test_jacobian_is_the_derivative_of_the_error(constraints):
     checked = 0

@@ -166,6 +166,7 @@ def test_no_place_that_climbing_comes_to_is_refused(chain):
         assert chain.excess(x) <= 0.0
 
 
+@pytest.mark.slow
 def test_the_hull_is_hardly_larger_than_what_climbing_reaches(chain):
     if chain.hull[reach_hull.SLIDES]:
         pytest.skip('the table of a chain on slides is that of what stands on them')
@@ -180,6 +181,7 @@ def test_the_hull_is_hardly_larger_than_what_climbing_reaches(chain):
     assert slack.max() <= SLACK * np.abs(chain.hull[reach_hull.TABLE :]).max()
 
 
+@pytest.mark.slow
 def test_a_place_one_percent_beyond_what_climbing_reaches_is_refused(chain):
     rng, count = np.random.default_rng(4), 60
     u = directions(rng, count)
@@ -302,6 +304,7 @@ class PoseHulls:
         return self.home[:3, :3] @ own + self.chain.point
 
 
+@pytest.mark.slow
 def test_no_pose_that_joint_values_give_is_refused_by_points_of_the_last_axis(chain):
     rng = np.random.default_rng(6)
     if chain.slides[-1]:

@@ -112,6 +112,7 @@ def test_names_are_those_that_were_asked_for(trial):
     assert trial.plugin.get_joint_names() == trial.group.joint_names
 
 
+@pytest.mark.slow
 def test_forward_kinematics_are_right(trial):
     links = [trial.tip, *trial.plugin.get_link_names()]
     for _ in range(COUNT):
@@ -206,6 +207,7 @@ def test_the_seed_is_the_answer_where_it_reaches_the_pose(trial):
         assert np.allclose(reply.solution, q, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_all_of_several_solutions_reach_the_pose(trial):
     solved = 0
     for _ in range(COUNT // 5):

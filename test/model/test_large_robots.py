@@ -142,6 +142,7 @@ def test_joints_inside_other_elements_do_not_count():
     assert load_robot(urdf.replace('</robot>', f'{other}</robot>'), max_joints=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('text', ['<a/>', '<a>'])
 def test_a_document_of_too_many_elements_is_refused(text):
     with pytest.raises(ModelError, match=f'more than {MOST_ELEMENTS} elements'):

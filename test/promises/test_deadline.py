@@ -95,7 +95,7 @@ def test_the_shorter_of_both_times_ends_an_optimisation(arm: Arm) -> None:
         assert_holds(arm, result, target)
 
 
-@pytest.mark.parametrize('timeout', [None, 0.0, -1.0, 1e12, float('inf')])
+@pytest.mark.parametrize('timeout', [None, 0.0, 1e12, float('inf')])
 def test_no_timeout_means_that_starts_alone_end_the_search(arm: Arm, timeout: float) -> None:
     result = arm.ask(blocked_target(arm.name), timeout=timeout, max_searches=20)
     assert not result.solved and not result.clock_ended
@@ -107,6 +107,7 @@ def test_a_timeout_that_is_no_number_is_refused(arm: Arm) -> None:
         arm.ask(blocked_target(arm.name), timeout=float('nan'))
 
 
+@pytest.mark.slow
 def test_every_iteration_looks_at_the_clock() -> None:
     for run in ticking_runs():
         assert run['iterations'] <= run['ticks'], run

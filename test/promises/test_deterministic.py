@@ -31,6 +31,7 @@ def digest_of_another_process() -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes() -> None:
     first, second = digest_of_another_process(), digest_of_another_process()
     assert len(first) == 64 and first == second

@@ -55,6 +55,7 @@ def assert_refused(result: IkResult, status: IkStatus, cause: Cause) -> None:
     assert result.nearest is not None and not result.solved
 
 
+@pytest.mark.slow
 def test_reachable_poses_are_found_and_hold(arm: Arm) -> None:
     for target, seed in arm.reachable(500, seed=1):
         assert_holds(arm, arm.ask(target, seed), target)

@@ -196,6 +196,6 @@ def row_fk07_a_state_that_cannot_be_read(rows):
     yield Ask('compute_fk', request, STATE, (rows.joint,), nothing)
     request = fk_request([arm.tip], positions=rows.posture)
     request.robot_state.joint_state.position = [1.0]
-    yield Ask('compute_fk', request, STATE, ('positions',), nothing)
+    yield Ask('compute_fk', request, STATE, ('gives 1 position',), nothing)
     good = ik_request(arm, rows.pose, seed=rows.posture)
     yield Ask('compute_ik', good, check=lambda answer: assert_solves(arm, answer, rows.pose))

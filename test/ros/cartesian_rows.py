@@ -262,5 +262,5 @@ def row_cp13_a_waypoint_that_is_none(rows):
     zero = Pose()
     zero.orientation.w = 0.0
     request = rows.path(waypoints=[zero])
-    answer = rows.follow(code=NO_SOLUTION, parts=('quaternion is zero',), check=empty)
+    answer = rows.follow(code=NO_SOLUTION, parts=('quaternion has a length below',), check=empty)
     yield answer._replace(request=request)

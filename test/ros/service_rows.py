@@ -217,7 +217,7 @@ def row_ik11_a_zero_quaternion(rows):
     request.ik_request.pose_stamped.pose.orientation.w = 0.0
     q = request.ik_request.pose_stamped.pose.orientation
     q.x = q.y = q.z = 0.0
-    yield Ask('compute_ik', request, NO_SOLUTION, ('quaternion is zero',))
+    yield Ask('compute_ik', request, NO_SOLUTION, ('quaternion has a length below',))
 
 
 def row_ik12_a_quaternion_of_another_length(rows):

@@ -129,7 +129,7 @@ def ik_rows(arm):
     yield 'A07 state inf', rows.state(**{joint: np.inf}), STATE, [joint]
     short = rows.ik()
     short.ik_request.robot_state.joint_state.position = [0.0]
-    yield 'F12 names and positions of different length', short, STATE, ['positions']
+    yield 'F12 names and positions of different length', short, STATE, ['position']
     multi = rows.ik()
     multi.ik_request.robot_state.multi_dof_joint_state.joint_names = ['planar_x']
     multi.ik_request.robot_state.multi_dof_joint_state.transforms = [Transform()]
@@ -144,7 +144,7 @@ def ik_rows(arm):
         yield f'A07 turn {value}', rows.number('orientation', 'w', value), NO_SOLUTION, ['finite']
     zero = rows.ik()
     zero.ik_request.pose_stamped.pose.orientation = type(Pose().orientation)(w=0.0)
-    yield 'D06 zero quaternion', zero, NO_SOLUTION, ['quaternion is zero']
+    yield 'D06 zero quaternion', zero, NO_SOLUTION, ['quaternion has a length below']
     yield 'D03 unknown link', rows.ik(ik_link_name='thumb'), NO_SOLUTION, ["'thumb'"]
     away = rows.ik(ik_link_name=AWAY[arm.name])
     yield 'D03 link that is not rigid', away, NO_SOLUTION, ['not rigidly attached']

@@ -135,6 +135,7 @@ def test_markers_are_messages_that_rviz_draws(relay):
             assert math.hypot(q.x, q.y, q.z, q.w) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_robot_may_come_late_and_a_loop_with_itself_is_refused(tmp_path):
     arguments = ('-r', 'active_joint_states:=joint_states')
     with running_server(tmp_path, LOOPS, arguments, program=RELAY) as server:

@@ -301,7 +301,7 @@ def test_diagnostics_say_what_the_services_did(client):
 
 def test_without_a_group_file_nothing_is_offered_about_groups(server):
     node, client = server
-    node.wait_for_log('All services are offered')
+    node.wait_for_log('Ready: robot')
     offered = client.service_names()
     assert '/ssik_ros/solve_all' in offered
     assert (

@@ -293,6 +293,7 @@ def test_objects_move_with_the_link_that_carries_them(servers):
     wait_until_valid(client, arm, posture, True)
 
 
+@pytest.mark.slow
 def test_an_object_that_is_none_changes_nothing_and_is_logged(servers):
     server, client = servers['panda']
     objects = (

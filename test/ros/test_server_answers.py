@@ -164,6 +164,7 @@ def test_frames_that_are_the_base(client, arm, good):
         assert_solves(arm, ask(client, ik_request(arm, good[0], frame=frame)), good[0])
 
 
+@pytest.mark.slow
 def test_moving_link_as_the_frame(tmp_path):
     """The frame is where joint_states say, whatever the request's own state says."""
     with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (_, client):
@@ -232,6 +233,7 @@ def test_names_without_a_vector_are_not_read(client, arm, good):
     assert_solves(arm, ask(client, request), good[0])
 
 
+@pytest.mark.slow
 def test_equal_requests_have_equal_answers_bit_by_bit(servers, client, arm):
     requests = [ik_request(arm, arm.pose(p)) for p in arm.postures(20, seed=16)]
     requests.append(ik_request(arm, FAR))

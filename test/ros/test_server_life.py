@@ -52,6 +52,7 @@ def assert_ends(server, number=signal.SIGINT):
 # Where the robot comes from.
 
 
+@pytest.mark.slow
 def test_description_that_comes_five_seconds_late(tmp_path):
     with running_server(tmp_path) as server, client_of(server) as client:
         server.wait_for_log('Waiting for the robot on the topic /robot_description')
@@ -67,6 +68,7 @@ def test_description_that_comes_five_seconds_late(tmp_path):
         assert_ends(server)
 
 
+@pytest.mark.slow
 def test_description_that_is_replaced(tmp_path):
     with running_server(tmp_path) as server, client_of(server) as client:
         client.publish_latched('robot_description', FANUC.urdf)
@@ -130,6 +132,7 @@ def test_no_srdf_but_base_and_tip(tmp_path):
         assert list(answer.solution.multi_dof_joint_state.joint_names) == []
 
 
+@pytest.mark.slow
 def test_no_srdf_and_two_branches_names_their_ends_and_waits_on(tmp_path):
     parameters = {'robot_description': PANDA.urdf, 'semantic_timeout': 0.1}
     with running_server(tmp_path, parameters) as server, client_of(server) as client:
@@ -173,6 +176,7 @@ def test_value_that_is_no_number_leaves_the_joint_where_it_was(panda, wrong):
     move_to(panda, PANDA, broken, RELIABLE, {'panda_joint1': 0.1, 'panda_joint2': 0.4})
 
 
+@pytest.mark.slow
 def test_joint_states_hold_for_the_next_robot_too(tmp_path):
     both = {'joint_1': 0.5, 'panda_joint1': 0.25}
     with running_server(tmp_path) as server, client_of(server) as client:
@@ -198,6 +202,7 @@ def test_message_without_positions_leaves_the_joints_where_they_were(panda):
 # A namespace.
 
 
+@pytest.mark.slow
 def test_a_namespace_does_not_cut_the_node_off(tmp_path):
     namespace = ['-r', '__ns:=/ssik']
     with (
@@ -236,6 +241,7 @@ def test_two_robots_in_two_namespaces_keep_apart(tmp_path):
             assert client.describe().urdf_source == f'topic /{name}/robot_description'
 
 
+@pytest.mark.slow
 def test_a_node_without_joint_states_says_so_once_and_in_every_answer(tmp_path):
     with ready_server(tmp_path, {'moveit_config_package': 'panda'}) as (server, client):
         pose = PANDA.pose({})
@@ -270,6 +276,7 @@ def seed_of(client, posture):
 # Start and end.
 
 
+@pytest.mark.slow
 def test_client_that_outlives_the_node(tmp_path, record_figure):
     first, second = tmp_path / 'first', tmp_path / 'second'
     first.mkdir()
@@ -297,6 +304,7 @@ def test_signal_while_waiting_for_the_robot(tmp_path, record_figure, number):
         record_figure(f'{number.name} to exit, no robot yet', assert_ends(server, number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_during_searches(tmp_path, record_figure, number):
     parameters = {
@@ -327,6 +335,7 @@ def test_signal_while_a_robot_is_being_loaded(tmp_path, record_figure, number):
         assert READY not in server.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('moment', ['make', 'start'])
 def test_signal_while_the_node_is_being_made(tmp_path, moment):
     program = (str(Path(__file__).with_name('signalled_server.py')), moment)
@@ -394,6 +403,7 @@ WRONG_STARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'arguments', [['--params-file', '/nowhere/node.yaml'], ['-p', 'no value'], ['--nonsense']]
 )

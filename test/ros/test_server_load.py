@@ -13,7 +13,6 @@ from raising_server import RAISE_GROUP
 from raising_server import TEXT
 from server_process import python_path
 from server_process import running_server
-from server_process import START_WAIT
 from server_process import WAIT
 
 # isort: split
@@ -86,6 +85,7 @@ def test_requests_in_flight_are_answered_as_one_by_one(panda, serial):
     assert positions_table(answers).tobytes() == serial.tobytes()
 
 
+@pytest.mark.slow
 def test_clients_in_processes_of_their_own_are_answered_as_one_by_one(panda, serial, tmp_path):
     """Of full size, 500 calls of each client, in ``bench/load.py``."""
     server, _ = panda
@@ -133,14 +133,7 @@ def test_short_requests_beside_searches_that_find_nothing(panda, record_figure):
     record_figure('median answer beside 16 searches of a second', float(np.median(times)))
 
 
-def test_the_log_says_when_all_services_are_offered(panda):
-    server, client = panda
-    client.wait_for('ssik_ros/solve_all', START_WAIT)
-    server.wait_for_log(
-        'All services are offered: compute_cartesian_path, ~/solve_all, ~/explain_ik', wait=WAIT
-    )
-
-
+@pytest.mark.slow
 def test_slow_requests_do_not_stop_others(panda):
     _, client = panda
     slow = ik_request(PANDA, PANDA.blocked_pose(), timeout=4.0)
@@ -239,6 +232,7 @@ def test_request_whose_text_is_no_text(panda):
     check_all(client, 60, seed=54)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('cut', [False, True], ids=['no text', 'cut in half'])
 def test_topics_with_bytes_that_are_no_message(tmp_path, cut):
     with running_server(tmp_path) as server:

@@ -127,6 +127,7 @@ def test_own_parameters_of_the_node_are_described(plain):
 # Refused at the start.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [name for name, row in TABLE.items() if row[3]])
 def test_value_out_of_range_ends_the_start(tmp_path, name):
     wrong = TABLE[name][3][0]
@@ -138,6 +139,7 @@ def test_value_out_of_range_ends_the_start(tmp_path, name):
     assert 'Traceback' not in server.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('place', 'name', 'meant'),
     [
@@ -195,6 +197,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('layout', ['bare', '/**', 'ssik_ros'])
 def test_file_in_every_layout(tmp_path, layout):
     keys = {
@@ -231,6 +234,7 @@ def test_file_in_every_layout(tmp_path, layout):
         assert described(client)['target_tolerance'] == (0.003, 'set at run time')
 
 
+@pytest.mark.slow
 def test_parameters_of_the_node_replace_those_of_the_file(tmp_path):
     keys = {'target_tolerance': 0.01, 'epsilon_of_nobody': 1.0, 'solve_mode': 'optimize_distance'}
     parameters = {

@@ -163,6 +163,7 @@ def test_several_services_are_asked_in_one_run(server, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_running_arm_is_asked_where_it_is(tmp_path):
     """Robot and posture come from topics, for the server as for the benchmark."""
     folder = tmp_path / 'server'
@@ -232,6 +233,7 @@ def test_arm_that_is_running_is_asked_about_its_own_group_in_a_namespace(tmp_pat
     assert 'true' in {trial['found_ik'] for trial in rows(output)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('parameters', 'text'),
     [
@@ -252,6 +254,7 @@ def test_wrong_question_ends_with_two_before_anybody_is_asked(parameters, text, 
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('parameters', 'text'),
     [({}, 'no service /compute_ik'), ({'robot': 'topics'}, 'topic /robot_description')],
@@ -279,6 +282,7 @@ def test_interrupted_benchmark_ends_without_files_or_traceback(tmp_path):
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.slow
 def test_shutdown_between_two_questions_ends_the_benchmark(server, tmp_path):
     options = {'samples': 20000, 'config': 'panda'}
     with running_benchmark(server.domain, tmp_path / 'out', **options) as process:

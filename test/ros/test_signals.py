@@ -45,6 +45,7 @@ def moments(executable):
     return [(number, delay) for number in (signal.SIGINT, signal.SIGTERM) for delay in delays]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('executable', 'number', 'delay'),
     [(name, number, round(delay, 3)) for name in DELAYS for number, delay in moments(name)],
@@ -59,6 +60,7 @@ def test_a_signal_at_any_time_ends_an_executable_quietly(tmp_path, executable, n
         assert not NOISE.search(server.log), server.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('pause', [0.0, 0.05, 0.3])
 def test_a_second_signal_changes_nothing(tmp_path, pause):
     """Ctrl-C below a launch file arrives twice, and SIGTERM may follow."""

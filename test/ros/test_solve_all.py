@@ -300,6 +300,7 @@ def test_many_at_once_have_the_answers_of_one_by_one(clients):
         assert repr(alone) == repr(answer)
 
 
+@pytest.mark.slow
 def test_other_parameters_and_another_robot(tmp_path):
     """A group may change while the node runs, and so may the robot."""
     with running_server(tmp_path) as server, client_of(server) as client:

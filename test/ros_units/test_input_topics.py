@@ -124,6 +124,7 @@ def test_a_remapping_decides_for_good(world):
     assert world.spin(lambda: world.taken['/ssik'] == ['robot of the cell'])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('given', ['robot_description', '/cell/robot_description'])
 def test_a_parameter_decides_for_good(world, given):
     world.talk('/robot_description', 'robot of nobody')

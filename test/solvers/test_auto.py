@@ -162,6 +162,7 @@ def test_the_nearest_is_the_nearest_of_all_branches(arms, name):
         assert auto.solve(request).q == pytest.approx(nearest, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', (*FAST, *ELIMINATED))
 def test_a_complete_closed_form_proves_that_a_pose_is_out_of_reach(arms, name):
     arm = arms(name)
@@ -172,6 +173,7 @@ def test_a_complete_closed_form_proves_that_a_pose_is_out_of_reach(arms, name):
     assert result.residual > 1e-3
 
 
+@pytest.mark.slow
 def test_an_unreachable_pose_of_seven_joints_is_judged_by_evidence_inside_the_hull(arms):
     arm = arms('panda')
     result = arm.solver().solve(SolveRequest(arm.unreachable(), seed=arm.sample()))
@@ -277,6 +279,7 @@ def test_the_nearest_posture_of_seven_joints_is_looked_for_by_pose_ik(arms):
     assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ('ur5e', 'jaco2', 'panda'))
 def test_a_cancelled_question_ends(arms, name):
     arm = arms(name)

@@ -130,6 +130,7 @@ def determinant(arm, q, step=1e-6):
     return float(np.linalg.det(jacobian))
 
 
+@pytest.mark.slow
 def test_product_of_the_signs_is_that_of_the_determinant(arm):
     products = set()
     for q in branches_of(arm, 25):
@@ -154,6 +155,7 @@ def test_branches_of_a_pose_have_different_labels(arm):
     assert max(sizes) >= 4
 
 
+@pytest.mark.slow
 def test_small_motions_keep_the_label(arm):
     rng = np.random.default_rng(6)
     moved = 0

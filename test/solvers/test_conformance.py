@@ -59,6 +59,7 @@ def same(a, b):
     )
 
 
+@pytest.mark.slow
 def test_every_success_closes_by_independent_kinematics_and_lies_in_the_limits(case):
     for _ in range(100):
         request = case.request()

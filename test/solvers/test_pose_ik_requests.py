@@ -502,8 +502,8 @@ def test_no_more_starts_are_tried_than_the_request_allows(panda, most):
     assert not result.clock_ended
 
 
-@pytest.mark.parametrize('timeout', [0, 0.0, -1.0, -1e-9, None, 1e12, np.inf])
-def test_a_timeout_of_zero_less_or_more_than_any_clock_is_none(panda, timeout):
+@pytest.mark.parametrize('timeout', [0, 0.0, None, 1e12, np.inf])
+def test_a_timeout_of_zero_or_more_than_any_clock_is_none(panda, timeout):
     robot, group, solver = panda
     request, _ = next(questions(robot, group, 1))
     expected = solver.solve(request)
@@ -512,11 +512,12 @@ def test_a_timeout_of_zero_less_or_more_than_any_clock_is_none(panda, timeout):
     assert (result.q == expected.q).all() and not result.clock_ended
 
 
-def test_a_timeout_that_is_not_a_number_is_an_error(panda):
+@pytest.mark.parametrize('timeout', [np.nan, -1.0, -1e-9, -np.inf])
+def test_a_timeout_that_is_negative_or_no_number_is_an_error(panda, timeout):
     robot, group, solver = panda
     request, _ = next(questions(robot, group, 1))
-    request.timeout = np.nan
-    with pytest.raises(InvalidOption, match='NaN'):
+    request.timeout = timeout
+    with pytest.raises(InvalidOption, match=f'timeout must be .* not {timeout}'):
         solver.solve(request)
 
 
@@ -533,7 +534,7 @@ def test_the_clock_ends_a_search_that_cannot_succeed(ur5e, timeout):
 
 @pytest.mark.parametrize(
     ('timeout', 'nanoseconds'),
-    [(1e-9, 1), (5e-10, 1), (0.123456789, 123456789), (1.9, 1900000000), (0, 0), (-1.0, 0)],
+    [(1e-9, 1), (5e-10, 1), (0.123456789, 123456789), (1.9, 1900000000), (0, 0)],
 )
 def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeout, nanoseconds):
     robot, group, solver = ur5e
