@@ -4,9 +4,15 @@ import hashlib
 from pathlib import Path
 import sys
 
+from setuptools import Distribution
 from setuptools import find_packages
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.develop import develop
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / 'tools'))
+from native import provide  # noqa: E402
 
 try:
     from generate_parameter_library_py.generate_python_module import run as generate_module
@@ -54,28 +60,51 @@ def generate_parameter_modules(folder):
             module.write(f"\nSOURCE_SHA256 = '{checksum}'\n")
 
 
-class BuildWithParameterModules(build_py):
-    """
-    Builds the package, with generated parameter modules where generate_parameter_library is installed.
+class PlatformDistribution(Distribution):
+    """A package whose native library suits one kind of processor."""
 
-    They go into the build and never into the sources, so editable installs have none: the package then reads
-    the parameter files themselves, which may change at any time.
+    def has_ext_modules(self):
+        """Return that it is no package of Python alone."""
+        return True
+
+
+class BuildWithLibrary(build_py):
+    """
+    Builds the package: the native library first, and generated parameter modules where their generator is installed.
+
+    Parameter modules go into the build and never into the sources, so editable installs have none: the package then
+    reads the parameter files themselves, which may change at any time.
     """
 
     command_name = 'build_py'  # in messages
 
     def run(self):
-        """Build as usual, then generate."""
+        """Provide the library, build as usual, then generate."""
+        provide.provide()
         super().run()
         if generate_module and not getattr(self, 'editable_mode', False):
             generate_parameter_modules(Path(self.build_lib, package_name, 'ros', 'generated'))
+
+
+class DevelopWithLibrary(develop):
+    """Links the sources into an installation, once the native library lies beside them."""
+
+    command_name = 'develop'
+
+    def run(self):
+        """Provide the library, then link."""
+        provide.provide()
+        super().run()
 
 
 setup(
     name=package_name,
     version='0.1.0',
     packages=find_packages(include=[package_name, f'{package_name}.*']),
-    package_data={'': ['*.yaml', 'py.typed']},
+    package_data={
+        '': ['*.yaml', 'py.typed'],
+        f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt'],
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
         (f'share/{package_name}', ['package.xml']),
@@ -87,7 +116,6 @@ setup(
     install_requires=[
         'numpy>=1.26,<3',
         'scipy>=1.11',
-        'numba>=0.59',
         'pin>=3.4,<5',
         'PyYAML>=6.0',
         'matplotlib>=3.7',
@@ -95,7 +123,10 @@ setup(
     ],
     # colcon test runs pytest only in packages that declare it.
     extras_require={'test': ['pytest', 'hypothesis']},
-    cmdclass={'build_py': BuildWithParameterModules},
+    distclass=PlatformDistribution,
+    cmdclass={'build_py': BuildWithLibrary, 'develop': DevelopWithLibrary},
+    # The native library keeps to Python's stable interface: one wheel for all versions.
+    options={'bdist_wheel': {'py_limited_api': 'cp310'}},
     zip_safe=False,
     author='ssik_ros contributors',
     maintainer='ssik_ros contributors',

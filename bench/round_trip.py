@@ -50,9 +50,9 @@ from bench.ros.requests import make_requests
 
 OWN, EMPTY, WATCHED = '/own', '/empty', '/watched'
 START_LIMIT = 90.0
-"""Time that a server has to appear when its kernels are compiled [s]."""
-COMPILE_LIMIT = 900.0
-"""Time that the first server of a robot has, which compiles them if need be [s]."""
+"""Time that a server has to appear [s]."""
+FIRST_LIMIT = 900.0
+"""Time that the first server of a robot has [s]."""
 PATIENCE = 10.0
 """Time after which one is told why nothing happens [s]."""
 LIFETIME = 300
@@ -188,7 +188,7 @@ def start_servers(
 
 def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) -> None:
     """
-    Wait for the product's node where its kernels may have to be compiled, and say so when it takes long.
+    Wait for the product's node, and say so when it takes long.
 
     :param caller: calls it.
     :param process: the node's.
@@ -205,13 +205,12 @@ def wait_for_first(caller: Caller, process: subprocess.Popen[bytes], log: Path) 
                 raise NoAnswer(
                     f'{OWN} has ended with {process.returncode}; what it said: {log}'
                 ) from None
-            if waited > COMPILE_LIMIT:
+            if waited > FIRST_LIMIT:
                 raise
         if waited > PATIENCE and not told:
             told = True
             print(
-                f'round_trip: {OWN} does not offer everything after {PATIENCE:.0f} s, most likely because '
-                f'kernels are compiled, which takes minutes and happens once ({log}); waiting.',
+                f'round_trip: {OWN} does not offer everything after {PATIENCE:.0f} s ({log}); waiting.',
                 flush=True,
             )
 
@@ -345,7 +344,7 @@ def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
     seed = 0.5 * np.sum(arm.sampling_bounds(), axis=0)
     singles = [make_request(arm, target, seed, 1.0) for target in cases.targets]
     request = make_batch_request(arm, cases.targets, seed)
-    lifetime = LIFETIME + round(COMPILE_LIMIT)
+    lifetime = LIFETIME + round(FIRST_LIMIT)
     with Caller([OWN]) as caller, ServerProcesses(None, lifetime) as processes:
         log = options.output / 'round_trip_logs' / f'{robot}_batch.log'
         process = processes.start(own_server(robot, OWN, options.threads), log)

@@ -38,7 +38,7 @@ from bench.ros.processes import ServerProcesses
 
 NAMESPACE = '/soak'
 START_LIMIT = 400.0
-"""Time that the services have to appear, compiling their kernels if need be [s]."""
+"""Time that the services have to appear [s]."""
 ANSWER_LIMIT = 30.0
 """Time after which an answer counts as lost [s]."""
 IN_FLIGHT = 6

@@ -38,13 +38,10 @@ PEOPLE = ('first_found_1e-3', CLASS)
 """Who is asked: everybody who takes part in one of these."""
 OWN_MODULE = 'ssik_ros.api'
 """What users of this package import; the package itself is empty."""
-BARE = ('numpy', 'numpy,numba,pinocchio')
+BARE = ('numpy', 'numpy,pinocchio')
 """Processes that import these alone, for comparison: the second is what this package imports of others."""
-COMPILING = 10
-"""How many times longer a process of ours may take."""
-COLD = 'solve_q'
-COLD_ARM = 'panda'
-GOALS = {'import': 0.6, 'warm': 1.0, 'cold': 40.0}
+FACADE = 'solve_q'
+GOALS = {'import': 0.6, 'first answer': 1.0}
 """Of our façade [s]."""
 HEADER = (
     *('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'together s', 'cpu s'),
@@ -130,12 +127,11 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
 
     :param arm: the arm.
     :param peer: the peer.
-    :param seconds: most for each process; ten times that for ours, whose first one may have kernels to compile.
+    :param seconds: most for each process.
     """
     if not peer.available():
         return Row(arm.name, peer.name, 'not installed')
     module = OWN_MODULE if peer.own else peer.module
-    seconds = COMPILING * seconds if peer.own else seconds
     rows = []
     with tempfile.TemporaryDirectory() as empty:
         # What a peer has derived for this arm before is not to count.
@@ -149,30 +145,16 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
     return min(rows, key=lambda row: row.together or 0.0)
 
 
-def measure_cold(arm: Arm, seconds: float) -> Row:
-    """
-    Return the row of our façade when nothing is compiled yet.
-
-    :param arm: the arm.
-    :param seconds: most for the process.
-    """
-    with tempfile.TemporaryDirectory() as empty:
-        found = ask(arm, OWN_MODULE, COLD, COMPILING * seconds, {'SSIK_ROS_CACHE_DIR': empty})
-    return make_row(arm.name, f'{COLD}, nothing compiled', found, True, 'compiles its kernels')
-
-
 def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
     """
     Return the goals as name, measured seconds and most seconds; those that were not measured are left out.
 
     :param rows: all rows.
     """
-    own = [row for row in rows if row.solver == COLD and row.together is not None]
-    cold = [row for row in rows if row.solver.startswith(f'{COLD},') and row.together is not None]
+    own = [row for row in rows if row.solver == FACADE and row.together is not None]
     measured = {
         'import': max((row.imported or 0.0 for row in own), default=None),
-        'warm': max((row.together or 0.0 for row in own), default=None),
-        'cold': max((row.together or 0.0 for row in cold), default=None),
+        'first answer': max((row.together or 0.0 for row in own), default=None),
     }
     return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
 
@@ -199,7 +181,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=['panda', 'jaco2'])
     parser.add_argument('--peers', nargs='+', help='all by default')
     parser.add_argument('--seconds', type=float, default=30.0, help='most a process (%(default)s)')
-    parser.add_argument('--no-cold', action='store_true', help='leave out the empty cache')
     program.add_common_options(parser)
     return parser.parse_args(arguments)
 
@@ -223,8 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for bare in BARE
             ]
         rows += [measure(arm, peer, options.seconds) for peer in peers]
-        if name == COLD_ARM and not options.no_cold:
-            rows.append(measure_cold(arm, options.seconds))
     text = report.table(HEADER, [cells(row) for row in rows])
     print(f'\n{text}')
     listed = [asdict(row) | {'together': row.together} for row in rows]

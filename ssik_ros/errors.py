@@ -212,6 +212,10 @@ class PluginLoadError(SolverError, ImportError):
     """A third-party solver failed to import; the original traceback is the cause."""
 
 
+class NativeLibraryError(SsikError, ImportError):
+    """The compiled kernels are missing, or were built from other sources."""
+
+
 class ConfigError(SsikError, ValueError):
     """A configuration file is malformed."""
 

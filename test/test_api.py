@@ -385,6 +385,7 @@ def test_solving_needs_no_ros():
         ('UnknownSolver', (KeyError, RuntimeError)),
         ('TopologyMismatch', (ValueError, RuntimeError)),
         ('PluginLoadError', (ImportError, RuntimeError)),
+        ('NativeLibraryError', (ImportError,)),
         ('ConfigError', (ValueError,)),
         ('InvalidParameter', (ValueError,)),
         ('UnknownGroup', (KeyError, ValueError)),

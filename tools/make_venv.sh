@@ -38,7 +38,7 @@ if [ "$flavour" != wheels ] && .venv/bin/python -c 'import pinocchio' 2> /dev/nu
   grep -v '^pin\b' requirements/core.txt > "$core"
 fi
 echo "setup: installing the dependencies into .venv"
-"${pip[@]}" -r "$core" -r requirements/dev.txt -r requirements/build.txt
+"${pip[@]}" -r "$core" -r requirements/native.txt -r requirements/dev.txt -r requirements/build.txt
 
 if [ "$flavour" != wheels ]; then
   .venv/bin/python -c 'import rclpy' 2> /dev/null ||

@@ -100,8 +100,7 @@ bool KinematicsPlugin::initialize(
       }
       send_log_to(&log_as_ros);
       RCLCPP_INFO(
-        logger(), "Loading %s for group '%s'. This takes seconds, or up to 3 minutes if this machine has not compiled the "
-        "kernels yet. Ctrl-C stops it.", solver_.c_str(), group_name.c_str());
+        logger(), "Loading %s for group '%s'. This takes a few seconds. Ctrl-C stops it.", solver_.c_str(), group_name.c_str());
       const auto context = node->get_node_base_interface()->get_context();
       kinematics_ = open_in_process(description, [context]() {return !rclcpp::ok(context);});
     }

@@ -12,7 +12,6 @@ from ssik_ros import __version__
 
 _DISTRIBUTIONS = {
     'numpy': ('numpy',),
-    'numba': ('numba',),
     'pinocchio': ('pin', 'pinocchio'),
 }
 

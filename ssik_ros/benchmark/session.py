@@ -129,10 +129,11 @@ def prepare_benchmark(
     :raises UnknownGroup: when a kinematics file does not have the group.
     :raises ConfigError: when a file is malformed.
     """
-    kinematics = read_entries(config, find_kinematics_folder(config))
     if about is None:
         about = load_configured_robot(config)
+        kinematics = read_entries(config, find_kinematics_folder(config))
     else:
+        kinematics = read_entries(config, find_kinematics_folder(config))
         # What follows is about this robot: the figures that others published may be about another one.
         config = dataclasses.replace(
             config, robot_name=about.robot.name, planning_group=about.group.name

@@ -67,8 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser(_chosen_verb(words)).parse_args(words)
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
-    # Half a minute of silence needs a word even where nobody asked for more of them.
-    logging.getLogger('ssik_ros.compilation').setLevel(logging.INFO)
     try:
         code = int(arguments.run(arguments))
         # What is still in the buffer is written here, where a reader that has gone is noticed.

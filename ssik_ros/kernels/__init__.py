@@ -1,1 +1,13 @@
-"""Numerical kernels: plain arrays in, plain arrays out; the only folder that imports numba."""
+"""Numerical kernels: plain arrays in, plain arrays out; compiled when the package is built."""
+
+from typing import Any
+
+
+def python_of(function: Any) -> Any:
+    """
+    Return a kernel as plain Python, for the few numbers of a single call whose crossing costs more than the work.
+
+    :param function: a kernel.
+    """
+    owner = getattr(function, '__self__', function)
+    return getattr(owner, 'python', None) or getattr(function, 'py_func', function)

@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 
-from ssik_ros.kernels._jit import external_function
 from ssik_ros.kernels._jit import JIT_DISABLED
 from ssik_ros.kernels._jit import kernel
 
@@ -19,7 +18,9 @@ if JIT_DISABLED:
         return time.monotonic_ns()
 
 else:
-    clock_gettime = external_function('clock_gettime', 'int32(int32, uintp)')
+    from ssik_ros.kernels.native import compiler
+
+    clock_gettime = compiler.external_function('clock_gettime', 'int32(int32, uintp)')
 
     @kernel
     def monotonic_ns(scratch: np.ndarray) -> int:

@@ -79,21 +79,21 @@ if JIT_DISABLED:
         return np.abs(value)
 
 else:
-    from ssik_ros.kernels._lane_type import absolute
-    from ssik_ros.kernels._lane_type import bits_of
-    from ssik_ros.kernels._lane_type import floor
-    from ssik_ros.kernels._lane_type import HALF_LANES
-    from ssik_ros.kernels._lane_type import in_pairs
-    from ssik_ros.kernels._lane_type import LANES
-    from ssik_ros.kernels._lane_type import load
-    from ssik_ros.kernels._lane_type import load_half
-    from ssik_ros.kernels._lane_type import places
-    from ssik_ros.kernels._lane_type import places_half
-    from ssik_ros.kernels._lane_type import root
-    from ssik_ros.kernels._lane_type import select
-    from ssik_ros.kernels._lane_type import spread
-    from ssik_ros.kernels._lane_type import spread_half
-    from ssik_ros.kernels._lane_type import store
+    from ssik_ros.kernels.native.lane_types import absolute
+    from ssik_ros.kernels.native.lane_types import bits_of
+    from ssik_ros.kernels.native.lane_types import floor
+    from ssik_ros.kernels.native.lane_types import HALF_LANES
+    from ssik_ros.kernels.native.lane_types import in_pairs
+    from ssik_ros.kernels.native.lane_types import LANES
+    from ssik_ros.kernels.native.lane_types import load
+    from ssik_ros.kernels.native.lane_types import load_half
+    from ssik_ros.kernels.native.lane_types import places
+    from ssik_ros.kernels.native.lane_types import places_half
+    from ssik_ros.kernels.native.lane_types import root
+    from ssik_ros.kernels.native.lane_types import select
+    from ssik_ros.kernels.native.lane_types import spread
+    from ssik_ros.kernels.native.lane_types import spread_half
+    from ssik_ros.kernels.native.lane_types import store
 
 __all__ = (
     'HALF_LANES',

@@ -24,14 +24,10 @@ Cost
 """
 
 import math
-from typing import Any
-
-import numba
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.addresses import direct_call
 from ssik_ros.kernels.addresses import integers_at
 from ssik_ros.kernels.analytic import branch_block
 from ssik_ros.kernels.analytic import search as closed_form
@@ -242,13 +238,3 @@ def _write_state(ints, reals, options, work, code, q):
     for k in range(q.shape[0]):
         q[k] = w.state[k]
     return math.sqrt(square), w.errors[0, 0], w.errors[0, 1]
-
-
-def direct_calls() -> tuple[Any, Any]:
-    """Return both for callers who look at the types themselves; ``q`` must be contiguous, the others need not."""
-    number, integer = numba.float64, numba.int64
-    arrays = number[:], number[:, :], number[::1]
-    return (
-        direct_call(search_one, integer, integer, integer, *arrays),
-        direct_call(answer, integer, integer, integer, integer, *arrays),
-    )

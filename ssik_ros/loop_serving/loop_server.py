@@ -89,7 +89,7 @@ class LoopServer:
         self._give_back(first)
 
     def warm_up(self) -> None:
-        """Load or compile everything that first questions would otherwise wait for."""
+        """Set up everything that first questions would otherwise wait for."""
         root = self.robot.tree.root_link
         here = FramedPose('', np.eye(4))
         question = GoalsQuestion([PoseGoal('', root, here, np.eye(4))], free_root=True)

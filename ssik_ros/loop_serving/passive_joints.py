@@ -51,7 +51,7 @@ class PassiveJoints:
         return names - moved | frozenset(robot.active_joints)
 
     def warm_up(self) -> None:
-        """Load or compile everything, and close the loops of the initial state."""
+        """Set up everything, and close the loops of the initial state."""
         done = self.robot.complete_state()
         if done.converged:
             self._good = self.robot.positions

@@ -73,7 +73,7 @@ class GroupServices:
             self._prepared = [*self._prepared[1 - KEPT :], IkGroups(robot, self._content)]
 
     def warm_up(self) -> None:
-        """Load or compile the kernels."""
+        """Call the kernels once."""
         if self._prepared:
             self._prepared[-1].warm_up()
 

@@ -261,6 +261,7 @@ class IkServer(Node):
         loop_server = self._close_loops(server, loops)
         self._loading.enter(2)
         server.warm_up()
+        server.warm_up_branches()
         self._loading.enter(3)
         loop_server.warm_up()
         if self._groups is not None:

@@ -112,7 +112,7 @@ class GroupServer:
         return str(getattr(self.solver, 'tier', ''))
 
     def warm_up(self) -> None:
-        """Load or compile everything that the first question would otherwise wait for."""
+        """Set up everything that the first question would otherwise wait for."""
         if self.solver is None:
             return
         start = time.perf_counter()

@@ -85,7 +85,7 @@ class IkGroups:
         self._frames = {frame.name for frame in content.frames}
 
     def warm_up(self) -> None:
-        """Load or compile the kernels, so that a first question does not wait for them."""
+        """Call the kernels once, so that the first request finds them loaded."""
         with self.worlds.lent(self.robot.default_positions()) as world:
             place_frames(world, self.content)
             for priority in ('strict', 'nested'):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from ssik_ros.kernels import python_of
 from ssik_ros.kernels import so3
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +20,7 @@ IS_WITHIN = FARTHEST.__ge__
 """Whether the absolute value of a number is finite and not larger; for NaN it is false."""
 FEW = 64
 POSE, FLOAT64 = (4, 4), np.dtype(np.float64)
-_MATRIX_OF = getattr(so3.matrix_of, 'py_func', so3.matrix_of)
+_MATRIX_OF = python_of(so3.matrix_of)
 """The kernel as Python has it, with the same bits: for a few products, calling machine code takes longer than they do."""
 TOO_FAR = f'beyond {FARTHEST:g} m'
 
@@ -55,7 +56,7 @@ NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 o
 
 
 def warm_up() -> None:
-    """Load or compile the kernels of this module, for a first message is not to wait for a compiler."""
+    """Call the kernels of this module once, so that the first message finds them loaded."""
     numbers_of_pose(pose_of_numbers(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
 
 

@@ -232,8 +232,6 @@ class RobotServer:
             group.warm_up()
             self._ask_once(group)
         self._collisions.warm_up()
-        for finder in self._finders.values():
-            finder.warm_up()
 
     def _ask_once(self, group: GroupServer) -> None:
         """Ask for where the tips are anyway: what a first question has to look up is known then."""
@@ -243,6 +241,11 @@ class RobotServer:
         poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
         framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
         self.answer(IkQuestion(group.group.name, tips, framed, timeout=ONCE), state)
+
+    def warm_up_branches(self) -> None:
+        """Make the closed forms that requests for every branch need."""
+        for finder in self._finders.values():
+            finder.warm_up()
 
     def answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
         """

@@ -88,7 +88,7 @@ class Solver(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Load or compile everything the first request would otherwise wait for."""
+        """Set up everything the first request would otherwise wait for."""
         ...
 
 

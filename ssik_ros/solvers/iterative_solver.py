@@ -5,8 +5,6 @@ A subclass says how its options are packed and which kernel searches. State code
 :mod:`ssik_ros.kernels.pose_search`.
 """
 
-import functools
-import logging
 import math
 from typing import Any
 
@@ -21,7 +19,6 @@ from ssik_ros.errors import quote
 from ssik_ros.kernels import joint_values
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import pose_search
-from ssik_ros.kernels.compilation import has_machine_code
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -36,7 +33,6 @@ from ssik_ros.solvers.request_limits import narrow_limits
 
 FloatArray = NDArray[np.float64]
 
-_LOGGER = logging.getLogger('ssik_ros.compilation')
 
 EVIDENCE = 100
 """Starts that must all have got stuck before more of them are called useless."""
@@ -116,7 +112,6 @@ class IterativeSolver:
         :param tip_frames: links that targets are for; None means the group's tips.
         :param rows: which rows of each target count.
         """
-        announce_compilation(self.kernel)
         self.name = name
         self.robot = robot
         self.group = group
@@ -175,7 +170,7 @@ class IterativeSolver:
         return middle
 
     def warm_up(self) -> None:
-        """Load or compile all kernels by solving an easy request, plain and with tools."""
+        """Call all kernels once by solving an easy request, plain and with tools."""
         targets = np.broadcast_to(np.eye(4), (len(self.tip_frames), 4, 4)).copy()
         for tools in (None, targets):
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
@@ -530,17 +525,6 @@ class IterativeSolver:
         tolerances = options[self.at_lower + 2 * self.problem.nv :]
         largest = float(tolerances[: len(self.tip_frames)].max())
         return largest, largest
-
-
-@functools.cache
-def announce_compilation(kernel: Any) -> None:
-    """
-    Say once that the first solve will take its time, when it will.
-
-    :param kernel: the search.
-    """
-    if not has_machine_code(kernel):
-        _LOGGER.info('The first solve compiles the kernels: about half a minute, once.')
 
 
 def checked_flag(flag: NDArray[np.int64]) -> NDArray[np.int64]:

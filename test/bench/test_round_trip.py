@@ -108,7 +108,7 @@ class Late:
             raise caller.NoAnswer('not there')
 
 
-def test_the_first_server_has_time_to_compile(monkeypatch, tmp_path, capsys):
+def test_the_first_server_is_waited_for_with_a_word(monkeypatch, tmp_path, capsys):
     clock = iter(range(0, 10000, 4))
     monkeypatch.setattr(round_trip.time, 'monotonic', lambda: float(next(clock)))
     with processes.ServerProcesses(None, 60) as servers:
@@ -117,7 +117,7 @@ def test_the_first_server_has_time_to_compile(monkeypatch, tmp_path, capsys):
         assert capsys.readouterr().out == ''
         round_trip.wait_for_first(Late(100), process, tmp_path / 'log')
         said = capsys.readouterr().out
-        assert said.count('kernels are compiled') == 1 and str(tmp_path / 'log') in said
+        assert said.count('does not offer everything') == 1 and str(tmp_path / 'log') in said
         with pytest.raises(caller.NoAnswer):
             round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
 
@@ -130,7 +130,7 @@ def test_a_first_server_that_has_ended_is_not_waited_for(tmp_path):
             round_trip.wait_for_first(Late(1000), process, tmp_path / 'log')
 
 
-def test_a_server_without_its_last_services_is_still_compiling(tmp_path, monkeypatch, domain):
+def test_a_server_without_its_last_services_is_not_there_yet(tmp_path, monkeypatch, domain):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
     (tmp_path / 'prepared').write_bytes(serialization.serialize_message(prepared_response()))
     with (

@@ -11,7 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import json
-import numba
 import numpy as np
 from ssik_ros.kernels import addresses
 from ssik_ros.kernels._jit import kernel
@@ -25,11 +24,10 @@ def scale(address, factors):
     counts[0] += 1
     return counts[1], numbers[0]
 
-call = addresses.direct_call(scale, numba.int64, numba.float64[:])
 block = np.zeros(8)
 block[:3].view(np.int64)[:] = 7, 41, 4
 block[3:] = 1.0, 2.0, 3.0, 4.0, 5.0
-back = call(block.ctypes.data, np.arange(10.0, 18.0)[::2])
+back = scale(block.ctypes.data, np.arange(10.0, 18.0)[::2])
 print(json.dumps([*map(float, back), *block[:3].view(np.int64).tolist(), *block[3:].tolist()]))
 """
 
@@ -38,7 +36,12 @@ print(json.dumps([*map(float, back), *block[:3].view(np.int64).tolist(), *block[
 def test_numbers_at_an_address_are_read_and_written_in_place(tmp_path, disabled):
     file = tmp_path / 'scaling.py'
     file.write_text(CODE, encoding='utf-8')
-    environment = {**os.environ, 'NUMBA_DISABLE_JIT': disabled, 'PYTHONPATH': str(ROOT)}
+    environment = {
+        **os.environ,
+        'NUMBA_DISABLE_JIT': disabled,
+        'SSIK_ROS_JIT': '1',
+        'PYTHONPATH': str(ROOT),
+    }
     done = subprocess.run(
         [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=True
     )

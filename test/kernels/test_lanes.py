@@ -12,10 +12,17 @@ import pytest
 
 from ssik_ros.kernels import lanes
 from ssik_ros.kernels import so3
+from ssik_ros.kernels._jit import IS_PLAIN
+from ssik_ros.kernels._jit import JIT_DISABLED
 from ssik_ros.kernels._jit import kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 PI = np.pi
+
+pytestmark = pytest.mark.skipif(
+    JIT_DISABLED and not IS_PLAIN,
+    reason='numba compiles these kernels: test_by_numba.py runs this file',
+)
 
 
 @kernel
@@ -184,7 +191,12 @@ def test_interpreted_and_compiled_lanes_agree_to_the_bit():
     found = []
     for disabled in '01':
         paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-        environment = {**os.environ, 'NUMBA_DISABLE_JIT': disabled, 'PYTHONPATH': paths}
+        environment = {
+            **os.environ,
+            'NUMBA_DISABLE_JIT': disabled,
+            'SSIK_ROS_JIT': '1',
+            'PYTHONPATH': paths,
+        }
         done = subprocess.run(
             [sys.executable, '-c', CODE, str(Path(__file__).parent)],
             env=environment,

@@ -535,8 +535,9 @@ def test_only_builds_that_copy_the_sources_have_code_generated(
     setup_script, monkeypatch, tmp_path, editable
 ):
     made = []
-    command_class = setup_script['BuildWithParameterModules']
+    command_class = setup_script['BuildWithLibrary']
     monkeypatch.setattr(build_py, 'run', lambda self: None)
+    monkeypatch.setattr(setup_script['provide'], 'provide', lambda: None)
     pretend_generator(monkeypatch, command_class.run, lambda target, source: made.append(target))
     command = command_class(setuptools.Distribution({'name': 'ssik_ros'}))
     command.build_lib, command.editable_mode = str(tmp_path), editable

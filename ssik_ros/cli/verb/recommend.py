@@ -59,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=settings.seconds,
         metavar='S',
-        help='time for all questions; preparing the solvers, which the first time means to '
-        'compile them, comes before (default: %(default)s)',
+        help='time for all questions; preparing the solvers comes before (default: %(default)s)',
     )
     trial.add_argument(
         '--timeout',

@@ -14,15 +14,10 @@ Cost
     That of the search; the call itself takes about 0.2 us instead of 1 us with all arrays as arguments.
 """
 
-from typing import Any
-
-import numba
-
 from ssik_ros.kernels import joint_values
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels.addresses import direct_call
 from ssik_ros.kernels.addresses import floats_at
 from ssik_ros.kernels.addresses import integers_at
 from ssik_ros.kernels.analytic import search
@@ -112,9 +107,3 @@ def ask(address, pose, seed):
         for k in range(n):
             found[n * row + k] = rows[row, k]
     return count
-
-
-def direct_ask() -> Any:
-    """Return :func:`ask` for callers who look at the types themselves; arrays of float64 with any strides."""
-    number = numba.float64
-    return direct_call(ask, numba.int64, number[:, :], number[:])

@@ -38,9 +38,7 @@ References
 """
 
 import math
-from typing import Any
 
-import numba
 import numpy as np
 
 from ssik_ros.kernels import clock
@@ -49,7 +47,6 @@ from ssik_ros.kernels import so3
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.addresses import direct_call
 from ssik_ros.kernels.closed_chain import acceleration
 from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.kernels.closed_chain import mechanism
@@ -690,8 +687,3 @@ def solve(address, seed, stop):
     w.numbers[layout.STEPS] = counters[layout.ITERATIONS]
     w.numbers[layout.TRIED] = counters[layout.ESCAPED]
     return counters[layout.STATUS]
-
-
-def direct_solve() -> Any:
-    """Return :func:`solve`, compiled, for callers who keep to the types of its three integers."""
-    return direct_call(solve, numba.int64, numba.int64, numba.int64)

@@ -14,15 +14,11 @@ Cost
 """
 
 import math
-from typing import Any
-
-import numba
 
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import steps
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.addresses import direct_call
 from ssik_ros.kernels.addresses import floats_at
 from ssik_ros.kernels.addresses import integers_at
 from ssik_ros.kernels.newton import search
@@ -102,9 +98,3 @@ def ask(address, q0, target, q):
     error = math.sqrt(square)
     iterations, searches = counters[ITERATIONS], counters[SEARCHES]
     return code, iterations, searches, 0.5 * error * error, w.errors[0, 0], w.errors[0, 1]
-
-
-def direct_ask() -> Any:
-    """Return :func:`ask` for callers who look at the types themselves; ``q`` must be contiguous, the others need not."""
-    number = numba.float64
-    return direct_call(ask, numba.int64, number[:], number[:, :], number[::1])

@@ -276,7 +276,7 @@ class AnalyticArm:
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """
-        Load or compile what a pose needs that samples of the held joint miss; nothing where none is held.
+        Set up what a pose needs that samples of the held joint miss; nothing where none is held.
 
         :param pose: (4, 4) a pose.
         """

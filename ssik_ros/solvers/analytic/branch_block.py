@@ -1,5 +1,7 @@
 """A closed form as a plain call for one pose, for those who call a hundred thousand times a second."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,7 +66,7 @@ class PlainBranches:
 
     def __init__(self, arm: AnalyticArm, question: Question) -> None:
         """
-        Load or compile the call.
+        Set up the call.
 
         :param arm: of which :meth:`serves` is true.
         :param question: what is asked besides pose and seed.
@@ -73,7 +75,7 @@ class PlainBranches:
         self._shape = self._no_seed.shape
         with_seed = question._replace(seed=self._no_seed)
         self._questions = arm.prepare(question), arm.prepare(with_seed)
-        self._ask = branch_block.direct_ask()
+        self._ask: Callable[..., int] = branch_block.ask
         self._unseeded: list[BranchBlock] = []
         self._seeded: list[BranchBlock] = []
 

@@ -27,7 +27,6 @@ from ssik_ros.kernels import pose_search
 from ssik_ros.kernels.newton import search
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.iterative_solver import announce_compilation
 from ssik_ros.solvers.iterative_solver import SearchArrays
 from ssik_ros.solvers.newton_settings import NewtonSettings
 from ssik_ros.solvers.problem import build_problem
@@ -100,7 +99,6 @@ class PostureSearch:
         :param held: index of the joint that is moved where descents stop short.
         :param first_starts: starts of which one has to come near the pose.
         """
-        announce_compilation(search.search)
         self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
         goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
         tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())

@@ -100,7 +100,7 @@ class AnalyticSolver:
         return self.arm.plan.held < 0 and self.arm.plan.drift == 0.0
 
     def warm_up(self) -> None:
-        """Load or compile the kernels by solving one pose, and one that is too far away."""
+        """Call the kernels once by solving one pose, and one that is too far away."""
         home = self.chain.home.copy()
         self.solve(SolveRequest(targets=home))
         self.arm.warm_up_search(home)

@@ -5,7 +5,9 @@ Nearly all questions of planners and control loops are of this kind, and their a
 general request. Everything else is for others to answer.
 """
 
+from collections.abc import Callable
 import math
+from typing import Any
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +68,7 @@ class PlainQuestions:
 
     def __init__(self, solver: NewtonSolver, closed_form: ClosedForm | None = None) -> None:
         """
-        Load or compile the call.
+        Set up the call.
 
         :param solver: the search for one tip, without variables that a state would have to tell; beside a closed
             form, for poses that are just out of reach.
@@ -88,7 +90,8 @@ class PlainQuestions:
             one = Question(seed=np.zeros(self._size), max_solutions=1)
             ask = self._last.arm.prepare
             self._prepared = ask(one._replace(seed=None)), ask(one)
-        self._search, self._answer = plain_question.direct_calls()
+        self._search: Callable[..., Any] = plain_question.search_one
+        self._answer: Callable[..., Any] = plain_question.answer
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
     def ask(self, request: SolveRequest) -> IkResult | None:

@@ -235,7 +235,7 @@ class AutoSolver:
         )
 
     def warm_up(self) -> None:
-        """Load or compile everything that a request may need."""
+        """Set up everything that a request may need."""
         if self._asks_pose_ik or self._closed_form is None:
             self._pose_ik.warm_up()
         self._first_starts.warm_up()

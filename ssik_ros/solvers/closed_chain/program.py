@@ -94,12 +94,12 @@ class ChainProgram:
     def _bind(
         self, table: FloatArray, flags: IntArray, options: FloatArray, cancel: IntArray
     ) -> None:
-        """Let the block tell of these arrays, and keep them alive; on first use load or compile the call."""
+        """Let the block tell of these arrays, and keep them alive; look the call up on first use."""
         arrays = table, flags, options, cancel
         for array, kind in zip(arrays, (float, np.int64, float, np.int64), strict=True):
             assert array.dtype == kind and array.flags.c_contiguous
         if self._solve is None:
-            self._solve = descent.direct_solve()
+            self._solve = descent.solve
         # Interrupted in between, it begins anew next time.
         self._bound = (None,) * 4
         self._head[: layout.BLOCK_FRAMES] = [array.ctypes.data for array in arrays]

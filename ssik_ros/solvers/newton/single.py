@@ -1,5 +1,8 @@
 """A solver as a plain call for one pose, for those who call ten thousand times a second."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +50,7 @@ class SingleSearch:
         self, problem: Problem, options: tuple[FloatArray, FloatArray], start: FloatArray
     ) -> None:
         """
-        Load or compile the call.
+        Set up the call.
 
         :param options: for searches without and with a start.
         :param start: (nq,) where a search without a start begins, before it chooses.
@@ -55,7 +58,7 @@ class SingleSearch:
         self._problem, self._options, self.start = problem, options, start
         self.size = problem.group_size
         self.shape = (self.size,)
-        self.ask = single.direct_ask()
+        self.ask: Callable[..., Any] = single.ask
         self.seeded: list[SingleArrays] = []
         """Arrays at rest of searches with a start, and of those without."""
         self.unseeded: list[SingleArrays] = []

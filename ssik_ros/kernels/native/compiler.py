@@ -1,0 +1,227 @@
+"""
+Kernels by numba, for developers who edit them (SSIK_ROS_JIT=1) and for the build of the native library.
+
+The one place where the package imports numba. Machine code is kept in numba's cache on disk, in a folder for each module that is named by
+a hash of the module and all kernel modules that it imports: numba itself looks at the file of the kernel alone, and would
+go on running the old code of a changed callee.
+"""
+
+from collections.abc import Callable
+import functools
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import cgutils
+from numba.core import config
+from numba.core import types
+from numba.core.caching import CompileResultCacheImpl
+from numba.core.caching import FunctionCache
+from numba.core.types import CPointer  # type: ignore[attr-defined]
+from numba.core.types import unliteral  # type: ignore[attr-defined]
+from numba.extending import intrinsic
+
+from ssik_ros.kernels.native import sources
+
+IS_CACHED = True
+"""Whether machine code is kept on disk; the build of the native library keeps its own products."""
+on_compiled: Callable[[Any, Any], None] | None = None
+"""Is told of each function that gets compiled: as Python, and numba's result."""
+
+
+def compile_kernel(function: Any, forceinline: bool) -> Any:
+    """
+    Return a function as numba's object, which compiles when it is called.
+
+    :param function: a kernel.
+    :param forceinline: whether it is always merged into its callers.
+    """
+    compiled = numba.njit(
+        function,
+        nogil=True,
+        error_model='numpy',
+        fastmath=False,
+        forceinline=forceinline,
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=not IS_CACHED,
+    )
+    if config.DISABLE_JIT:
+        return compiled
+    _share_overloads(compiled)
+    if IS_CACHED:
+        compiled._cache = _Cache.in_folder(function)
+    else:
+        compiled.add_overload = functools.partial(_note, compiled)
+    return compiled
+
+
+def _note(compiled: Any, result: Any) -> None:
+    """Keep what was compiled, without anything that could be called."""
+    compiled.overloads[tuple(result.signature.args)] = result
+    if on_compiled is not None:
+        on_compiled(compiled.py_func, result)
+
+
+def _share_overloads(compiled: Any) -> None:
+    """
+    Make calls with literal arguments use the ordinary version of a kernel.
+
+    numba would compile a version of its own for every literal 0, 2 or True at a call: four times the machine code.
+
+    :param compiled: numba's object.
+    """
+    original = compiled.get_call_template
+
+    def get_call_template(arguments: Any, keywords: Any) -> Any:
+        plain = tuple(unliteral(argument) for argument in arguments)
+        return original(plain, {name: unliteral(type_) for name, type_ in keywords.items()})
+
+    compiled.get_call_template = get_call_template
+
+
+@functools.cache
+def _closures() -> dict[str, str]:
+    """Return a hash of each kernel module and all that it imports, by its file."""
+    files = sources.modules()
+    digests = {name: sources.digest_of_bytes(path) for name, path in files.items()}
+    closures = {}
+    for name, imported in sources.imports().items():
+        parts = ''.join(digests[part] for part in (*sorted(imported), name))
+        closures[str(files[name])] = hashlib.sha256(parts.encode()).hexdigest()[:16]
+    return closures
+
+
+class _Place:
+    """Where the machine code of a kernel lies: numba's name for one way to find that out."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        """
+        Take the place; nothing is made yet.
+
+        :param function: the kernel.
+        :param file: that it is defined in.
+        """
+        self._line, self._py_file = function.__code__.co_firstlineno, file
+        root = os.environ.get('SSIK_ROS_CACHE_DIR') or Path.home() / '.cache' / 'ssik_ros'
+        closure = _closures().get(file) or sources.digest_of_bytes(Path(file))[:16]
+        self._folder = Path(root, f'{Path(file).stem}-{closure}')
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> '_Place':
+        """
+        Return the place of a kernel.
+
+        :param function: the kernel, as Python.
+        :param file: that it is defined in.
+        """
+        return cls(function, file)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Return what machine code depends on beside its folder: nothing."""
+        return ''
+
+    def get_disambiguator(self) -> str:
+        """Return what tells kernels of one name apart."""
+        return str(self._line)
+
+
+class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    """How a kernel is written and read."""
+
+    _locator_classes = (_Place,)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of a kernel."""
+
+    _impl_class = _Implementation
+
+    @classmethod
+    def in_folder(cls, function: Any) -> '_Cache':
+        """
+        Return the cache of a kernel.
+
+        :param function: the kernel, as Python.
+        """
+        return cls(function)
+
+
+def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return an array over a part of a flat one: its first element and its lengths are given."""
+    source = context.make_array(signature.args[0])(context, builder, arguments[0])
+    data = builder.gep(source.data, [arguments[1]])
+    return _array_at(context, builder, signature.return_type, data, arguments[2:])
+
+
+def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) -> Any:
+    """Return an array over memory."""
+    from numba.np import arrayobj
+
+    size = context.get_constant(
+        types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    )
+    steps = [size]
+    for length in lengths[:0:-1]:
+        steps.insert(0, builder.mul(steps[0], length))
+    view = context.make_array(kind)(context, builder)
+    arrayobj.populate_array(
+        view,
+        data=data,
+        shape=cgutils.pack_array(builder, lengths),
+        strides=cgutils.pack_array(builder, steps),
+        itemsize=size,
+        meminfo=None,
+    )
+    return view._getvalue()
+
+
+@intrinsic
+def view_vector(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
+    """Return a part of a flat array."""
+    return types.Array(array.dtype, 1, 'C')(array, *[types.intp] * 2), _view
+
+
+@intrinsic
+def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
+    """Return a part of a flat array as a table."""
+    return types.Array(array.dtype, 2, 'C')(array, *[types.intp] * 3), _view
+
+
+def _pointer_to(kind: Any) -> Any:
+    """Return the function that makes a pointer of an address."""
+
+    @intrinsic
+    def pointer(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return CPointer(kind)(types.int64), generate
+
+    return pointer
+
+
+integer_pointer, float_pointer = _pointer_to(types.int64), _pointer_to(types.float64)
+carray = numba.carray
+
+
+def external_function(name: str, signature: str) -> Any:
+    """
+    Return a C function of the process as something that kernels can call.
+
+    :param name: symbol of the C library.
+    :param signature: numba's notation, such as ``'int32(int32, uintp)'``.
+    """
+    from numba.core import sigutils
+
+    arguments, result = sigutils.normalize_signature(signature)
+    return types.ExternalFunction(name, result(*arguments))

@@ -1,0 +1,138 @@
+"""The native library of the kernels: found, compared with the sources, and its callables."""
+
+from collections.abc import Callable
+from importlib import machinery
+from importlib import util
+import json
+import os
+from pathlib import Path
+import sys
+from typing import Any
+from typing import TypeVar
+
+from ssik_ros.errors import NativeLibraryError
+from ssik_ros.kernels.native import sources
+from ssik_ros.kernels.native import targets
+
+Function = TypeVar('Function', bound=Callable[..., Any])
+
+FOLDER = Path(__file__).parent
+MANIFEST = FOLDER / 'sources.json'
+"""Hashes of the sources; in a source tree alone, so that an installed wheel compares nothing."""
+_PREFIX = 'ssik_ros.kernels.'
+_BUILD = 'run "make setup", or "python tools/build_native.py" where numba is installed'
+
+
+def file_of(target: str) -> Path:
+    """
+    Return where the library for a target lies.
+
+    :param target: x86_64_v2, x86_64_v3 or aarch64.
+    """
+    return FOLDER / f'_kernels.{target}.abi3.so'
+
+
+def _load() -> Any:
+    """
+    Return the library as a module of Python.
+
+    :raises NativeLibraryError: when there is none for this machine, or it was built from other sources.
+    """
+    names = targets.of_this_machine()
+    if not names:
+        platform = f'{sys.platform} {os.uname().machine}'
+        raise NativeLibraryError(
+            f'There is no native library of the kernels for {platform}; install numba and set SSIK_ROS_JIT=1.'
+        )
+    file = next((file for file in map(file_of, names) if file.is_file()), None)
+    if file is None:
+        raise NativeLibraryError(
+            f'The native library of the kernels is not built ({file_of(names[0])}): {_BUILD}.'
+        )
+    if MANIFEST.is_file():
+        changed = sources.changed(json.loads(MANIFEST.read_text(encoding='utf-8')))
+        if changed:
+            shown = ', '.join(changed[:3]) + (
+                f' and {len(changed) - 3} more' if changed[3:] else ''
+            )
+            raise NativeLibraryError(
+                f'The native library was built from other kernels ({shown} changed): {_BUILD}, or set'
+                ' SSIK_ROS_JIT=1 while you edit kernels.'
+            )
+    name = f'{__package__}._kernels'
+    spec = util.spec_from_file_location(
+        name, file, loader=machinery.ExtensionFileLoader(name, str(file))
+    )
+    assert spec is not None and spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LIBRARY = _load()
+"""The extension: ``bind``, ``signatures`` and ``TARGET``."""
+
+
+class Unlisted:
+    """A kernel that Python cannot call: its signature is not in the list."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """
+        Take the kernel's place.
+
+        :param function: the kernel as Python.
+        """
+        self.python = function
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """
+        Refuse.
+
+        :raises NativeLibraryError: always.
+        """
+        line = f'{name_of(self.python)}({describe(self.python, arguments)})'
+        raise NativeLibraryError(
+            f'The kernel {name_of(self.python)} is not in the native library: add the line "{line}" to'
+            f' {sources.SIGNATURES.name} and {_BUILD}, or set SSIK_ROS_JIT=1.'
+        )
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a kernel in the list."""
+    return f'{function.__module__.removeprefix(_PREFIX)}.{function.__name__}'
+
+
+def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    """
+    Return the parameters of a kernel as the list has them.
+
+    :param function: the kernel as Python.
+    :param arguments: of a call.
+    """
+    names = function.__code__.co_varnames
+    return ', '.join(
+        f'{name}: {_type_of(value)}' for name, value in zip(names, arguments, strict=False)
+    )
+
+
+def _type_of(value: Any) -> str:
+    """Return the type of an argument as the list has it."""
+    if isinstance(value, tuple):
+        return f'({", ".join(map(_type_of, value))})'
+    if not hasattr(value, 'ndim') or value.ndim == 0:
+        kinds = {'b': 'bool', 'i': 'int64', 'u': 'uint64', 'f': 'float64'}
+        kind = getattr(getattr(value, 'dtype', None), 'kind', type(value).__name__[0])
+        return kinds.get(kind, type(value).__name__)
+    layout = '::1' if value.flags.c_contiguous else ':'
+    const = '' if value.flags.writeable else 'const '
+    return f'{const}{value.dtype}[{", ".join([":"] * (value.ndim - 1) + [layout])}]'
+
+
+def kernel(function: Function) -> Function:
+    """
+    Return the machine code of a kernel as something to call.
+
+    :param function: the kernel as Python.
+    """
+    bound: Any = LIBRARY.bind(name_of(function), function, function.__doc__)
+    return Unlisted(function) if bound is None else bound  # type: ignore[return-value]

@@ -1,0 +1,29 @@
+"""Which machine code this machine runs."""
+
+import os
+import sys
+
+X86_64_V3 = frozenset({'avx', 'avx2', 'bmi1', 'bmi2', 'f16c', 'fma', 'abm', 'movbe'})
+"""What a processor of the level x86-64-v3 has, as Linux names it."""
+
+
+def of_this_machine() -> list[str]:
+    """Return the targets whose code this machine runs, the fastest one first; none where none is built."""
+    chosen = os.environ.get('SSIK_ROS_TARGET')
+    if chosen:
+        return [chosen]
+    if sys.platform != 'linux':
+        return []
+    machine = os.uname().machine
+    if machine == 'x86_64':
+        return ['x86_64_v3', 'x86_64_v2'] if processor_flags() >= X86_64_V3 else ['x86_64_v2']
+    return ['aarch64'] if machine == 'aarch64' else []
+
+
+def processor_flags() -> frozenset[str]:
+    """Return the features of the first processor, as Linux names them."""
+    with open('/proc/cpuinfo', encoding='ascii', errors='replace') as file:
+        for line in file:
+            if line.startswith('flags'):
+                return frozenset(line.partition(':')[2].split())
+    return frozenset()

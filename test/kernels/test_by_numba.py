@@ -1,0 +1,147 @@
+"""Kernels by numba (SSIK_ROS_JIT=1), for those who edit them: never stale, one version each, the same numbers."""
+
+import importlib.util
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / 'ssik_ros' / 'kernels'
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec('numba') is None, reason='numba is not installed'
+)
+
+
+def run_python(code, folder, **environment):
+    """Return what a new process prints, with one folder first on its path."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(('NUMBA_', 'SSIK_'))}
+    # Bytecode is told from newer source by whole seconds and size only.
+    inherited.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE='1', **environment)
+    result = subprocess.run(
+        [sys.executable, '-c', code],
+        env=inherited,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+CALLER = """
+from ssik_ros.kernels import {callee}
+from ssik_ros.kernels._jit import kernel
+
+@kernel
+def {name}(x):
+    return 2.0 * {callee}.{callee}(x)
+"""
+CALLEE = """
+from ssik_ros.kernels._jit import {decorator}
+
+@{decorator}
+def bottom(x):
+    return x + {value}
+"""
+ASK = """
+from ssik_ros.kernels import top
+result = top.top(0.5)
+print(result, sum(top.top.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def package_copy(tmp_path):
+    """Return a copy of the package's kernels with three small ones added: top, middle, bottom."""
+    folder = tmp_path / 'copy'
+    shutil.copytree(KERNELS, folder / 'ssik_ros' / 'kernels')
+    for name in ('__init__.py', 'errors.py'):
+        shutil.copy(ROOT / 'ssik_ros' / name, folder / 'ssik_ros')
+    kernels = folder / 'ssik_ros' / 'kernels'
+    (kernels / 'top.py').write_text(CALLER.format(name='top', callee='middle'))
+    (kernels / 'middle.py').write_text(CALLER.format(name='middle', callee='bottom'))
+    (kernels / 'bottom.py').write_text(CALLEE.format(decorator='kernel', value='1.0'))
+    return folder
+
+
+def by_numba(code, folder):
+    """Return what a new process prints in which numba compiles the kernels of a folder."""
+    return run_python(code, folder, SSIK_ROS_JIT='1', SSIK_ROS_CACHE_DIR=str(folder / 'cache'))
+
+
+def ask(folder):
+    """Return the answer of ``top`` in a new process, and how often machine code was found on disk."""
+    answer, hits = by_numba(ASK, folder).split()
+    return float(answer), int(hits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('decorator', ['kernel', 'inline_kernel'])
+def test_an_edited_callee_in_another_file_is_never_answered_by_old_machine_code(
+    package_copy, decorator
+):
+    callee = package_copy / 'ssik_ros' / 'kernels' / 'bottom.py'
+    callee.write_text(CALLEE.format(decorator=decorator, value='1.0'))
+    assert ask(package_copy) == (6.0, 0)
+    callee.write_text(CALLEE.format(decorator=decorator, value='100.0'))
+    assert ask(package_copy) == (402.0, 0)
+
+
+def test_unchanged_kernels_are_found_compiled(package_copy):
+    ask(package_copy)
+    assert ask(package_copy) == (6.0, 1)
+
+
+LITERALS = """
+from ssik_ros.kernels._jit import kernel
+
+@kernel
+def add(a, b):
+    return a + b
+
+@kernel
+def caller(x):
+    return add(x, 0) + add(x, 1) + add(x, 2) + add(x, x)
+
+assert caller(3) == 18
+print(len(add.signatures))
+"""
+
+
+def test_literal_arguments_do_not_make_versions_of_their_own(package_copy):
+    (package_copy / 'ssik_ros' / 'kernels' / 'literals.py').write_text(LITERALS)
+    code = 'import ssik_ros.kernels.literals'
+    assert by_numba(code, package_copy) == '1'
+
+
+TESTS_OF_COMPILED_KERNELS = ('test_lanes.py', 'test_addresses.py')
+"""They compile kernels of their own."""
+
+
+@pytest.mark.parametrize('file', TESTS_OF_COMPILED_KERNELS)
+def test_kernels_that_tests_define_pass_by_numba(file):
+    environment = {**os.environ, 'SSIK_ROS_JIT': '1', 'NUMBA_DISABLE_JIT': '0'}
+    done = subprocess.run(
+        [
+            sys.executable,
+            '-m',
+            'pytest',
+            '-q',
+            '-p',
+            'no:cacheprovider',
+            str(Path(__file__).with_name(file)),
+        ],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert ' passed' in done.stdout and 'skipped' not in done.stdout, done.stdout[-300:]

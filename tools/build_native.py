@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""
+Build the native library of the kernels: one file for each target, beside the sources.
+
+Three steps for each kernel module: numba lowers it, LLVM optimises it, LLVM emits an object for each target. Each step
+is a process of its own, as many at once as there are cores. What a step made is kept in build/native under a hash of all that
+it was made from. The linker then joins the objects and the extension.
+"""
+
+import argparse
+from collections.abc import Callable
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import os
+from pathlib import Path
+import shutil
+import sys
+import time
+import traceback
+from typing import Any
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+STORE = ROOT / 'build' / 'native'
+REPORT_EVERY = 5.0
+"""Time between two lines of progress where the output is no terminal [s]."""
+
+
+class Step(NamedTuple):
+    """Something to do in a process of its own."""
+
+    name: str
+    needs: tuple[str, ...]
+    products: tuple[Path, ...]
+    work: Callable[[], None]
+
+
+class Scheduler:
+    """Runs steps, those that others wait for first."""
+
+    def __init__(self, processes: int, is_quiet: bool) -> None:
+        """
+        Begin with nothing done.
+
+        :param processes: how many at once.
+        :param is_quiet: whether to say nothing of the progress.
+        """
+        self._processes, self._is_quiet = processes, is_quiet
+        self._start = self._said = time.monotonic()
+
+    def run(self, title: str, steps: list[Step]) -> None:
+        """
+        Run steps whose products are not there yet.
+
+        :param title: of the progress.
+        :param steps: each after those that it needs.
+        :raises SystemExit: when one fails.
+        """
+        waiting = [step for step in steps if not all(path.is_file() for path in step.products)]
+        undone = {step.name for step in waiting}
+        total = len(waiting)
+        running: dict[int, Step] = {}
+        while waiting or running:
+            ready = [step for step in waiting if not undone.intersection(step.needs)]
+            for step in ready[: self._processes - len(running)]:
+                running[_fork(step.work)] = step
+                waiting.remove(step)
+            self._say(title, total - len(undone), total, [step.name for step in running.values()])
+            process, status = os.wait()
+            step = running.pop(process)
+            if status != 0:
+                for other in running:
+                    os.kill(other, 15)
+                raise SystemExit(f'build: {step.name} failed; the error stands above.')
+            undone.remove(step.name)
+        if total:
+            self._say(title, total, total, [], is_last=True)
+
+    def _say(
+        self, title: str, done: int, total: int, now: list[str], is_last: bool = False
+    ) -> None:
+        """Show the progress: in one line of a terminal, else in a line every few seconds."""
+        clock = time.monotonic()
+        is_terminal = sys.stderr.isatty()
+        if self._is_quiet or not (is_terminal or is_last or clock - self._said >= REPORT_EVERY):
+            return
+        self._said = clock
+        bar = '#' * (20 * done // total)
+        text = (
+            f'{title} [{bar:<20}] {done} of {total}, {clock - self._start:.0f} s  {", ".join(now)}'
+        )
+        if is_terminal:
+            print(
+                f'\r\033[K{text[:100]}', end='\n' if is_last else '', file=sys.stderr, flush=True
+            )
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _fork(work: Callable[[], None]) -> int:
+    """Do work in a child, and return its process."""
+    process = os.fork()
+    if process:
+        return process
+    status = 1
+    try:
+        work()
+        status = 0
+    except SystemExit as stop:
+        print(f'\nbuild: {stop}', file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f'{path.name}.{os.getpid()}')
+    part.write_bytes(data)
+    part.replace(path)
+
+
+class Build:
+    """All kernel modules, and what they become."""
+
+    def __init__(self, targets: list[str]) -> None:
+        """
+        Read the list of kernels and the sources.
+
+        :param targets: names of what is built for.
+        """
+        from native import signatures
+
+        from ssik_ros.kernels.native import sources
+
+        self.targets = targets
+        self._sources = sources
+        self.imports = sources.imports()
+        self.listed: dict[str, list[Any]] = {name: [] for name in self.imports}
+        for row in signatures.read():
+            if row.module not in self.listed:
+                raise SystemExit(
+                    f'{sources.SIGNATURES}:{row.line}: there is no module {row.module}'
+                )
+            self.listed[row.module].append(row)
+        files = sources.modules()
+        self._digests = {
+            name: sources.digest_of_code(path.read_text(encoding='utf-8'))
+            for name, path in files.items()
+        }
+        self._folders = {name: STORE / f'{name}-{self._key(name)}' for name in self.imports}
+
+    @functools.cached_property
+    def _tools(self) -> str:
+        """Return a hash of what turns sources into machine code."""
+        native = ROOT / 'ssik_ros' / 'kernels' / 'native'
+        own = [native / 'compiler.py', native / 'lane_types.py']
+        digest = hashlib.sha256()
+        for path in [*own, *sorted((ROOT / 'tools' / 'native').glob('*.py'))]:
+            digest.update(self._sources.digest_of_code(path.read_text(encoding='utf-8')).encode())
+        for package in ('numba', 'llvmlite', 'numpy'):
+            digest.update(importlib.metadata.version(package).encode())
+        return digest.hexdigest()
+
+    def _key(self, module: str) -> str:
+        """Return a hash of all that the code of a module depends on."""
+        digest = hashlib.sha256(self._tools.encode())
+        for name in (*sorted(self.imports[module]), module):
+            lines = ''.join(f'{row.name}{row.parameters}{row.types}' for row in self.listed[name])
+            digest.update(f'{name}\0{self._digests[name]}\0{lines}\0'.encode())
+        return digest.hexdigest()[:16]
+
+    def file(self, module: str, name: str) -> Path:
+        """Return a product of a module."""
+        return self._folders[module] / name
+
+    def needs(self, module: str) -> list[str]:
+        """Return the modules that a module is compiled after."""
+        return (
+            [name for name in self.imports[module] if name != '_jit'] if module != '_jit' else []
+        )
+
+    def steps_of_code(self) -> list[Step]:
+        """Return the steps up to optimised code, all lowering before what only the end waits for."""
+        lowering, optimising = [], []
+        for number, module in enumerate(self.imports):
+            product = self.file(module, 'record'), self.file(module, 'lowered.bc')
+            needs = tuple(f'lower {name}' for name in self.imports[module])
+            work = functools.partial(self._lower, module, number)
+            lowering.append(Step(f'lower {module}', needs, product, work))
+            product = self.file(module, 'optimised.bc'), self.file(module, 'offered.ll')
+            needs = f'lower {module}', *(f'optimise {name}' for name in self.imports[module])
+            work = functools.partial(self._optimise, module)
+            optimising.append(Step(f'optimise {module}', needs, product, work))
+        return lowering + optimising
+
+    def _lower(self, module: str, number: int) -> None:
+        """Write the record and the intermediate code of a module."""
+        from native import front_end
+
+        before = self.imports[module]
+        front_end.load(front_end.loads(self.file(name, 'record').read_bytes()) for name in before)
+        base = int(hashlib.sha256(module.encode()).hexdigest()[:6], 16)
+        record, code = front_end.lower(module, self.listed[module], base)
+        write(self.file(module, 'lowered.bc'), code)
+        write(self.file(module, 'record'), front_end.dumps(record))
+
+    def _optimise(self, module: str) -> None:
+        """Write the optimised code of a module, and what it offers to its callers."""
+        from native import back_end
+
+        offered = [self.file(name, 'offered.ll').read_text() for name in self.imports[module]]
+        code, offer = back_end.optimise(self.file(module, 'lowered.bc').read_bytes(), offered)
+        write(self.file(module, 'optimised.bc'), code)
+        write(self.file(module, 'offered.ll'), offer.encode())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return name and signature of each listed kernel, sorted."""
+        from native import front_end
+
+        records = (
+            front_end.loads(self.file(name, 'record').read_bytes()) for name in self.imports
+        )
+        returned = dict(row for record in records for row in record.rows)
+        listed = (row for rows in self.listed.values() for row in rows)
+        named = ((f'{row.module}.{row.name}', row.codes) for row in listed)
+        return sorted((name, f'{returned[name]}:{codes}') for name, codes in named)
+
+    def steps_of_objects(self) -> list[Step]:
+        """Return the steps from optimised code to objects."""
+        from native import back_end
+        from native import front_end
+
+        wanted = {front_end.trampoline_name(name) for name, _ in self.rows()}
+        for module in self.imports:
+            wanted |= self._declared(module)
+        digest = hashlib.sha256('\0'.join(sorted(wanted)).encode()).hexdigest()[:16]
+        steps = []
+        for target in self.targets:
+            for module in self.imports:
+                product = self.file(module, f'{target}-{digest}.o')
+                work = functools.partial(
+                    self._emit, module, wanted, back_end.TARGETS[target], product
+                )
+                steps.append(Step(f'emit {module} for {target}', (), (product,), work))
+        return steps
+
+    def _declared(self, module: str) -> set[str]:
+        """Return the symbols that a module wants from elsewhere, read once."""
+        from native import back_end
+
+        path = self.file(module, 'declared.json')
+        if not path.is_file():
+            names = back_end.declared(self.file(module, 'optimised.bc').read_bytes())
+            write(path, json.dumps(sorted(names)).encode())
+        return set(json.loads(path.read_text()))
+
+    def _emit(self, module: str, wanted: set[str], target: Any, product: Path) -> None:
+        """Write the object of a module."""
+        from native import back_end
+
+        write(
+            product, back_end.emit(self.file(module, 'optimised.bc').read_bytes(), wanted, target)
+        )
+
+    def prune(self) -> None:
+        """Remove what was made from older sources."""
+        kept = set(self._folders.values())
+        for folder in STORE.iterdir():
+            if folder.is_dir() and '-' in folder.name and folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def prepare_numba() -> None:
+    """Import all kernels in such a way that numba lowers them and does no more."""
+    os.environ['SSIK_ROS_JIT'] = '1'
+    os.environ.pop('NUMBA_DISABLE_JIT', None)
+    from native import front_end
+
+    from ssik_ros.kernels.native import compiler
+    from ssik_ros.kernels.native import sources
+
+    compiler.IS_CACHED = False
+    front_end.patch_numba()
+    for name in sources.modules():
+        importlib.import_module(f'{front_end.PACKAGE}.{name}')
+
+
+def build(targets: list[str], processes: int, is_quiet: bool) -> None:
+    """
+    Build the library for some targets.
+
+    :param targets: their names.
+    :param processes: how many at once.
+    :param is_quiet: whether to say nothing of the progress.
+    """
+    from native import link
+
+    prepare_numba()
+    whole = Build(targets)
+    scheduler = Scheduler(processes, is_quiet)
+    scheduler.run('Kernels: compile', whole.steps_of_code())
+    objects = whole.steps_of_objects()
+    scheduler.run('Kernels: emit   ', objects)
+    rows = whole.rows()
+    for target in targets:
+        files = [step.products[0] for step in objects if step.name.endswith(f' for {target}')]
+        link.link(target, files, rows)
+    link.write_manifest()
+    whole.prune()
+
+
+def main() -> None:
+    """Build for this machine, or for what the command line names."""
+    sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+    from native import link
+
+    from ssik_ros.kernels.native import targets
+
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0].strip())
+    parser.add_argument(
+        '--target',
+        action='append',
+        choices=link.TARGETS,
+        help='default: what this machine runs fastest',
+    )
+    parser.add_argument(
+        '--processes', type=int, default=os.cpu_count() or 1, help='how many at once'
+    )
+    parser.add_argument('--quiet', action='store_true', help='say nothing of the progress')
+    chosen = parser.parse_args()
+    start = time.monotonic()
+    targets = chosen.target or targets.of_this_machine()[:1]
+    build(targets, chosen.processes, chosen.quiet)
+    print(
+        f'The native library for {", ".join(targets)} is built: {time.monotonic() - start:.0f} s.'
+    )
+
+
+if __name__ == '__main__':
+    if os.environ.get('PYTHONHASHSEED') != '0':
+        # The order of sets must not show in the library: the same sources give the same bytes.
+        os.execve(
+            sys.executable, [sys.executable, *sys.argv], {**os.environ, 'PYTHONHASHSEED': '0'}
+        )
+    main()

@@ -1,0 +1,1 @@
+"""From the kernels to one native library for each target."""

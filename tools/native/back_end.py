@@ -1,0 +1,168 @@
+"""
+From LLVM's intermediate code of one kernel module to machine code for each target.
+
+A module is optimised once, with the small functions of other modules merged into it. Larger ones are called: a copy of a large
+function in each of its callers would take the compiler minutes and gain nothing. Machine code for each target is made from the
+same optimised code. Every operation is the one of IEEE 754 (nothing is contracted or reordered), so that targets
+differ in speed alone.
+"""
+
+from collections.abc import Iterable
+import functools
+import re
+from typing import Any
+from typing import NamedTuple
+
+from llvmlite import binding as llvm
+
+LARGEST_MERGED = 150
+"""Lines of optimised intermediate code up to which a function is offered to its callers."""
+_EXTERNAL = llvm.Linkage.external
+_AVAILABLE = llvm.Linkage.available_externally
+
+
+class Target(NamedTuple):
+    """What machine code is made for."""
+
+    name: str
+    triple: str
+    processor: str
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target('x86_64_v2', 'x86_64-unknown-linux-gnu', 'x86-64-v2'),
+        Target('x86_64_v3', 'x86_64-unknown-linux-gnu', 'x86-64-v3'),
+        Target('aarch64', 'aarch64-unknown-linux-gnu', 'generic'),
+    )
+}
+OPTIMISED_FOR = TARGETS['x86_64_v3']
+"""The target whose costs the optimiser weighs."""
+
+
+@functools.cache
+def _machine(target: Target) -> Any:
+    """Return LLVM's machine for a target: code that may lie anywhere, in a shared library."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features='', opt=3, reloc='pic', codemodel='default'
+    )
+
+
+def optimise(lowered: bytes, offered: Iterable[str]) -> tuple[bytes, str]:
+    """
+    Return the optimised code of a module, and the part of it that is offered to its callers.
+
+    :param lowered: intermediate code of the module.
+    :param offered: what other modules offer to it, as text.
+    """
+    module = llvm.parse_bitcode(lowered)
+    own = [function.name for function in module.functions if not function.is_declaration]
+    for text in _needed(module, list(offered)):
+        others = llvm.parse_assembly(text)
+        for function in others.functions:
+            if not function.is_declaration:
+                function.linkage = _AVAILABLE
+        module.link_in(others)
+    machine = _machine(OPTIMISED_FOR)
+    module.triple = OPTIMISED_FOR.triple
+    module.data_layout = str(machine.target_data)
+    _run_passes(module, machine, is_cheap=True)
+    _run_passes(module, machine, is_cheap=False)
+    module.verify()
+    return module.as_bitcode(), _offer(module, set(own))
+
+
+def _needed(module: Any, offered: list[str]) -> list[str]:
+    """Return those texts that define what a module calls, or what they call themselves."""
+    defined = [
+        set(re.findall(r'^define [^@]*@"?([^"(]+)"?\(', text, re.MULTILINE)) for text in offered
+    ]
+    declared = [
+        set(re.findall(r'^declare [^@]*@"?([^"(]+)"?\(', text, re.MULTILINE)) for text in offered
+    ]
+    wanted = {function.name for function in module.functions if function.is_declaration}
+    chosen: list[int] = []
+    while True:
+        more = [k for k in range(len(offered)) if k not in chosen and defined[k] & wanted]
+        if not more:
+            return [offered[k] for k in chosen]
+        chosen += more
+        for k in more:
+            wanted |= declared[k]
+
+
+def _run_passes(module: Any, machine: Any, is_cheap: bool) -> None:
+    """Run the passes that numba runs."""
+    options = llvm.create_pipeline_tuning_options(speed_level=0 if is_cheap else 3)
+    options.loop_vectorization = not is_cheap
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    if is_cheap:
+        # Loops in this form are easier to vectorise.
+        passes.add_loop_rotate_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_jump_threading_pass()
+    passes.run(module, builder)
+
+
+def _offer(module: Any, own: set[str]) -> str:
+    """Return the text of a module with its large functions as declarations."""
+    text = str(module)
+    for function in module.functions:
+        if function.is_declaration:
+            continue
+        body = str(function)
+        is_large = body.count('\n') > LARGEST_MERGED
+        if (
+            is_large and 'alwaysinline' not in body.partition('\n')[0]
+        ) or function.name not in own:
+            body = body[body.index('define ') :].rstrip('\n')
+            text = text.replace(body, _declaration(body))
+    return text
+
+
+def _declaration(definition: str) -> str:
+    """Return the declaration of a function whose definition is given."""
+    head = definition[: definition.index('\n')].rstrip('{ ')
+    head = re.sub(r'^define (available_externally |internal |private |hidden )*', 'declare ', head)
+    return re.sub(r' (local_unnamed_addr|unnamed_addr)', '', head)
+
+
+def declared(optimised: bytes) -> set[str]:
+    """Return the symbols that optimised code wants from elsewhere."""
+    module = llvm.parse_bitcode(optimised)
+    used = {function.name for function in module.functions if function.is_declaration}
+    return {name for name in used if not name.startswith('llvm.')} | {
+        function.name for function in module.functions if function.linkage == _AVAILABLE
+    }
+
+
+def emit(optimised: bytes, wanted: set[str], target: Target) -> bytes:
+    """
+    Return the object file of a module.
+
+    :param optimised: of :func:`optimise`.
+    :param wanted: the symbols that other modules, or the table of kernels, want.
+    :param target: what it is for.
+    """
+    module = llvm.parse_bitcode(optimised)
+    machine = _machine(target)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == _EXTERNAL:
+            if function.name in wanted:
+                function.visibility = 'hidden'
+            else:
+                function.linkage = 'internal'
+    options = llvm.create_pipeline_tuning_options(speed_level=0)
+    builder = llvm.create_pass_builder(machine, options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+    data: bytes = machine.emit_object(module)
+    return data

@@ -1,0 +1,251 @@
+"""
+From the source of one kernel module to LLVM's intermediate code, by numba's type inference and lowering alone.
+
+numba links every kernel with copies of all that it calls, optimises the whole, and does so again for each caller. Here each
+function is lowered once, by the module that first needs it, and calls the others by their symbols. What a module's
+callers have to know of it (types and symbols) is its record.
+"""
+
+from collections.abc import Iterable
+import importlib
+import itertools
+import pickle
+from typing import Any
+from typing import NamedTuple
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core import bytecode
+from numba.core import callconv
+from numba.core import codegen
+from numba.core import cpu
+from numba.core.compiler import CompileResult
+from numba.core.runtime.context import NRTContext
+
+from native import signatures
+
+PACKAGE = 'ssik_ros.kernels'
+NUMBERS_A_MODULE = 100_000
+"""numba numbers what it compiles. Each module has a range of its own, so that no two symbols of the library are equal."""
+
+
+class Compiled(NamedTuple):
+    """One kernel, compiled for one list of types."""
+
+    module: str
+    name: str
+    arguments: tuple[Any, ...]
+    signature: Any
+    descriptor: Any
+
+
+class Record(NamedTuple):
+    """What the callers of a module have to know."""
+
+    compiled: tuple[Compiled, ...]
+    rows: tuple[tuple[str, str], ...]
+    """Each kernel that Python may call, and what it returns in codes."""
+
+
+_made: list[Any] = []
+"""The libraries that numba made in this process, in their order."""
+
+
+def patch_numba() -> None:
+    """
+    Keep numba from linking, optimising and emitting: each function stays in a library of its own.
+
+    Nor does it count references: kernels allocate nothing, and one that does calls what the linker will not find. An
+    exception becomes a number: kernels raise none, but numba's own functions do for shapes that do not fit.
+    """
+
+    def finalize(self: Any) -> None:
+        if not self._finalized:
+            self._finalized = True
+            _made.append(self)
+
+    def get_executable(self: Any, library: Any, descriptor: Any, environment: Any) -> Any:
+        library._ensure_finalized()
+        return _stand_in(descriptor)
+
+    codegen.CPUCodeLibrary.finalize = finalize
+    codegen.CPUCodeLibrary._optimize_functions = lambda self, module: None
+
+    def fail(self: Any, builder: Any, *arguments: Any, **keywords: Any) -> None:
+        self._return_errcode_raw(builder, callconv.RETCODE_USEREXC)
+
+    cpu.CPUContext.get_executable = get_executable
+    callconv.CPUCallConv.return_user_exc = callconv.CPUCallConv.return_dynamic_user_exc = fail
+    NRTContext.incref = NRTContext.decref = lambda self, builder, type_, value: None
+
+
+def _stand_in(descriptor: Any) -> Any:
+    """Return a callable of its own kind and identity, which is all that numba wants of a compiled function here."""
+    return [descriptor].append
+
+
+def dispatcher_of(module: str, name: str) -> Any:
+    """Return numba's object of a kernel."""
+    return getattr(importlib.import_module(f'{PACKAGE}.{module}'), name)
+
+
+def load(records: Iterable[Record]) -> None:
+    """
+    Make known what other modules have compiled.
+
+    :param records: theirs.
+    """
+    for record in records:
+        for compiled in record.compiled:
+            _make_known(compiled)
+
+
+def _make_known(compiled: Compiled) -> None:
+    """Give numba's object of a kernel what another process compiled."""
+    dispatcher = dispatcher_of(compiled.module, compiled.name)
+    if compiled.arguments in dispatcher.overloads:
+        return
+    context = dispatcher.targetctx
+    library = context.codegen().create_library(compiled.name)
+    library._finalized = True
+    entry = _stand_in(compiled.descriptor)
+    context.insert_user_function(entry, compiled.descriptor, [library])
+    fields = dict.fromkeys(CompileResult._fields)
+    fields |= {
+        'typing_context': context.typing_context,
+        'target_context': context,
+        'entry_point': entry,
+        'library': library,
+        'signature': compiled.signature,
+        'fndesc': compiled.descriptor,
+        'objectmode': False,
+    }
+    dispatcher.overloads[compiled.arguments] = CompileResult(**fields)
+
+
+def lower(module: str, listed: list[signatures.Listed], number: int) -> tuple[Record, bytes]:
+    """
+    Return the record and the intermediate code of a module.
+
+    :param module: its name below ``ssik_ros.kernels``.
+    :param listed: its lines of the list.
+    :param number: of the module.
+    :raises SystemExit: for a line that does not fit its kernel.
+    """
+    bytecode.FunctionIdentity._unique_ids = itertools.count(number * NUMBERS_A_MODULE)
+    _made.clear()
+    watched = _watch_dispatchers()
+    trampolines = ir.Module(name=f'{module}.trampolines')
+    rows = []
+    for row in listed:
+        rows.append((f'{row.module}.{row.name}', _compile_row(row, trampolines)))
+    compiled = tuple(
+        Compiled(home, name, arguments, result.signature, _bare(result.fndesc))
+        for home, name, arguments, result in watched
+    )
+    whole = llvm.parse_assembly(str(trampolines))
+    for library in _made:
+        whole.link_in(library._final_module)
+    whole.name = module
+    whole.verify()
+    return Record(compiled, tuple(rows)), whole.as_bitcode()
+
+
+def _watch_dispatchers() -> list[tuple[str, str, Any, Any]]:
+    """Return the list of what is compiled from now on: module, name, types of the arguments, numba's result."""
+    from ssik_ros.kernels.native import compiler
+
+    watched: list[tuple[str, str, Any, Any]] = []
+
+    def note(function: Any, result: Any) -> None:
+        home = function.__module__.removeprefix(f'{PACKAGE}.')
+        watched.append((home, function.__name__, tuple(result.signature.args), result))
+
+    compiler.on_compiled = note
+    return watched
+
+
+def _bare(descriptor: Any) -> Any:
+    """Return a descriptor without the parts that only its own compilation needs."""
+    descriptor.typemap = descriptor.calltypes = None
+    return descriptor
+
+
+def _compile_row(row: signatures.Listed, trampolines: Any) -> str:
+    """Compile one kernel, add its trampoline, and return what it returns in codes."""
+    place = f'{signatures.SIGNATURES}:{row.line}: {row.module}.{row.name}'
+    try:
+        dispatcher = dispatcher_of(row.module, row.name)
+        code = dispatcher.py_func.__code__
+    except AttributeError:
+        raise SystemExit(f'{place}: there is no such kernel') from None
+    if code.co_varnames[: code.co_argcount] != row.parameters:
+        given = ', '.join(code.co_varnames[: code.co_argcount])
+        raise SystemExit(f'{place}: the kernel takes ({given})')
+    dispatcher.compile(row.types)
+    result = dispatcher.overloads[row.types]
+    try:
+        returned = signatures.code_of(result.signature.return_type)
+    except TypeError as error:
+        raise SystemExit(f'{place}: {error}') from None
+    _add_trampoline(trampolines, row, result)
+    return returned
+
+
+def trampoline_name(kernel: str) -> str:
+    """Return the symbol of a kernel's trampoline."""
+    return f'ssik_ros_{kernel.replace(".", "__")}'
+
+
+def _add_trampoline(module: Any, row: signatures.Listed, result: Any) -> None:
+    """Add a function that takes a kernel's arguments as words of 64 bits, whatever their types."""
+    context = result.target_context
+    kind = context.call_conv.get_function_type(result.signature.return_type, result.signature.args)
+    kernel = ir.Function(module, kind, result.fndesc.mangled_name)
+    word = ir.IntType(64)
+    shape = ir.FunctionType(ir.IntType(32), [ir.IntType(8).as_pointer(), word.as_pointer()])
+    function = ir.Function(module, shape, trampoline_name(f'{row.module}.{row.name}'))
+    builder = ir.IRBuilder(function.append_basic_block('entry'))
+    target, words = function.args
+    arguments = [
+        builder.bitcast(target, kind.args[0]),
+        builder.alloca(kind.args[1].pointee),
+    ]
+    for place, type_ in enumerate(kind.args[2:]):
+        value = builder.load(builder.gep(words, [word(place)]))
+        arguments.append(_from_word(builder, value, type_))
+    builder.ret(builder.call(kernel, arguments))
+
+
+def _from_word(builder: Any, value: Any, type_: Any) -> Any:
+    """Return a word as an argument of a machine type."""
+    if isinstance(type_, ir.DoubleType):
+        return builder.bitcast(value, type_)
+    if isinstance(type_, ir.PointerType):
+        return builder.inttoptr(value, type_)
+    return value if type_.width == 64 else builder.trunc(value, type_)
+
+
+def words_of(row: signatures.Listed) -> int:
+    """Return how many words the arguments of a kernel take."""
+    count = 0
+    for kind in row.types:
+        dimensions = getattr(kind, 'ndim', None)
+        count += (
+            len(kind)
+            if hasattr(kind, '__len__')
+            else 1
+            if dimensions is None
+            else 5 + 2 * dimensions
+        )
+    return count
+
+
+def dumps(record: Record) -> bytes:
+    """Return a record as bytes."""
+    return pickle.dumps(record)
+
+
+def loads(data: bytes) -> Record:
+    """Return a record from bytes."""
+    return pickle.loads(data)
