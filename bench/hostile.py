@@ -5,7 +5,7 @@ One client sends messages drawn from a seed to every topic and service of the no
 values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward
 kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
 not move it. It ends with 1 when the node has ended, an answer is lost or too long, a judgement fails, or the node's
-memory has grown by more than a bound over the last fifth of the messages. Needs ROS (``. ./activate``).
+memory has grown by more than a bound. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -60,11 +60,8 @@ ANSWER_LIMIT = 30.0
 IN_FLIGHT = 8
 LONGEST_TEXT = 10_000
 """Characters of the longest text in an answer."""
-SETTLING = 0.8
-"""
-Part of the messages after which the memory has to be flat: until then worlds and frames fill up to their bounds, ever more
-slowly, while a leak goes on at the same rate.
-"""
+SETTLING = 0.2
+"""Part of the messages after which the memory counts as that at the start: everything has been used by then."""
 TOLERANCE = 1e-6
 SHOWN = 10
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -344,7 +341,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--round', type=int, default=1_000, help='messages between judgements')
     parser.add_argument('--seed', type=int, default=1, help='of the messages')
     parser.add_argument(
-        '--bound', type=float, default=10.0, help='growth of memory that is none [MB]'
+        '--bound', type=float, default=64.0, help='growth of memory that is none [MB]'
     )
     program.add_common_options(parser)
     return parser.parse_args(arguments)
