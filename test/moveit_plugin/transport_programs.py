@@ -22,6 +22,8 @@ TOLERANCE = 1e-3
 ROUNDING = 1e-9
 PATIENCE = 120.0
 """A run that takes longer than this hangs [s]."""
+COMPILING = 900.0
+"""A build that takes longer than this hangs, whatever else the machine does [s]."""
 SANITIZERS = '-O0 -fno-omit-frame-pointer -fsanitize=address,undefined'
 
 
@@ -50,7 +52,7 @@ def build(folder, flags=''):
     ]
     # The prefixes of a sourced workspace are of no use here, and may hold another Python.
     for command in (arguments, ['cmake', '--build', str(folder)]):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return Programs(folder)
 
