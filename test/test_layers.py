@@ -95,7 +95,11 @@ OUTSIDE = {
 }
 
 # Module and imported module: why the import stands inside a function.
-LATE_IMPORTS: dict[tuple[str, str], str] = {}
+_DOCTOR = 'the installation is checked where the kernels do not load'
+LATE_IMPORTS = {
+    ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
+    ('cli.verb.doctor', 'serving.checkup'): _DOCTOR,
+}
 
 
 @dataclass(frozen=True)

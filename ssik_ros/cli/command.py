@@ -52,7 +52,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         'doctor',
         'ssik_ros.cli.verb.doctor',
-        'check the descriptions of a robot against each other',
+        'check the installation, or the descriptions of a robot against each other',
     ),
 )
 
@@ -64,16 +64,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments without the program's name; None means those of the process.
     """
     words = sys.argv[1:] if argv is None else list(argv)
-    arguments = make_parser(_chosen_verb(words)).parse_args(words)
-    level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
+    chosen = _chosen_verb(words)
     try:
+        # A verb that is imported may find that the native library does not fit.
+        arguments = make_parser(chosen).parse_args(words)
+        level = logging.INFO if arguments.verbose else logging.WARNING
+        logging.basicConfig(level=level, format='%(levelname)s: %(message)s')
         code = int(arguments.run(arguments))
         # What is still in the buffer is written here, where a reader that has gone is noticed.
         sys.stdout.flush()
         return code
     except SsikError as error:
-        print(f'ssik {arguments.verb}: {" ".join(str(error).split())}', file=sys.stderr)
+        print(f'ssik {chosen}: {" ".join(str(error).split())}', file=sys.stderr)
         return WRONG
     except KeyboardInterrupt:
         print('ssik: interrupted', file=sys.stderr)

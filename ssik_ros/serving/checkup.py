@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
-from enum import IntEnum
 import logging
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +21,8 @@ from ssik_ros.model.collision import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.serving.findings import Finding
+from ssik_ros.serving.findings import Level
 from ssik_ros.serving.group_server import GroupServer
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.solvers.base import SolveRequest
@@ -33,27 +34,6 @@ TRIALS = 10
 """Random poses of each group that are solved."""
 SHORT_TIMEOUT = 1e-3
 """A time-out below this ends most searches of arms before their second start [s]."""
-
-
-class Level(IntEnum):
-    """How bad a finding is."""
-
-    FINE = 0
-    NOTE = 1
-    """Works, though perhaps not as meant."""
-    FAULT = 2
-    """Does not work."""
-
-
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    level: Level
-    where: str
-    """File, group or joint."""
-    what: str
-    mend: str = ''
-    """What to do about it."""
 
 
 class Papers(NamedTuple):

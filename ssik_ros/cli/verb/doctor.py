@@ -1,22 +1,20 @@
-"""``ssik doctor``: check URDF, SRDF, kinematics.yaml and joint_limits.yaml against each other."""
+"""``ssik doctor``: check the installation, or the descriptions of a robot against each other."""
 
 import argparse
+from collections.abc import Mapping
 import json
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.serving.checkup import examine
-from ssik_ros.serving.checkup import Finding
-from ssik_ros.serving.checkup import Level
-from ssik_ros.serving.checkup import Papers
+from ssik_ros.cli.installation import examine_installation
+from ssik_ros.errors import InvalidOption
+from ssik_ros.serving.findings import Finding
+from ssik_ros.serving.findings import Level
 
 _WIDTH = 150
 _WORDS = {Level.FINE: 'fine', Level.NOTE: 'note', Level.FAULT: 'fault'}
 
-EXAMPLES = ('ssik doctor panda', 'ssik doctor my_robot_moveit_config --json')
+EXAMPLES = ('ssik doctor', 'ssik doctor panda', 'ssik doctor my_robot_moveit_config --json')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         'robot',
-        help='a MoveIt configuration package, a robot that comes along, or the path of a URDF or xacro file',
+        nargs='?',
+        help='a MoveIt configuration package, a robot that comes along, or the path of a URDF or xacro file; '
+        'without it the installation is checked',
     )
     parser.add_argument('--srdf', type=Path, help='SRDF, instead of that of the package')
     parser.add_argument('--kinematics', type=Path, help='kinematics.yaml, likewise')
@@ -40,23 +40,41 @@ def run(arguments: argparse.Namespace) -> int:
     Print what there is to say; 1 when something does not work.
 
     :param arguments: the parsed arguments.
+    :raises InvalidOption: when files are given without a robot.
     """
-    findings = examine(_find_papers(arguments))
+    given = {
+        'srdf': arguments.srdf,
+        'kinematics': arguments.kinematics,
+        'joint_limits': arguments.joint_limits,
+    }
+    given = {name: path for name, path in given.items() if path is not None}
+    if arguments.robot is not None:
+        findings = _examine_robot(arguments.robot, given)
+    elif given:
+        raise InvalidOption('--srdf, --kinematics and --joint-limits belong to a robot; name it.')
+    else:
+        findings = examine_installation()
     if arguments.json:
         rows = [{**f._asdict(), 'level': _WORDS[f.level]} for f in findings]
         print(json.dumps(rows, indent=2))
+    elif arguments.robot is None:
+        _print_lines(findings)
     else:
         _print_table(findings)
     return int(any(finding.level == Level.FAULT for finding in findings))
 
 
-def _find_papers(arguments: argparse.Namespace) -> Papers:
-    """Return the files that are meant."""
-    path = Path(arguments.robot)
+def _examine_robot(robot: str, given: Mapping[str, Any]) -> list[Finding]:
+    """Return what there is to say about the files of a robot; these imports need the kernels."""
+    from ssik_ros.model.description_files import find_moveit_config
+    from ssik_ros.serving.checkup import examine
+    from ssik_ros.serving.checkup import Papers
+
+    path = Path(robot)
     if path.is_file():
         papers = Papers(path)
     else:
-        found = find_moveit_config(arguments.robot)
+        found = find_moveit_config(robot)
         papers = Papers(
             found.urdf_path,
             found.srdf_path,
@@ -64,15 +82,24 @@ def _find_papers(arguments: argparse.Namespace) -> Papers:
             found.joint_limits_path,
             found.xacro_args,
         )
-    given = {
-        'srdf': arguments.srdf,
-        'kinematics': arguments.kinematics,
-        'joint_limits': arguments.joint_limits,
-    }
-    return papers._replace(**{name: value for name, value in given.items() if value is not None})
+    return examine(papers._replace(**given))
+
+
+def _print_lines(findings: list[Finding]) -> None:
+    """Print findings without anything that may be missing."""
+    width = max(len(finding.where) for finding in findings)
+    for finding in findings:
+        print(f'{_WORDS[finding.level]:5}  {finding.where:{width}}  {finding.what}')
+        if finding.mend:
+            print(f'{"":{width + 7}}  to do: {finding.mend}')
+    print(_count(findings))
 
 
 def _print_table(findings: list[Finding]) -> None:
+    """Print findings as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table()
     for column in ('', 'where', 'what', 'what to do'):
         table.add_column(column, overflow='fold')
@@ -82,5 +109,10 @@ def _print_table(findings: list[Finding]) -> None:
     if not console.is_terminal:
         console = Console(width=_WIDTH)
     console.print(table)
+    console.print(_count(findings))
+
+
+def _count(findings: list[Finding]) -> str:
+    """Return how many findings there are of each level."""
     counts = {word: sum(f.level == level for f in findings) for level, word in _WORDS.items()}
-    console.print(', '.join(f'{count} {word}' for word, count in counts.items()))
+    return ', '.join(f'{count} {word}' for word, count in counts.items())

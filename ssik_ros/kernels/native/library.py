@@ -32,6 +32,11 @@ def file_of(target: str) -> Path:
     return FOLDER / f'_kernels.{target}.abi3.so'
 
 
+def _refusal(what: str, mend: str) -> NativeLibraryError:
+    """Return the error that says what is wrong and what to do about it, both as its evidence too."""
+    return NativeLibraryError(f'{what}: {mend}.', what=what, mend=mend)
+
+
 def _load() -> Any:
     """
     Return the library as a module of Python.
@@ -41,13 +46,14 @@ def _load() -> Any:
     names = targets.of_this_machine()
     if not names:
         platform = f'{sys.platform} {os.uname().machine}'
-        raise NativeLibraryError(
-            f'There is no native library of the kernels for {platform}; install numba and set SSIK_ROS_JIT=1.'
+        raise _refusal(
+            f'There is no native library of the kernels for {platform}',
+            'install numba and set SSIK_ROS_JIT=1',
         )
     file = next((file for file in map(file_of, names) if file.is_file()), None)
     if file is None:
-        raise NativeLibraryError(
-            f'The native library of the kernels is not built ({file_of(names[0])}): {_BUILD}.'
+        raise _refusal(
+            f'The native library of the kernels is not built ({file_of(names[0])})', _BUILD
         )
     if MANIFEST.is_file():
         changed = sources.changed(json.loads(MANIFEST.read_text(encoding='utf-8')))
@@ -55,9 +61,9 @@ def _load() -> Any:
             shown = ', '.join(changed[:3]) + (
                 f' and {len(changed) - 3} more' if changed[3:] else ''
             )
-            raise NativeLibraryError(
-                f'The native library was built from other kernels ({shown} changed): {_BUILD}, or set'
-                ' SSIK_ROS_JIT=1 while you edit kernels.'
+            raise _refusal(
+                f'The native library was built from other kernels ({shown} changed)',
+                f'{_BUILD}, or set SSIK_ROS_JIT=1 while you edit kernels',
             )
     name = f'{__package__}._kernels'
     spec = util.spec_from_file_location(
@@ -91,9 +97,9 @@ class Unlisted:
         :raises NativeLibraryError: always.
         """
         line = f'{name_of(self.python)}({describe(self.python, arguments)})'
-        raise NativeLibraryError(
-            f'The kernel {name_of(self.python)} is not in the native library: add the line "{line}" to'
-            f' {sources.SIGNATURES.name} and {_BUILD}, or set SSIK_ROS_JIT=1.'
+        raise _refusal(
+            f'The kernel {name_of(self.python)} is not in the native library',
+            f'add the line "{line}" to {sources.SIGNATURES.name} and {_BUILD}, or set SSIK_ROS_JIT=1',
         )
 
 

@@ -1,0 +1,359 @@
+"""
+The installation, checked from outside: Python, packages, native library, processor, ROS and MoveIt.
+
+This module needs the standard library alone, so that it works where the package itself does not load. Each package is
+imported by a process of its own: a package that does not fit the others may end its process.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+import importlib.metadata
+import importlib.util
+import operator
+import os
+from pathlib import Path
+import platform
+import re
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+from ssik_ros.benchmark.machine import describe_machine
+from ssik_ros.errors import counted
+from ssik_ros.kernels.native import targets
+from ssik_ros.serving.findings import Finding
+from ssik_ros.serving.findings import Level
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Folder that the package lies in: of a clone, or of installed packages."""
+OLDEST_PYTHON = (3, 10)
+SECONDS = 60.0
+"""After which an import is given up [s]."""
+MESSAGES = (
+    'builtin_interfaces',
+    'diagnostic_msgs',
+    'geometry_msgs',
+    'moveit_msgs',
+    'rcl_interfaces',
+    'sensor_msgs',
+    'shape_msgs',
+    'std_msgs',
+    'tf2_msgs',
+    'trajectory_msgs',
+    'visualization_msgs',
+)
+"""Packages of messages that the node imports."""
+DISTRIBUTIONS = ('humble', 'jazzy', 'kilted', 'lyrical', 'rolling')
+"""Of ROS 2: wheels from PyPI carry one of these in their name."""
+
+
+class Package(NamedTuple):
+    """One package that has to be there."""
+
+    name: str
+    module: str
+    """What is imported; the first one of several with bars between them."""
+    pip: str
+    apt: str
+
+
+NEEDED = (
+    Package('numpy', 'numpy', 'numpy', 'python3-numpy'),
+    Package('scipy', 'scipy', 'scipy', 'python3-scipy'),
+    Package('pinocchio', 'pinocchio', 'pin', 'ros-{}-pinocchio'),
+    Package('collision library', 'coal|hppfcl', 'pin', 'ros-{}-pinocchio'),
+    Package('PyYAML', 'yaml', 'PyYAML', 'python3-yaml'),
+    Package('matplotlib', 'matplotlib', 'matplotlib', 'python3-matplotlib'),
+    Package('rich', 'rich', 'rich', 'python3-rich'),
+)
+NUMBA = Package('numba', 'numba', 'numba', 'python3-numba')
+
+# Prints version and file of a module, then an expression on it as "module"; otherwise why it does not load.
+_PROBE = """
+import importlib, importlib.metadata, sys
+names, distribution, expression = sys.argv[1].split('|'), sys.argv[2], sys.argv[3]
+for name in names:
+    try:
+        module = importlib.import_module(name)
+        shown = eval(expression)
+        break
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            sys.exit(f'does not load: {error}')
+    except Exception as error:
+        mend = getattr(error, 'mend', '')
+        sys.exit(f'{error.what}\\n{mend}' if mend else f'does not load: {type(error).__name__}: {error}')
+else:
+    sys.exit('not found')
+try:
+    version = getattr(module, '__version__', None) or importlib.metadata.version(distribution)
+except importlib.metadata.PackageNotFoundError:
+    version = ''
+place = module.__file__.removesuffix('/__init__.py')
+print(f'\\n{version}\\n{place}\\n{shown}')
+"""
+_LIBRARY = 'ssik_ros.kernels.native.library'
+_FIT = 'module.LIBRARY.TARGET, module.LIBRARY.__file__, module.MANIFEST.is_file()'
+_COMPARE = {'>=': operator.ge, '<': operator.lt}
+
+
+class Probe(NamedTuple):
+    """What a process said about a module."""
+
+    error: str = ''
+    """Why it does not load; empty when it does."""
+    mend: str = ''
+    version: str = ''
+    place: str = ''
+    shown: str = ''
+    """The value of the expression."""
+
+
+def examine_installation() -> list[Finding]:
+    """Return what there is to say, in the order of what builds on what."""
+    wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
+    wanted['library'] = (_LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
+    wanted['rclpy'] = ('rclpy.utilities', 'rclpy', 'module.get_rmw_implementation_identifier()')
+    if _is_set('SSIK_ROS_JIT'):
+        wanted[NUMBA.name] = (NUMBA.module, NUMBA.pip, 'None')
+    with ThreadPoolExecutor(len(wanted)) as threads:
+        probes = dict(zip(wanted, threads.map(lambda w: probe(*w), wanted.values()), strict=True))
+    findings = [_examine_python()]
+    findings += [_examine_package(package, probes[package.name]) for package in NEEDED]
+    findings += [_examine_processor(), *_examine_variables(probes)]
+    findings.append(_examine_library(probes['library']))
+    findings += _examine_ros(probes['rclpy'])
+    findings += _examine_moveit()
+    return findings
+
+
+def probe(module: str, distribution: str = '', expression: str = 'None') -> Probe:
+    """
+    Return what a fresh Python finds out about a module.
+
+    :param module: its name, or several with bars between them, of which one is enough.
+    :param distribution: of pip, for the version of a module that does not tell it.
+    :param expression: what else is wanted of ``module``.
+    """
+    words = [sys.executable, '-c', _PROBE, module, distribution, expression]
+    path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))
+    try:
+        done = subprocess.run(
+            words,
+            env={**os.environ, 'PYTHONPATH': path},
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Probe(f'does not load within {SECONDS:g} s')
+    if done.returncode < 0:
+        return Probe(f'ends Python with {signal.Signals(-done.returncode).name} when imported')
+    if done.returncode:
+        error, _, mend = done.stderr.strip().rpartition('\n')
+        known = error.splitlines()[-1:] if mend and not mend.startswith(('does', 'not ')) else []
+        return Probe(known[0] if known else mend, mend if known else '')
+    version, place, shown = done.stdout.rstrip('\n').split('\n')[-3:]
+    return Probe('', '', version, place, shown)
+
+
+def _is_set(variable: str) -> bool:
+    """Return whether a variable of the environment is set to anything but nothing and 0, as the kernels read it."""
+    return os.environ.get(variable, '') not in ('', '0')
+
+
+def _examine_python() -> Finding:
+    """Return what Python this is."""
+    shown = f'{platform.python_version()} ({sys.executable})'
+    if sys.version_info >= OLDEST_PYTHON:
+        return Finding(Level.FINE, 'Python', shown)
+    oldest = '.'.join(map(str, OLDEST_PYTHON))
+    return Finding(
+        Level.FAULT, 'Python', f'{shown} is too old', f'install Python {oldest} or newer'
+    )
+
+
+def _examine_package(package: Package, found: Probe) -> Finding:
+    """Return whether a package loads and has a version that the installed package asks for."""
+    bounds = _bounds().get(package.pip.lower(), '')
+    if found.error:
+        return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
+    what = f'{found.version} ({found.place})'
+    # The collision library comes with pinocchio: the bounds are not those of its own version.
+    if '|' in package.module or _is_within(found.version, bounds):
+        return Finding(Level.FINE, package.name, what)
+    what = f'{what}; ssik_ros asks for {package.pip}{bounds}'
+    return Finding(Level.NOTE, package.name, what, _install(package, bounds))
+
+
+def _bounds() -> dict[str, str]:
+    """Return what the installed package asks for: bounds such as ``<3,>=1.26`` by the name of pip."""
+    try:
+        lines = importlib.metadata.requires('ssik_ros') or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    parts = (re.fullmatch(r'([\w.-]+)\s*\(?([^;()]*)\)?', line) for line in lines)
+    return {part[1].lower(): part[2].replace(' ', '') for part in parts if part}
+
+
+def _is_within(version: str, bounds: str) -> bool:
+    """Return whether a version keeps to bounds; one that cannot be read does."""
+    numbers = _numbers(version)
+    limits = (re.match(r'(>=|<)(.+)', bound) for bound in bounds.split(','))
+    return not numbers or all(
+        _COMPARE[limit[1]](numbers, _numbers(limit[2])) for limit in limits if limit
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers that a version begins with, without zeros behind the last one."""
+    begin = re.match(r'\d+(\.\d+)*', version)
+    numbers = [int(part) for part in begin[0].split('.')] if begin else []
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
+
+
+def _install(package: Package, bounds: str) -> str:
+    """Return the command that installs a package: by pip in a virtual environment, otherwise by apt."""
+    distribution = os.environ.get('ROS_DISTRO', '')
+    is_venv = sys.prefix != sys.base_prefix
+    if is_venv or not Path('/usr/bin/apt').exists() or ('{}' in package.apt and not distribution):
+        return f"{sys.executable} -m pip install '{package.pip}{bounds}'"
+    return f'sudo apt install {package.apt.format(distribution)}'
+
+
+def _examine_processor() -> Finding:
+    """Return the processor, and which machine code suits it."""
+    machine = describe_machine()
+    what = f'{machine.cpu}, {counted(machine.cores, "core")}'
+    suited = targets.of_this_machine()
+    if not suited:
+        mend = _install(NUMBA, '') + ' && export SSIK_ROS_JIT=1'
+        what = f'{what}; no native library is made for {platform.system()} {platform.machine()}'
+        return Finding(Level.NOTE, 'processor', what, mend)
+    what = f'{what}; {suited[0]} suits it'
+    lacks = sorted(targets.X86_64_V3 - targets.processor_flags())
+    if suited[0] == 'x86_64_v2' and lacks and 'SSIK_ROS_TARGET' not in os.environ:
+        what = f'{what}, x86_64_v3 needs {", ".join(lacks)}'
+    return Finding(Level.FINE, 'processor', what)
+
+
+def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
+    """Yield what the environment changes about the kernels."""
+    if os.environ.get('SSIK_ROS_TARGET'):
+        what = f'is set: the library for {os.environ["SSIK_ROS_TARGET"]} is loaded, whatever the processor'
+        yield Finding(Level.NOTE, 'SSIK_ROS_TARGET', what, 'unset SSIK_ROS_TARGET')
+    if _is_set('NUMBA_DISABLE_JIT'):
+        what = 'is set: kernels run as plain Python, a hundred times slower'
+        yield Finding(Level.NOTE, 'NUMBA_DISABLE_JIT', what, 'unset NUMBA_DISABLE_JIT')
+    elif _is_set('SSIK_ROS_JIT'):
+        what = 'is set: numba compiles each kernel when it is first called'
+        yield Finding(Level.NOTE, 'SSIK_ROS_JIT', what, 'unset SSIK_ROS_JIT')
+        yield _examine_package(NUMBA, probes[NUMBA.name])
+
+
+def _examine_library(found: Probe) -> Finding:
+    """Return which native library is loaded, and whether it fits the sources."""
+    is_needed = not _is_set('NUMBA_DISABLE_JIT') and not _is_set('SSIK_ROS_JIT')
+    level = Level.FAULT if is_needed else Level.NOTE
+    if found.error:
+        return Finding(level, 'native library', found.error, _rebuild(found))
+    target, file, is_compared = found.shown.split(' ')
+    fits = 'fits the sources' if is_compared == 'True' else 'installed, without sources to compare'
+    what = f'{target}, {fits} ({file})'
+    suited = targets.of_this_machine()
+    if target != suited[0]:
+        what = f'{what}; {suited[0]}, which is faster here, is not built'
+        return Finding(Level.NOTE, 'native library', what, _rebuild(found))
+    return Finding(Level.FINE, 'native library', what)
+
+
+def _rebuild(found: Probe) -> str:
+    """Return the command that makes the native library."""
+    if (ROOT / 'tools' / 'build_native.py').is_file():
+        return f'make -C {ROOT} setup'
+    if not targets.of_this_machine():
+        return found.mend
+    return f'{sys.executable} -m pip install --force-reinstall --no-deps ssik_ros'
+
+
+def _examine_ros(rclpy: Probe) -> Iterator[Finding]:
+    """Yield whether ROS 2 is here and has what the node needs; everything else works without."""
+    distribution = os.environ.get('ROS_DISTRO') or _distribution_of_wheels()
+    if rclpy.error:
+        what = f'rclpy: {rclpy.error}; only the node needs ROS'
+        yield Finding(Level.NOTE, 'ROS', what, _find_ros())
+        return
+    release = distribution or 'unknown distribution (ROS_DISTRO is not set)'
+    yield Finding(Level.FINE, 'ROS', f'{release}, {rclpy.shown} ({rclpy.place})')
+    missing = [name for name in MESSAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        what = f'not found: {", ".join(missing)}; the node needs them'
+        yield Finding(Level.NOTE, 'messages', what, _install_messages(missing))
+    else:
+        yield Finding(Level.FINE, 'messages', f'all {len(MESSAGES)} packages that the node needs')
+    if importlib.util.find_spec('ssik_msgs') is None:
+        what = "not found: the node offers MoveIt's services alone"
+        mend = 'colcon build --base-paths . interfaces/ssik_msgs && . install/setup.sh'
+        yield Finding(Level.NOTE, 'ssik_msgs', what, mend)
+    else:
+        yield Finding(Level.FINE, 'ssik_msgs', 'found')
+
+
+def _distribution_of_wheels() -> str:
+    """Return the distribution of ROS 2 that comes from wheels, or an empty string."""
+    for name in DISTRIBUTIONS:
+        try:
+            return f'{name} (wheels {importlib.metadata.version(f"ros-{name}-rclpy")})'
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ''
+
+
+def _find_ros() -> str:
+    """Return the command that brings ROS into this shell."""
+    installed = sorted(Path('/opt/ros').glob('*/setup.bash'))
+    if installed:
+        return f'source {installed[-1]}'
+    if (ROOT / 'activate').is_file():
+        return f'make -C {ROOT} setup && cd {ROOT} && . ./activate'
+    return 'install ROS 2: https://docs.ros.org/en/rolling/Installation.html'
+
+
+def _install_messages(missing: list[str]) -> str:
+    """Return the command that brings packages of messages."""
+    distribution = os.environ.get('ROS_DISTRO', '')
+    if not distribution and (ROOT / 'activate').is_file():
+        return f'make -C {ROOT} setup && cd {ROOT} && . ./activate'
+    names = (f'ros-{distribution or "$ROS_DISTRO"}-{name.replace("_", "-")}' for name in missing)
+    return f'sudo apt install {" ".join(names)}'
+
+
+def _examine_moveit() -> Iterator[Finding]:
+    """Yield whether MoveIt and the plugin are here; only robots that plan with MoveIt need them."""
+    core, plugin = _find_ament('moveit_core'), _find_ament('ssik_moveit')
+    if core is None:
+        distribution = os.environ.get('ROS_DISTRO', '')
+        page = 'install MoveIt: https://moveit.ai/install-moveit2/binary/'
+        mend = f'sudo apt install ros-{distribution}-moveit' if distribution else page
+        yield Finding(Level.NOTE, 'MoveIt', 'not found; only planning with MoveIt needs it', mend)
+        return
+    yield Finding(Level.FINE, 'MoveIt', str(core))
+    if plugin is None:
+        what = 'not found: move_group cannot solve with ssik_ros'
+        mend = 'colcon build --base-paths . moveit_plugin && . install/setup.sh'
+        yield Finding(Level.NOTE, 'ssik_moveit', what, mend)
+    else:
+        yield Finding(Level.FINE, 'ssik_moveit', str(plugin))
+
+
+def _find_ament(package: str) -> Path | None:
+    """Return where ROS's index of packages has a package."""
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        if prefix and Path(prefix, 'share/ament_index/resource_index/packages', package).is_file():
+            return Path(prefix)
+    return None
