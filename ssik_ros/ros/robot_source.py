@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
@@ -113,6 +115,7 @@ class RobotSource:
         self._unfit_srdf = ''
         """Name of the robot that the latest SRDF is for, where that is another one."""
         self._timer: Any = None
+        """Runs while a robot waits for its SRDF; one for all robots, for rclpy keeps a part of every timer."""
         self._callbacks = MutuallyExclusiveCallbackGroup()
 
     @property
@@ -147,6 +150,13 @@ class RobotSource:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:
             self._listen(SRDF_TOPIC, 'semantic description', self._take_srdf)
+            self._timer = self._node.create_timer(
+                self._parameters.semantic_timeout,
+                self._give_up,
+                self._callbacks,
+                clock=Clock(clock_type=ClockType.STEADY_TIME),
+            )
+            self._timer.cancel()
         if self._urdf is None:
             _LOGGER.info(
                 'Waiting for the robot on the topic %s. It can also be given by the parameters '
@@ -201,19 +211,16 @@ class RobotSource:
         """Deliver what is complete; wait a while for an SRDF."""
         if self._timer is not None:
             self._timer.cancel()
-            self._node.destroy_timer(self._timer)
-            self._timer = None
         if self._urdf is None:
             return
-        if self._srdf is None and not self._parameters.tip_link:
-            wait = self._parameters.semantic_timeout
-            self._timer = self._node.create_timer(wait, self._give_up, self._callbacks)
+        if self._srdf is None and self._timer is not None:
+            self._timer.reset()
             return
         self._hand_out(self._urdf)
 
     def _give_up(self) -> None:
         """Go on without an SRDF."""
-        if self._timer is None:
+        if self._timer.is_canceled():
             # An SRDF has come since this call was put on the executor's list.
             return
         self._timer.cancel()

@@ -47,16 +47,14 @@ class NodeDouble:
         self.callbacks[topic], self.qos[topic] = callback, qos
         return callback
 
-    def create_timer(self, period, callback, callback_group=None):
+    def create_timer(self, period, callback, callback_group=None, clock=None):
         """Keep the timer."""
-        timer = SimpleNamespace(period=period, callback=callback, cancelled=False, destroyed=False)
+        timer = SimpleNamespace(period=period, callback=callback, clock=clock, cancelled=False)
         timer.cancel = lambda: setattr(timer, 'cancelled', True)
+        timer.reset = lambda: setattr(timer, 'cancelled', False)
+        timer.is_canceled = lambda: timer.cancelled
         self.timers.append(timer)
         return timer
-
-    def destroy_timer(self, timer):
-        """Note it."""
-        timer.destroyed = True
 
     def fire(self):
         """Let the timers that run go off."""

@@ -8,6 +8,7 @@ from bare_nodes import config_of
 from bare_nodes import node_maker
 from bare_nodes import NodeDouble
 import pytest
+from rclpy.clock import ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
@@ -137,7 +138,7 @@ def test_what_is_nowhere_else_is_heard_on_latched_topics():
     source = Source()
     assert set(source.node.callbacks) == {URDF, SRDF}
     assert all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in source.node.qos.values())
-    assert not source.delivered and not source.node.timers
+    assert not source.delivered and not source.node.running
 
 
 @pytest.mark.parametrize('key', ['robot_description_file', 'semantic_file'])
@@ -181,7 +182,22 @@ def test_an_srdf_that_comes_after_that_still_counts():
     source.node.fire()
     source.hear(SRDF, SEMANTIC)
     assert len(source.delivered) == 2 and source.last.srdf.source == SEMANTIC
-    assert all(timer.destroyed for timer in source.node.timers)
+    assert not source.node.running
+
+
+def test_however_many_robots_come_one_timer_waits_for_their_srdf():
+    source = Source()
+    for count in range(1, 9):
+        source.hear(URDF, made(size=count)[0])
+        (timer,) = source.node.timers
+        assert timer in source.node.running
+        source.node.fire()
+        assert len(source.delivered) == count
+
+
+def test_the_wait_for_an_srdf_goes_on_while_simulated_time_stands_still():
+    (timer,) = Source().node.timers
+    assert timer.clock.clock_type == ClockType.STEADY_TIME
 
 
 def test_an_srdf_in_time_stops_the_wait():
