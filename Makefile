@@ -9,6 +9,7 @@ PYTHON ?= python3
 FLAVOUR := $(or $(ROS_DISTRO),wheels)
 VENV_READY := .venv/.ready-$(FLAVOUR)
 BENCH_READY := .venv-bench/.ready
+WHEELS_READY := .venv-wheels/.ready
 OVERLAY_READY := install/.ready-$(FLAVOUR)
 
 # The build looks at the contents of these: what did not change is not compiled again.
@@ -21,7 +22,7 @@ LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/nat
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test test-all native bench benchmarks bench-check soak hostile mutants lint format clean distclean
+.PHONY: help setup demo test test-all native bench benchmarks bench-check soak hostile mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -41,6 +42,11 @@ test-all: setup  ## Run all tests, sweeps over many arms and long scenarios incl
 
 native: $(VENV_READY)  ## Build the native library of the kernels, as far as the sources have changed
 	@.venv/bin/python tools/build_native.py
+
+wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution into dist/, and check them
+	.venv/bin/python tools/build_native.py --objects build/native_objects \
+	  --target x86_64_v2 --target x86_64_v3 --target aarch64
+	.venv-wheels/bin/python tools/make_wheels.py
 
 bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)
@@ -82,7 +88,7 @@ clean:  ## Remove build products, results and caches
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the virtual environments too
-	rm -rf .venv .venv-bench
+	rm -rf .venv .venv-bench .venv-wheels
 
 $(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.txt requirements/build.txt \
     requirements/ros.txt tools/make_venv.sh tools/mend_ros_wheels.py
@@ -91,6 +97,10 @@ $(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.tx
 
 $(BENCH_READY): requirements/native.txt requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
 	tools/make_bench_venv.sh "$(PYTHON)"
+	@touch $@
+
+$(WHEELS_READY): requirements/wheels.txt tools/make_wheels_venv.sh
+	tools/make_wheels_venv.sh "$(PYTHON)"
 	@touch $@
 
 $(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)

@@ -157,7 +157,15 @@ def test_tracked_files_know_no_machine():
 
 @needs_git
 def test_build_products_are_ignored():
-    products = ['.venv/x', '.venv-bench/x', 'build/x', 'install/x', 'log/x', 'demo_output/x']
+    products = [
+        '.venv/x',
+        '.venv-bench/x',
+        '.venv-wheels/x',
+        'build/x',
+        'install/x',
+        'log/x',
+        'demo_output/x',
+    ]
     ignored = subprocess.run(
         ['git', '-C', str(ROOT), 'check-ignore', *products], capture_output=True, text=True
     )

@@ -159,10 +159,16 @@ class Build:
     @functools.cached_property
     def _tools(self) -> str:
         """Return a hash of what turns sources into machine code."""
-        native = ROOT / 'ssik_ros' / 'kernels' / 'native'
-        own = [native / 'compiler.py', native / 'lane_types.py']
+        # The rest of both folders comes after the objects: an edit there compiles nothing again.
+        tools, package = ROOT / 'tools' / 'native', ROOT / 'ssik_ros' / 'kernels' / 'native'
         digest = hashlib.sha256()
-        for path in [*own, *sorted((ROOT / 'tools' / 'native').glob('*.py'))]:
+        for path in (
+            package / 'compiler.py',
+            package / 'lane_types.py',
+            tools / 'signatures.py',
+            tools / 'front_end.py',
+            tools / 'back_end.py',
+        ):
             digest.update(self._sources.digest_of_code(path.read_text(encoding='utf-8')).encode())
         for package in ('numba', 'llvmlite', 'numpy'):
             digest.update(importlib.metadata.version(package).encode())
@@ -269,6 +275,11 @@ class Build:
             product, back_end.emit(self.file(module, 'optimised.bc').read_bytes(), wanted, target)
         )
 
+    def objects(self, target: str, steps: list[Step]) -> dict[str, Path]:
+        """Return the objects for a target by their modules."""
+        products = (step.products[0] for step in steps if step.name.endswith(f' for {target}'))
+        return dict(zip(self.imports, products, strict=True))
+
     def prune(self) -> None:
         """Remove what was made from older sources."""
         kept = set(self._folders.values())
@@ -292,13 +303,14 @@ def prepare_numba() -> None:
         importlib.import_module(f'{front_end.PACKAGE}.{name}')
 
 
-def build(targets: list[str], processes: int, is_quiet: bool) -> None:
+def build(targets: list[str], processes: int, is_quiet: bool, folder: Path | None) -> None:
     """
-    Build the library for some targets.
+    Build the library for some targets, or the objects that it is linked from.
 
     :param targets: their names.
     :param processes: how many at once.
     :param is_quiet: whether to say nothing of the progress.
+    :param folder: where the objects go; without it they are linked beside the sources.
     """
     from native import link
 
@@ -309,11 +321,33 @@ def build(targets: list[str], processes: int, is_quiet: bool) -> None:
     objects = whole.steps_of_objects()
     scheduler.run('Kernels: emit   ', objects)
     rows = whole.rows()
-    for target in targets:
-        files = [step.products[0] for step in objects if step.name.endswith(f' for {target}')]
-        link.link(target, files, rows)
-    link.write_manifest()
+    files = {target: whole.objects(target, objects) for target in targets}
+    if folder:
+        export(folder, files, rows)
+    else:
+        for target in targets:
+            link.link(target, list(files[target].values()), rows)
+        link.write_manifest(link.NATIVE)
     whole.prune()
+
+
+def export(folder: Path, files: dict[str, dict[str, Path]], rows: list[tuple[str, str]]) -> None:
+    """
+    Write the objects, and what the linker has to know besides, into a folder of their own.
+
+    :param folder: removed first.
+    :param files: objects by module, by target.
+    :param rows: name and signature of each kernel that Python may call, sorted.
+    """
+    from native import link
+
+    shutil.rmtree(folder, ignore_errors=True)
+    for target, objects in files.items():
+        (folder / target).mkdir(parents=True)
+        for module, path in objects.items():
+            shutil.copyfile(path, folder / target / f'{module}.o')
+    (folder / link.ROWS).write_text(json.dumps(rows, indent=0), encoding='utf-8')
+    link.write_manifest(folder)
 
 
 def main() -> None:
@@ -333,14 +367,19 @@ def main() -> None:
     parser.add_argument(
         '--processes', type=int, default=os.cpu_count() or 1, help='how many at once'
     )
+    parser.add_argument(
+        '--objects',
+        type=Path,
+        metavar='FOLDER',
+        help='write the objects into this folder, and link nothing',
+    )
     parser.add_argument('--quiet', action='store_true', help='say nothing of the progress')
     chosen = parser.parse_args()
     start = time.monotonic()
     targets = chosen.target or targets.of_this_machine()[:1]
-    build(targets, chosen.processes, chosen.quiet)
-    print(
-        f'The native library for {", ".join(targets)} is built: {time.monotonic() - start:.0f} s.'
-    )
+    build(targets, chosen.processes, chosen.quiet, chosen.objects)
+    made = 'objects' if chosen.objects else 'library'
+    print(f'Native {made} for {", ".join(targets)}: {time.monotonic() - start:.0f} s.')
 
 
 if __name__ == '__main__':

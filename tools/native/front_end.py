@@ -226,21 +226,6 @@ def _from_word(builder: Any, value: Any, type_: Any) -> Any:
     return value if type_.width == 64 else builder.trunc(value, type_)
 
 
-def words_of(row: signatures.Listed) -> int:
-    """Return how many words the arguments of a kernel take."""
-    count = 0
-    for kind in row.types:
-        dimensions = getattr(kind, 'ndim', None)
-        count += (
-            len(kind)
-            if hasattr(kind, '__len__')
-            else 1
-            if dimensions is None
-            else 5 + 2 * dimensions
-        )
-    return count
-
-
 def dumps(record: Record) -> bytes:
     """Return a record as bytes."""
     return pickle.dumps(record)

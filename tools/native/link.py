@@ -19,8 +19,23 @@ COMPILERS = {
 }
 """The compiler that is taken for each target where it is not the machine's own."""
 TARGETS = tuple(COMPILERS)
-_FLAGS = ('-shared', '-fPIC', '-O2', '-fvisibility=hidden', '-Wall', '-Wextra', '-Werror', '-s')
-_LINKER_FLAGS = ('-Wl,--as-needed', '-Wl,-z,relro,-z,now', '-Wl,--no-undefined-version')
+ROWS = 'kernels.json'
+"""Name and signature of each kernel that Python may call, in a folder of objects."""
+MANIFEST = 'sources.json'
+"""Hashes of the sources of a library, beside it."""
+EXTENSION = 'extension.o'
+"""The kernels' way into Python as an object, in a folder of objects."""
+_COMPILER_FLAGS = (
+    '-c',
+    '-fPIC',
+    '-O2',
+    '-g0',
+    '-fvisibility=hidden',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+)
+_LINKER_FLAGS = ('-shared', '-s', '-Wl,--as-needed', '-Wl,-z,relro,-z,now')
 
 
 def compiler_for(target: str) -> list[str]:
@@ -91,40 +106,90 @@ def link(target: str, objects: list[Path], rows: list[tuple[str, str]]) -> Path:
     :param rows: name and signature of each kernel that Python may call, sorted.
     :raises SystemExit: when the compiler fails.
     """
-    library = NATIVE / f'_kernels.{target}.abi3.so'
+    compiler = compiler_for(target)
+    with tempfile.TemporaryDirectory() as folder:
+        extension = Path(folder, EXTENSION)
+        compile_extension(compiler, target, rows, extension)
+        return join(compiler, [*objects, extension], NATIVE / library_name(target))
+
+
+def library_name(target: str) -> str:
+    """Return the file name of the library for a target."""
+    return f'_kernels.{target}.abi3.so'
+
+
+def compile_extension(
+    compiler: list[str], target: str, rows: list[tuple[str, str]], product: Path
+) -> None:
+    """
+    Compile the kernels' way into Python, which takes Python's headers.
+
+    :param compiler: its command.
+    :param target: name of the target.
+    :param rows: name and signature of each kernel that Python may call, sorted.
+    :param product: the object file to write.
+    :raises SystemExit: when the compiler fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, 'kernel_table.h').write_text(table(rows, target), encoding='utf-8')
-        Path(folder, 'exports').write_text(
-            '{ global: PyInit__kernels; local: *; };\n', encoding='utf-8'
+        headers = sysconfig.get_paths()
+        places = dict.fromkeys([folder, headers['include'], headers['platinclude']])
+        source = str(NATIVE / 'extension.c')
+        _run(
+            [
+                *compiler,
+                *_COMPILER_FLAGS,
+                *(f'-I{place}' for place in places),
+                source,
+                '-o',
+                str(product),
+            ]
         )
-        made = Path(folder, library.name)
-        command = [
-            *compiler_for(target),
-            *_FLAGS,
-            f'-I{folder}',
-            f'-I{sysconfig.get_paths()["include"]}',
-            str(NATIVE / 'extension.c'),
-            *map(str, objects),
-            *_LINKER_FLAGS,
-            f'-Wl,--version-script={folder}/exports',
-            '-o',
-            str(made),
-            '-lm',
-        ]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise SystemExit(
-                f'The compiler failed: {shlex.join(command[:8])} ...\n{result.stderr}'
-            )
-        made.replace(library) if made.stat().st_dev == NATIVE.stat().st_dev else shutil.move(
-            made, library
-        )
+
+
+def join(compiler: list[str], objects: list[Path], library: Path) -> Path:
+    """
+    Return the library that was linked from objects, which takes a linker alone.
+
+    :param compiler: its command, which calls the linker.
+    :param objects: files of the kernels and of the extension.
+    :param library: the file to write, as a whole or not at all.
+    :raises SystemExit: when the linker fails.
+    """
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        exports, made = Path(folder, 'exports'), Path(folder, library.name)
+        exports.write_text('{ global: PyInit__kernels; local: *; };\n', encoding='utf-8')
+        script = f'-Wl,--version-script={exports}'
+        files = map(str, objects)
+        _run([*compiler, *_LINKER_FLAGS, script, *files, '-o', str(made), '-lm'])
+        made.replace(library)
     return library
 
 
-def write_manifest() -> None:
-    """Write the hashes of the sources that the library was built from."""
+def _run(command: list[str]) -> None:
+    """Run the compiler."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SystemExit(f'The compiler failed: {shlex.join(command[:8])} ...\n{result.stderr}')
+
+
+def read_rows(folder: Path) -> list[tuple[str, str]]:
+    """
+    Return name and signature of each kernel that Python may call, sorted.
+
+    :param folder: of objects.
+    """
+    rows = json.loads((folder / ROWS).read_text(encoding='utf-8'))
+    return [(name, signature) for name, signature in rows]
+
+
+def write_manifest(folder: Path) -> None:
+    """
+    Write the hashes of the sources that objects or a library were built from.
+
+    :param folder: where they go.
+    """
     from ssik_ros.kernels.native import sources
 
     text = json.dumps(sources.manifest(), indent=0)
-    (NATIVE / 'sources.json').write_text(text, encoding='utf-8')
+    (folder / MANIFEST).write_text(text, encoding='utf-8')

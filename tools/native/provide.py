@@ -1,16 +1,20 @@
 """The native library for an installation: there already, linked from objects, or built."""
 
+import importlib.metadata
 import importlib.util
 import json
-import os
 from pathlib import Path
+import shutil
 import subprocess
 import sys
+from typing import Any
+
+from native import link
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
 SHIPPED = ROOT / 'native_objects'
-"""What a source distribution brings: a folder of objects for each target, and the table of the kernels."""
+"""What a source distribution brings: a folder of objects for each target, and hashes of their sources."""
 
 
 def provide() -> None:
@@ -19,25 +23,30 @@ def provide() -> None:
 
     :raises SystemExit: when it cannot be made, with the ways out.
     """
-    targets, sources = _load('targets'), _load('sources')
-    wanted = (
-        [os.environ['SSIK_ROS_TARGET']]
-        if 'SSIK_ROS_TARGET' in os.environ
-        else targets.of_this_machine()
-    )
+    targets = _load('targets')
+    wanted = targets.of_this_machine()
     if not wanted:
-        print(
-            'No native library is built for this platform; install numba and set SSIK_ROS_JIT=1.',
-            file=sys.stderr,
-        )
-        return
-    if SHIPPED.is_dir():
+        print(f'ssik_ros: {": ".join(targets.refusal())}.', file=sys.stderr)
+    elif is_shipped():
         _link_shipped(wanted)
-    elif not _is_fresh(wanted, sources):
+    elif not _is_built(wanted):
         _build()
 
 
-def _load(name: str) -> object:
+def is_shipped() -> bool:
+    """Return whether the tree brings its kernels compiled, which nobody has edited since."""
+    return (SHIPPED / link.MANIFEST).is_file() and not _changed(SHIPPED)
+
+
+def requirements() -> list[str]:
+    """Return what the build of the library takes besides a C compiler."""
+    if is_shipped():
+        return []
+    lines = (ROOT / 'requirements' / 'native.txt').read_text(encoding='utf-8').splitlines()
+    return [line for line in lines if line and not line.startswith('#')]
+
+
+def _load(name: str) -> Any:
     """Return a module of the package's folder for the library, which imports nothing of the package itself."""
     spec = importlib.util.spec_from_file_location(f'_native_{name}', NATIVE / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
@@ -45,38 +54,54 @@ def _load(name: str) -> object:
     return module
 
 
-def _is_fresh(wanted: list[str], sources: object) -> bool:
+def _changed(folder: Path) -> list[str]:
+    """Return the sources that are not those of the compiled kernels in a folder."""
+    manifest = json.loads((folder / link.MANIFEST).read_text(encoding='utf-8'))
+    changed: list[str] = _load('sources').changed(manifest)
+    return changed
+
+
+def _is_built(wanted: list[str]) -> bool:
     """Return whether a library of these sources is there."""
-    manifest = NATIVE / 'sources.json'
-    if not manifest.is_file() or not any(
-        (NATIVE / f'_kernels.{name}.abi3.so').is_file() for name in wanted
-    ):
-        return False
-    return not sources.changed(json.loads(manifest.read_text(encoding='utf-8')))
+    libraries = (NATIVE / link.library_name(target) for target in wanted)
+    return (
+        any(path.is_file() for path in libraries)
+        and (NATIVE / link.MANIFEST).is_file()
+        and not _changed(NATIVE)
+    )
 
 
 def _link_shipped(wanted: list[str]) -> None:
-    """Link what a source distribution brings, which takes a C compiler alone."""
-    from native import link
-
-    rows = [
-        tuple(row) for row in json.loads((SHIPPED / 'kernels.json').read_text(encoding='utf-8'))
-    ]
+    """Link what a source distribution brings, which takes a linker alone: the one that the C compiler calls."""
+    is_built = _is_built(wanted)
     for target in wanted:
-        library = NATIVE / f'_kernels.{target}.abi3.so'
-        objects = sorted((SHIPPED / target).glob('*.o'))
-        if objects and not library.is_file():
-            link.link(target, objects, rows)
+        library = NATIVE / link.library_name(target)
+        if not (is_built and library.is_file()):
+            objects = sorted((SHIPPED / target).glob('*.o'))
+            link.join(link.compiler_for(target), objects, library)
+    shutil.copyfile(SHIPPED / link.MANIFEST, NATIVE / link.MANIFEST)
 
 
 def _build() -> None:
     """Build from the sources, which takes numba and a C compiler."""
-    missing = [
-        name for name in ('numba', 'llvmlite', 'numpy') if importlib.util.find_spec(name) is None
-    ]
+    missing = missing_requirements()
     if missing:
         raise SystemExit(
-            f'ssik_ros: building the kernels from a clone needs {" and ".join(missing)} (pip install -r'
-            ' requirements/native.txt); without them, unpack the source distribution of a release into src/ instead.'
+            f'ssik_ros: the kernels of a clone are compiled by {" and ".join(missing)}, not installed'
+            ' here: unpack the source distribution of a release into src/ instead, or run "pip install'
+            ' -r requirements/native.txt".'
         )
     subprocess.run([sys.executable, str(ROOT / 'tools' / 'build_native.py')], check=True)
+
+
+def missing_requirements() -> list[str]:
+    """Return those of :func:`requirements` that are not installed in the very version."""
+    return [line for line in requirements() if line != _installed(line.partition('==')[0])]
+
+
+def _installed(package: str) -> str:
+    """Return a package with its version as requirements name it, empty without it."""
+    try:
+        return f'{package}=={importlib.metadata.version(package)}'
+    except importlib.metadata.PackageNotFoundError:
+        return ''

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from importlib import machinery
 from importlib import util
 import json
-import os
 from pathlib import Path
-import sys
 from typing import Any
 from typing import TypeVar
 
@@ -45,11 +43,7 @@ def _load() -> Any:
     """
     names = targets.of_this_machine()
     if not names:
-        platform = f'{sys.platform} {os.uname().machine}'
-        raise _refusal(
-            f'There is no native library of the kernels for {platform}',
-            'install numba and set SSIK_ROS_JIT=1',
-        )
+        raise _refusal(*targets.refusal())
     file = next((file for file in map(file_of, names) if file.is_file()), None)
     if file is None:
         raise _refusal(

@@ -20,6 +20,13 @@ def of_this_machine() -> list[str]:
     return ['aarch64'] if machine == 'aarch64' else []
 
 
+def refusal() -> tuple[str, str]:
+    """Return what is wrong on a platform that no library is built for, and what mends it."""
+    platform = f'{sys.platform} {os.uname().machine}'
+    what = f'There is no native library of the kernels for {platform}'
+    return what, 'install numba and set SSIK_ROS_JIT=1'
+
+
 def processor_flags() -> frozenset[str]:
     """Return the features of the first processor, as Linux names them."""
     with open('/proc/cpuinfo', encoding='ascii', errors='replace') as file:

@@ -1,0 +1,50 @@
+"""
+The build backend of pip: setuptools, and what the native library of the kernels takes besides.
+
+A clone compiles the kernels and asks for the pinned compiler. A source distribution brings them compiled and asks for nothing.
+"""
+
+from pathlib import Path
+import sys
+from typing import Any
+
+from setuptools import build_meta
+from setuptools.build_meta import build_editable
+from setuptools.build_meta import build_wheel
+from setuptools.build_meta import prepare_metadata_for_build_editable
+from setuptools.build_meta import prepare_metadata_for_build_wheel
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / 'tools'))
+from native import provide  # noqa: E402
+
+__all__ = [
+    'build_editable',
+    'build_sdist',
+    'build_wheel',
+    'get_requires_for_build_editable',
+    'get_requires_for_build_wheel',
+    'prepare_metadata_for_build_editable',
+    'prepare_metadata_for_build_wheel',
+]
+
+
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
+    """Return what pip installs before it builds a wheel."""
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *provide.requirements()]
+
+
+def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
+    """Return what pip installs before it links the sources into an environment."""
+    return [*build_meta.get_requires_for_build_editable(config_settings), *provide.requirements()]
+
+
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    """
+    Refuse: a source distribution brings the kernels compiled for every target.
+
+    :raises SystemExit: always.
+    """
+    raise SystemExit(
+        'ssik_ros: "make wheels" builds the source distribution, for it brings compiled kernels.'
+    )
