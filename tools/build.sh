@@ -27,6 +27,7 @@ can_compile() {
 }
 
 paths=(.)
+options=()
 if ! in_underlay rosidl_default_generators; then
   echo "build: no ROS 2 here, leaving out interfaces/" >&2
 elif ! can_compile; then
@@ -48,6 +49,11 @@ else
   fi
 fi
 
+# The wheels serve Python alone; a ROS installation may have programs in C++ that want the interfaces.
+if [ -f "$VIRTUAL_ENV/ros_library_path" ]; then
+  options=("-DCMAKE_PROJECT_INCLUDE=$PWD/tools/interfaces_for_python.cmake")
+fi
+
 python -m colcon build --base-paths "${paths[@]}" --symlink-install \
   --cmake-args -DBUILD_TESTING=OFF -DCMAKE_BUILD_TYPE=Release \
-  "-DPython3_EXECUTABLE=$VIRTUAL_ENV/bin/python"
+  "-DPython3_EXECUTABLE=$VIRTUAL_ENV/bin/python" "${options[@]}"

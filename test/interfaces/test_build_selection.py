@@ -67,6 +67,25 @@ def build(workspace: Path, *prefixes: Path) -> list[str]:
     ]
 
 
+def leaves_out_cpp(workspace: Path) -> bool:
+    """Tell whether the last build was told to make no type support for C++."""
+    words = (workspace / '.venv/colcon').read_text().splitlines()
+    assert words[words.index('--cmake-args') + 1] == '-DBUILD_TESTING=OFF'
+    return any('interfaces_for_python.cmake' in word for word in words)
+
+
+def test_interfaces_beside_the_wheels_serve_python_alone(workspace):
+    build(workspace)
+    assert leaves_out_cpp(workspace)
+
+
+def test_interfaces_beside_a_ros_installation_serve_cpp_too(workspace, tmp_path):
+    (workspace / '.venv/ros_library_path').unlink()
+    install(tmp_path / 'opt/ros', 'rosidl_default_generators')
+    build(workspace, tmp_path / 'opt/ros')
+    assert not leaves_out_cpp(workspace)
+
+
 def test_a_machine_without_the_real_packages_builds_all(workspace):
     assert build(workspace) == OURS
 
