@@ -80,6 +80,41 @@ def test_a_changed_a_new_and_a_missing_file_are_named():
     assert sorted(sources.changed(table)) == ['gone.py', 'se3.py', 'so3.py']
 
 
+@pytest.fixture
+def known(monkeypatch, tmp_path):
+    """Return a folder with one kernel module, and what the build knows it by."""
+    monkeypatch.setattr(sources, 'KERNELS', tmp_path)
+    (tmp_path / 'a.py').write_text('value = 1\n')
+    return tmp_path / 'a.py', {'a.py': sources.manifest()['a.py']}
+
+
+def test_a_file_of_the_known_time_and_size_is_not_read(known, monkeypatch):
+    _, table = known
+    monkeypatch.setattr(sources, 'digest_of_bytes', None)
+    assert sources.changed(table) == []
+
+
+def test_a_file_that_was_written_again_with_the_same_code_is_no_change(known):
+    file, table = known
+    file.write_text('value = 1  # as before\n')
+    assert sources.changed(table) == []
+
+
+@pytest.mark.parametrize('code', ['value = 2\n', 'value = 10\n'])
+def test_a_file_that_was_written_again_with_other_code_is_a_change(known, code):
+    file, table = known
+    before = file.stat().st_mtime_ns
+    file.write_text(code)
+    os.utime(file, ns=(before + 1000, before + 1000))
+    assert sources.changed(table) == ['a.py']
+
+
+def test_a_table_without_times_is_compared_by_its_hashes(known):
+    file, table = known
+    file.write_text('value = 2\n')
+    assert sources.changed({'a.py': table['a.py'][:2]}) == ['a.py']
+
+
 def imported_files(file):
     """Return the files of this package that a kernel file imports, read from its syntax tree."""
     found = set()
@@ -221,6 +256,23 @@ def test_numba_and_the_compiler_are_not_imported():
         "print([name for name in ('numba', 'llvmlite', 'scipy.linalg') if name in sys.modules])\n"
     )
     assert run_python(code, ROOT) == '[]'
+
+
+@pytest.mark.parametrize(
+    'unneeded',
+    ['hashlib', 'importlib.metadata', 'numpy.random', 'pinocchio', 'rich', 'scipy', 'yaml'],
+)
+@pytest.mark.parametrize('arm', ['ur5e', 'panda'])
+def test_the_first_answer_of_an_arm_waits_for_nothing_that_it_does_not_need(arm, unneeded):
+    folder = ROOT / 'config' / 'robots' / f'{arm}_moveit_config' / 'config'
+    base, tip = {'ur5e': ('base_link', 'tool0'), 'panda': ('panda_link0', 'panda_link8')}[arm]
+    code = f"""
+import sys
+from ssik_ros import Manipulator
+arm = Manipulator.from_urdf({str(folder / f'{arm}.urdf')!r}, base={base!r}, ee={tip!r})
+print(len(arm.solve_q(arm.fk(arm.neutral + 0.1))) > 0, {unneeded!r} in sys.modules)
+"""
+    assert run_python(code, ROOT) == 'True False'
 
 
 def symbols(file):

@@ -2,37 +2,41 @@
 Which sources the native library was built from, by hashes that comments and docstrings do not change.
 
 Without a compiler and without numba: the package compares a source tree with its library when it is imported, and the
-build decides with the same hashes what to compile again.
+build decides with the same hashes what to compile again. Files with the time and size that they had at the build are not read:
+what hashes them is imported when one has another.
 """
 
-import hashlib
-import io
+from collections.abc import Iterator
 import itertools
+import os
 from pathlib import Path
 import re
-import tokenize
+from typing import Any
 
 KERNELS = Path(__file__).parents[1]
 """Folder of the kernels."""
 SIGNATURES = Path(__file__).parent / 'kernels.txt'
 """The list of the kernels that Python may call."""
 
-_IMPORT = re.compile(
-    r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))',
-    re.MULTILINE,
-)
-_IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
-_BEFORE_A_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+_IMPORT = r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))'
 
 
 def modules() -> dict[str, Path]:
     """Return the files of the kernels by the name of their module below ``ssik_ros.kernels``."""
-    native = Path(__file__).parent
-    return {
-        '.'.join(path.relative_to(KERNELS).with_suffix('').parts): path
-        for path in sorted(KERNELS.rglob('*.py'))
-        if native not in path.parents and path.name != '__init__.py'
-    }
+    paths = sorted(Path(KERNELS, name) for name in _kernel_files(''))
+    return {'.'.join(path.relative_to(KERNELS).with_suffix('').parts): path for path in paths}
+
+
+def _kernel_files(folder: str) -> Iterator[str]:
+    """Yield the files of the kernels below a folder, as paths relative to that of all kernels."""
+    with os.scandir(KERNELS / folder) as entries:
+        for entry in entries:
+            name = f'{folder}/{entry.name}'.removeprefix('/')
+            if name.endswith('.py'):
+                if entry.name != '__init__.py':
+                    yield name
+            elif name not in ('native', '__pycache__') and entry.is_dir():
+                yield from _kernel_files(name)
 
 
 def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
@@ -44,7 +48,9 @@ def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
     """
     # What stands behind "import" may be a module of the package before it, or a name of the module.
     names: dict[str, None] = {}
-    for package, name, module in _IMPORT.findall(path.read_text(encoding='utf-8')):
+    for package, name, module in re.findall(
+        _IMPORT, path.read_text(encoding='utf-8'), re.MULTILINE
+    ):
         names |= dict.fromkeys([module] if module else [package, f'{package}.{name}'])
     return [name for name in (name.lstrip('.') for name in names) if name in known]
 
@@ -74,21 +80,27 @@ def digest_of_code(text: str) -> str:
 
     :param text: the source.
     """
+    import hashlib
+    import io
+    import tokenize
+
+    ignored = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
+    before_a_statement = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     digest = hashlib.sha256()
     read = tokenize.generate_tokens(io.StringIO(text).readline)
-    tokens = [token for token in read if token.type not in _IGNORED]
+    tokens = [token for token in read if token.type not in ignored]
     before, is_text = tokenize.NEWLINE, False
     for token, behind in itertools.pairwise([*tokens, tokens[-1]]):
         # A docstring, or a text that documents a constant, and the end of its line.
         was_text = is_text
         is_text = (
             token.type == tokenize.STRING
-            and before in _BEFORE_A_STATEMENT
+            and before in before_a_statement
             and behind.type == tokenize.NEWLINE
         )
         if not is_text and not was_text:
             # The text of an indentation is its depth, which the token's type tells as well.
-            shown = '' if token.type in _BEFORE_A_STATEMENT else token.string
+            shown = '' if token.type in before_a_statement else token.string
             digest.update(f'{token.type} {shown}\0'.encode())
         before = before if is_text else token.type
     return digest.hexdigest()
@@ -96,36 +108,58 @@ def digest_of_code(text: str) -> str:
 
 def digest_of_bytes(path: Path) -> str:
     """Return a hash of a file."""
+    import hashlib
+
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def manifest() -> dict[str, list[str]]:
-    """Return two hashes of each source of the native library by its path: one of its bytes, one of its code."""
+def manifest() -> dict[str, list[Any]]:
+    """
+    Return what each source of the native library is known by, by its path.
+
+    :returns: a hash of its bytes, one of its code, and the time [ns] and size [bytes] that the file has now.
+    """
     files = {f'{name.replace(".", "/")}.py': path for name, path in modules().items()}
     table = {
-        name: [digest_of_bytes(path), digest_of_code(path.read_text(encoding='utf-8'))]
+        name: [
+            digest_of_bytes(path),
+            digest_of_code(path.read_text(encoding='utf-8')),
+            *_time_and_size(path),
+        ]
         for name, path in files.items()
     }
     for path in (SIGNATURES, SIGNATURES.with_name('extension.c')):
-        table[f'native/{path.name}'] = [digest_of_bytes(path)] * 2
+        table[f'native/{path.name}'] = [*[digest_of_bytes(path)] * 2, *_time_and_size(path)]
     return table
 
 
-def changed(table: dict[str, list[str]]) -> list[str]:
+def _time_and_size(path: str | Path) -> list[int]:
+    """Return when a file was written last [ns], and its size [bytes]; nothing when it is missing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return []
+    return [status.st_mtime_ns, status.st_size]
+
+
+def changed(table: dict[str, list[Any]]) -> list[str]:
     """
     Return the paths whose code is not the one of a manifest, new and missing files included.
 
     :param table: of :func:`manifest`, as it was when the library was built.
     """
-    now = [f'{name.replace(".", "/")}.py' for name in modules()]
-    names = dict.fromkeys([*table, *now])
-    return [name for name in names if not _is_same(KERNELS / name, table.get(name))]
+    names = dict.fromkeys([*table, *sorted(_kernel_files(''))])
+    return [name for name in names if not _is_same(name, table.get(name))]
 
 
-def _is_same(path: Path, hashes: list[str] | None) -> bool:
-    """Return whether a file has the code that two hashes stand for."""
-    if hashes is None or not path.is_file():
+def _is_same(name: str, hashes: list[Any] | None) -> bool:
+    """Return whether a source has the code that it is known by."""
+    found = _time_and_size(f'{KERNELS}/{name}')
+    if hashes is None or not found:
         return False
+    if found == hashes[2:]:
+        return True
+    path = KERNELS / name
     if digest_of_bytes(path) == hashes[0]:
         return True
     return path.suffix == '.py' and digest_of_code(path.read_text(encoding='utf-8')) == hashes[1]
