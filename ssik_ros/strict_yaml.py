@@ -10,24 +10,13 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import math
 from pathlib import Path
-import re
 from typing import Any
 from typing import NoReturn
-
-import yaml
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import quote
-
-_INT = re.compile(r'^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$')
-_FLOAT = re.compile(
-    r'^(?:[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?'
-    r'|[-+]?[0-9]+[eE][-+]?[0-9]+'
-    r'|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$'
-)
-_REPLACED = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float', 'tag:yaml.org,2002:timestamp')
 
 
 class LocatedMapping(dict[str, Any]):
@@ -39,70 +28,6 @@ class LocatedMapping(dict[str, Any]):
         self.places: dict[str, str] = {}
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader with the rules of the module docstring."""
-
-
-def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    """Return an integer: decimal (leading zeros allowed), 0x or 0o."""
-    text = str(loader.construct_scalar(node))
-    return int(text, 0) if text[:2] in ('0x', '0o') else int(text)
-
-
-def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
-    """Return a float; YAML writes infinity and NaN with a leading dot."""
-    text = str(loader.construct_scalar(node)).lower()
-    return float(text.replace('.inf', 'inf').replace('.nan', 'nan'))
-
-
-def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> LocatedMapping:
-    """Return the mapping with the lines of its keys, merged keys (<<) first."""
-    _refuse_duplicates(loader, node)
-    loader.flatten_mapping(node)
-    mapping = LocatedMapping()
-    for key_node, value_node in node.value:
-        key = _key(loader, key_node)
-        mapping[key] = loader.construct_object(value_node, deep=True)
-        mark = key_node.start_mark
-        mapping.places[key] = f'{mark.name}:{mark.line + 1}'
-    return mapping
-
-
-def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
-    """Return a key as text; a key that is no scalar is an error."""
-    if not isinstance(node, yaml.ScalarNode):
-        raise yaml.constructor.ConstructorError(
-            None, None, 'a key must be plain text', node.start_mark
-        )
-    return str(node.value)
-
-
-def _refuse_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> None:
-    """Raise when a key stands twice in one mapping; merged keys (<<) may be overridden."""
-    seen: dict[str, int] = {}
-    for key_node, _ in node.value:
-        key, line = _key(loader, key_node), key_node.start_mark.line + 1
-        if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None,
-                None,
-                f'key {quote(key)} stands already in line {seen[key]}',
-                key_node.start_mark,
-            )
-        seen[key] = line
-
-
-_StrictLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_StrictLoader.add_implicit_resolver('tag:yaml.org,2002:int', _INT, list('-+0123456789'))
-_StrictLoader.add_implicit_resolver('tag:yaml.org,2002:float', _FLOAT, list('-+.0123456789'))
-_StrictLoader.add_constructor('tag:yaml.org,2002:int', _construct_int)
-_StrictLoader.add_constructor('tag:yaml.org,2002:float', _construct_float)
-_StrictLoader.add_constructor('tag:yaml.org,2002:map', _construct_mapping)
-
-
 def parse_yaml(text: str, source: str = 'text') -> Any:
     """
     Return the content of a YAML text.
@@ -111,22 +36,10 @@ def parse_yaml(text: str, source: str = 'text') -> Any:
     :param source: the file's name for messages.
     :raises ConfigError: with source, line and column.
     """
-    try:
-        loader = _StrictLoader(text)
-        loader.name = source
-        return loader.get_single_data()
-    except yaml.YAMLError as error:
-        raise ConfigError(_explain(error, source), source=source) from error
+    # PyYAML takes as long to import as a robot to load, and many robots come without any YAML.
+    from ssik_ros.yaml_loader import load_text
 
-
-def _explain(error: yaml.YAMLError, source: str) -> str:
-    """Return one line that says where and what."""
-    mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
-    where = f'{source}, line {mark.line + 1}, column {mark.column + 1}' if mark else source
-    problem = getattr(error, 'problem', None) or str(error).replace('\n', ' ')
-    if "'\\t'" in problem:
-        problem = 'a tab stands where YAML needs spaces'
-    return f'{where}: {problem}.'
+    return load_text(text, source)
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -1,14 +1,18 @@
 """YAML without surprises, and errors that say where."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+from ssik_ros import yaml_loader
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.strict_yaml import read_yaml
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,40 @@ def test_a_mapping_knows_the_line_of_its_keys():
 
 def test_a_mapping_from_elsewhere_has_the_fallback_location():
     assert location({'c': 2}, 'c', 'somewhere') == 'somewhere'
+
+
+FILES = sorted(
+    file for folder in ('config', 'ssik_ros') for file in (ROOT / folder).rglob('*.yaml')
+)
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_file_means_the_same_with_and_without_libyaml(file, monkeypatch):
+    fast = read_yaml(file)
+    monkeypatch.setattr(yaml_loader, '_LOADERS', yaml_loader._LOADERS[-1:])
+    plain = read_yaml(file)
+    assert repr(fast) == repr(plain) and list_places(fast) == list_places(plain)
+
+
+def list_places(content):
+    """Return where every key was written."""
+    if isinstance(content, list):
+        return [list_places(item) for item in content]
+    if not isinstance(content, dict):
+        return []
+    return [content.places, *(list_places(value) for value in content.values())]
+
+
+@pytest.mark.parametrize('text', ['a: 1\na: 2', 'a: [1, 2', 'a:\n\t- 1', '? [1]\n: 2', 'a: *b'])
+def test_a_fault_is_explained_in_the_same_words_with_and_without_libyaml(text, monkeypatch):
+    with pytest.raises(ConfigError) as fast:
+        parse_yaml(text, 'file.yaml')
+    monkeypatch.setattr(yaml_loader, '_LOADERS', yaml_loader._LOADERS[-1:])
+    with pytest.raises(ConfigError) as plain:
+        parse_yaml(text, 'file.yaml')
+    assert str(fast.value) == str(plain.value)
+
+
+def test_a_text_with_too_many_levels_does_not_fill_the_stack():
+    with pytest.raises(RecursionError):
+        parse_yaml('[' * 100_000)

@@ -259,7 +259,7 @@ class ClosedChainSolver(IterativeSolver):
     def _start_of(
         self,
         search: int,
-        generator: np.random.Generator,
+        generator: 'np.random.Generator',
         limits: FloatArray,
         arrays: SearchArrays,
         request: SolveRequest,

@@ -233,7 +233,7 @@ class RobotModel:
             )
         return lower, upper
 
-    def sample(self, group: JointGroup, rng: np.random.Generator) -> FloatArray:
+    def sample(self, group: JointGroup, rng: 'np.random.Generator') -> FloatArray:
         """
         Return random positions (n,) of a group, uniform within its bounds.
 

@@ -6,8 +6,6 @@ import importlib
 import os
 from pathlib import Path
 import re
-import shutil
-import subprocess
 
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import ModelError
@@ -152,6 +150,10 @@ def _xacro_value(value: object) -> str:
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
     """Return what the ``xacro`` program prints for a file."""
+    # Only this needs them, and few descriptions need this.
+    import shutil
+    import subprocess
+
     program = shutil.which('xacro')
     if program is None:
         raise ModelError(

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import functools
-import importlib.resources
 from pathlib import Path
+import pkgutil
 import re
 from typing import Any
 
@@ -80,9 +80,14 @@ def read_resource(resource: str) -> str:
     """
     package, _, relative = resource.partition(':')
     try:
-        return importlib.resources.files(package).joinpath(relative).read_text(encoding='utf-8')
+        data = pkgutil.get_data(package, relative)
     except (ImportError, OSError) as error:
         raise ConfigError(f'There is no parameter file {quote(resource)}: {error}.') from error
+    if data is None:
+        raise ConfigError(
+            f'There is no parameter file {quote(resource)}: its package has no files.'
+        )
+    return data.decode()
 
 
 def make_schema(

@@ -10,13 +10,13 @@ Nothing is imported until a solver is used, so a broken package harms only those
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 import importlib
-from importlib.metadata import entry_points
-from importlib.metadata import EntryPoint
 import logging
 from typing import Any
+from typing import TYPE_CHECKING
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
@@ -47,6 +47,9 @@ from ssik_ros.solvers.parameters import ParameterSchema
 from ssik_ros.solvers.pose_ik.options import PARAMETER_ALIASES
 from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.registry')
 
@@ -124,7 +127,18 @@ def _built_in() -> dict[str, SolverSpec]:
     return {name: spec for spec in SOLVERS for name in (spec.name, *spec.aliases)}
 
 
-def _third_party() -> dict[str, list[EntryPoint]]:
+def entry_points(group: str) -> 'Iterable[EntryPoint]':
+    """
+    Return the entry points of a group; only names that are not built in need the metadata of all packages.
+
+    :param group: its name.
+    """
+    import importlib.metadata
+
+    return importlib.metadata.entry_points(group=group)
+
+
+def _third_party() -> 'dict[str, list[EntryPoint]]':
     """Return the entry points of each name; a built-in name cannot be taken."""
     found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
@@ -140,7 +154,7 @@ def _warn_taken(name: str, provider: str) -> None:
     _LOGGER.warning("%s offers a solver '%s': ignored, the name is built in.", provider, name)
 
 
-def _provider(entry: EntryPoint) -> str:
+def _provider(entry: 'EntryPoint') -> str:
     """Return the distribution and object behind an entry point."""
     distribution = entry.dist.name if entry.dist else 'unknown distribution'
     return f'{quote(distribution)} ({entry.value})'
@@ -190,7 +204,7 @@ def solver_spec(name: str) -> SolverSpec:
     return _load_entry_point(entries[0])
 
 
-def _load_entry_point(entry: EntryPoint) -> SolverSpec:
+def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
     """Return the spec behind an entry point."""
     try:
         loaded = entry.load()

@@ -1,5 +1,6 @@
 """``ssik solvers`` and ``ssik robots``."""
 
+from importlib.metadata import EntryPoint
 import json
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_solver_that_does_not_exist_is_an_error(capsys):
 
 
 def test_a_broken_solver_of_another_package_is_listed_with_the_reason(monkeypatch, capsys):
-    entry = registry.EntryPoint('acme/X', 'acme_is_missing:SPEC', registry.ENTRY_POINT_GROUP)
+    entry = EntryPoint('acme/X', 'acme_is_missing:SPEC', registry.ENTRY_POINT_GROUP)
     monkeypatch.setattr(registry, 'entry_points', lambda group: [entry])
     assert main(['solvers', '--json']) == 0
     listed = {solver['name']: solver for solver in json.loads(capsys.readouterr().out)}

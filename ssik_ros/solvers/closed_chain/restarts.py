@@ -74,7 +74,7 @@ def solve_again(
 
 
 def draw_start(
-    program: ChainProgram, table: FloatArray, flags: IntArray, random: np.random.Generator
+    program: ChainProgram, table: FloatArray, flags: IntArray, random: 'np.random.Generator'
 ) -> None:
     """
     Write random values of all unknowns of a chain into a table, within their limits.
