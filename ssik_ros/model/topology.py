@@ -7,6 +7,7 @@ special case, but its drift is reported.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 
 import numpy as np
 
@@ -46,6 +47,10 @@ class AxisGeometry:
     """Distance of axes from a common point, relative to the size, up to which they count as meeting."""
     slides: frozenset[int] = frozenset()
     """Indices of the joints that are prismatic."""
+    _meetings: dict[tuple[int, ...], Meeting | None] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    """What :meth:`meeting` has found: the rules ask for the same axes again and again."""
 
     @classmethod
     def of_chain(
@@ -110,6 +115,13 @@ class AxisGeometry:
 
         :param joints: indices of joints.
         """
+        key = tuple(joints)
+        if key not in self._meetings:
+            self._meetings[key] = self._compute_meeting(key)
+        return self._meetings[key]
+
+    def _compute_meeting(self, joints: tuple[int, ...]) -> Meeting | None:
+        """Return the point nearest to some axes by least squares."""
         normal, right = np.zeros((3, 3)), np.zeros(3)
         for joint in joints:
             across = np.eye(3) - np.outer(self.axes[joint], self.axes[joint])

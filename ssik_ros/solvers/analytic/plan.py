@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import counted
 from ssik_ros.errors import TopologyMismatch
+from ssik_ros.kernels import restarts
 from ssik_ros.kernels.analytic import candidates
 from ssik_ros.kernels.analytic import general_6r
 from ssik_ros.kernels.analytic import search
@@ -248,11 +249,11 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
     """Return the rules that hold whatever the value of the held joint."""
     found = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
-        there = {
-            (m.rule.name, m.is_reversed)
-            for m in matches(_moved_behind(geometry, held, value).without(held))
-        }
-        found = [m for m in found if (m.rule.name, m.is_reversed) in there]
+        if not found:
+            break
+        there = _moved_behind(geometry, held, value).without(held)
+        back = there.reversed()
+        found = [m for m in found if m.rule.applies(back if m.is_reversed else there) is not None]
     return [match for match in found if _sides(match, held) is not None]
 
 
@@ -364,14 +365,16 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
 
 def _finds_postures(plan: AnalyticPlan) -> bool:
     """Return whether a plan finds random postures again, in poses made from them."""
-    rng = np.random.default_rng(PROBE_SEED)
+    random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = SearchArrays(plan.size, search.BRANCHES_OF_SIX)
     geometry = AxisGeometry.of_chain(plan.chain)
     slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
-        posture = rng.uniform(-np.pi, np.pi, plan.size)
+        # Not by numpy's generators, which take a third of the way to the first answer to import.
+        posture = np.array([restarts.uniform(random) for _ in range(plan.size)])
+        posture = np.pi * (2.0 * posture - 1.0)
         posture[slides] *= size / np.pi
         target = plan.chain.pose(posture)
         samples = posture[plan.held : plan.held + 1] if plan.held >= 0 else np.zeros(1)

@@ -82,10 +82,8 @@ def _three_parallel_234(axes: AxisGeometry) -> Special | None:
 
 
 def _three_parallel_123(axes: AxisGeometry) -> Special | None:
-    point = axes.meet(4, 5)
-    if not axes.are_parallel(0, 1, 2) or point is None:
-        return None
-    return _special(point, (4, 5))
+    point = axes.meet(4, 5) if axes.are_parallel(0, 1, 2) else None
+    return None if point is None else _special(point, (4, 5))
 
 
 def _wrist(axes: AxisGeometry) -> FloatArray | None:
@@ -110,14 +108,16 @@ def _wrist_parallel_12(axes: AxisGeometry) -> Special | None:
 
 
 def _wrist_meeting_12(axes: AxisGeometry) -> Special | None:
-    point, shoulder = _wrist(axes), axes.meet(0, 1)
+    point = _wrist(axes)
+    shoulder = None if point is None else axes.meet(0, 1)
     if point is None or shoulder is None:
         return None
     return _special(point, (3, 4, 5), shoulder, (0, 1))
 
 
 def _wrist_meeting_23(axes: AxisGeometry) -> Special | None:
-    point, shoulder = _wrist(axes), axes.meet(1, 2)
+    point = _wrist(axes)
+    shoulder = None if point is None else axes.meet(1, 2)
     if point is None or shoulder is None:
         return None
     return _special(point, (3, 4, 5), shoulder, (1, 2))
