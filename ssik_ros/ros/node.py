@@ -73,6 +73,7 @@ from ssik_ros.ros.services import tell_assumptions
 from ssik_ros.ros.transform_listener import TransformListener
 from ssik_ros.ros.validity_service import ValidityService
 from ssik_ros.serving.group_choice import choose_groups
+from ssik_ros.serving.regions import load_hulls
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.serving.start_table import make_start_table
 from ssik_ros.serving.world import World
@@ -203,6 +204,8 @@ class IkServer(Node):
         """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
         try:
             self._serve(description)
+            # Now, because a request with a deadline cannot wait for it, and services can.
+            load_hulls()
         except (ConfigError, ParameterException) as error:
             self._report(str(error), can_mend=False)
         except SsikError as error:

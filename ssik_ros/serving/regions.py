@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull
-from scipy.spatial import QhullError
 
 from ssik_ros.serving.poses import FARTHEST
 from ssik_ros.serving.poses import is_within_reason
@@ -118,13 +117,21 @@ def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
     )
 
 
+def load_hulls() -> Any:
+    """Return the library of convex hulls; importing it takes longer than a robot, and only meshes need it."""
+    import scipy.spatial
+
+    return scipy.spatial
+
+
 def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool]:
     """Return whether a point (3) is within the convex hull of vertices."""
+    hulls = load_hulls()
     try:
         if vertices is None or not is_within_reason(vertices):
             raise ValueError(f'its vertices are missing, not finite or {TOO_FAR}')
-        equations = ConvexHull(vertices).equations
-    except (QhullError, ValueError) as error:
+        equations = hulls.ConvexHull(vertices).equations
+    except (hulls.QhullError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise _refuse(f'{what} has a mesh without a volume: {reason}.') from error
     normals, offsets = equations[:, :3], equations[:, 3]
