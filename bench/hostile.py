@@ -5,7 +5,8 @@ One client sends messages drawn from a seed to every topic and service of the no
 values of 1e308 among them. After each round it puts robot, world and joint states back and judges the node by a forward
 kinematics of its own: the robot is the right one, it is where its joint states say, and joint states that cannot be used do
 not move it. It ends with 1 when the node has ended, an answer is lost or too long, a judgement fails, or the node's
-memory has grown by more than a bound. Needs ROS (``. ./activate``).
+memory has grown by more than a bound: the middleware is told to give its buffers back, for it would keep them as large as
+the largest message. Needs ROS (``. ./activate``).
 """
 
 import argparse
@@ -49,6 +50,7 @@ from bench.ros.hostile_messages import Hostile
 from bench.ros.hostile_messages import HostileMessages
 from bench.ros.hostile_messages import SERVICES
 from bench.ros.hostile_messages import TOPICS
+from bench.ros.processes import REPOSITORY
 from bench.ros.processes import ServerProcesses
 from bench.soak import memory_of
 
@@ -64,6 +66,13 @@ SETTLING = 0.2
 """Part of the messages after which the memory counts as that at the start: everything has been used by then."""
 TOLERANCE = 1e-6
 SHOWN = 10
+PROFILE = REPOSITORY / 'config' / 'middleware' / 'fastdds.xml'
+"""Of the node's middleware."""
+MIDDLEWARE = (
+    'RMW_FASTRTPS_USE_QOS_FROM_XML=1',
+    f'FASTDDS_DEFAULT_PROFILES_FILE={PROFILE}',
+    f'FASTRTPS_DEFAULT_PROFILES_FILE={PROFILE}',
+)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -360,7 +369,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(conditions.as_text(around), flush=True)
     lifetime = int(START_LIMIT + 2.0 * ANSWER_LIMIT + options.messages)
     log = options.output / 'hostile.log'
-    node = [sys.executable, '-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args']
+    node = [
+        'env',
+        *MIDDLEWARE,
+        sys.executable,
+        '-m',
+        'ssik_ros.ros.executables',
+        'ik_server',
+        '--ros-args',
+    ]
     with ServerProcesses(None, lifetime) as servers:
         process = servers.start([*node, '-p', 'ik_groups_file:=panda'], log)
         tally = attack(options, process)
