@@ -2,7 +2,9 @@
 
 import ast
 import ctypes
+import fcntl
 import gzip
+import io
 import json
 import os
 from pathlib import Path
@@ -10,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import termios
+import time
 import zipfile
 
 import pytest
@@ -20,6 +24,7 @@ TARGET = 'x86_64_v2' if os.uname().machine == 'x86_64' else os.uname().machine
 LIBRARY = NATIVE / f'_kernels.{TARGET}.abi3.so'
 
 sys.path.insert(0, str(ROOT / 'tools'))
+import build_native  # noqa: E402
 import make_wheels  # noqa: E402
 from native import link  # noqa: E402
 
@@ -51,7 +56,10 @@ def clone(tmp_path):
 def manifest_of(tree):
     """Return the hashes of the sources of a tree."""
     code = f'import json, sys; sys.path.insert(0, {str(tree / NATIVE)!r}); import sources'
-    return run(tree, f'{code}; print(json.dumps(sources.manifest()))').stdout
+    table: dict[str, list] = json.loads(
+        run(tree, f'{code}; print(json.dumps(sources.manifest()))').stdout
+    )
+    return table
 
 
 @pytest.fixture
@@ -62,7 +70,8 @@ def sdist(clone):
     source = clone.parent / 'made.c'
     source.write_text('int PyInit__kernels(void) { return 7; }\n')
     subprocess.run(['cc', '-fPIC', '-c', source, '-o', folder / 'extension.o'], check=True)
-    (folder.parent / link.MANIFEST).write_text(manifest_of(clone))
+    shipped = {name: hashes[:2] for name, hashes in manifest_of(clone).items()}
+    link.write_manifest(folder.parent, shipped)
     return clone
 
 
@@ -88,7 +97,7 @@ def test_a_source_distribution_is_linked_without_numba_and_without_headers(sdist
     library = ctypes.CDLL(str(sdist / LIBRARY))
     assert library.PyInit__kernels() == 7
     table = json.loads((sdist / NATIVE / link.MANIFEST).read_text())
-    assert table == json.loads(manifest_of(sdist))
+    assert table == manifest_of(sdist)
 
 
 @needs_target
@@ -153,7 +162,7 @@ def test_a_clone_takes_no_other_numba_than_the_pinned_one(clone, tmp_path):
 @needs_target
 def test_a_clone_with_a_library_of_its_sources_needs_nothing(clone):
     (clone / LIBRARY).write_bytes(b'a library')
-    (clone / NATIVE / link.MANIFEST).write_text(manifest_of(clone))
+    link.write_manifest(clone / NATIVE, manifest_of(clone))
     shown = run(clone, PROVIDE, PATH='')
     assert (shown.returncode, shown.stderr) == (0, '')
 
@@ -191,6 +200,71 @@ def test_pip_cannot_build_a_source_distribution_without_objects(clone):
     shown = run(clone, code, '-I')
     assert shown.returncode == 1
     assert shown.stderr.startswith('ssik_ros: "make wheels" builds the source distribution')
+
+
+SHOW = f"""
+import sys
+sys.path.insert(0, {str(ROOT / 'tools')!r})
+import build_native
+output = build_native.open_output('/dev/tty')
+output.write('progress')
+output.flush()
+"""
+
+
+def test_progress_is_on_the_terminal_where_pip_shows_nothing():
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    hidden = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
+    subprocess.run(
+        [sys.executable, '-c', SHOW],
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+        pass_fds=[theirs],
+        check=True,
+        **hidden,
+    )
+    assert os.read(ours, 100) == b'progress'
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_progress_is_on_standard_error_without_a_terminal():
+    shown = subprocess.run(
+        [sys.executable, '-c', SHOW], start_new_session=True, capture_output=True, check=True
+    )
+    assert shown.stderr == b'progress'
+
+
+class Lines(io.StringIO):
+    """Keeps lines, and says so when there are two."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def write(self, text):
+        count = super().write(text)
+        if self.getvalue().count('\n') == 2:
+            self.path.touch()
+        return count
+
+
+def test_a_long_step_shows_progress_while_it_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_native, 'REPORT_EVERY', 0.01)
+    two_lines = tmp_path / 'two_lines'
+
+    def work():
+        end = time.monotonic() + 60.0
+        while not two_lines.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    output = Lines(two_lines)
+    step = build_native.Step('a long step', (), (tmp_path / 'product',), work)
+    build_native.Scheduler(1, output).run('Title', [step])
+    lines = output.getvalue().splitlines()
+    assert lines[0].startswith('Title [') and lines[0].endswith('a long step')
 
 
 @needs_git

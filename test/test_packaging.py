@@ -172,7 +172,9 @@ def test_build_products_are_ignored():
     assert ignored.stdout.split() == products
 
 
-@pytest.mark.parametrize('target', ['setup', 'demo', 'test', 'bench', 'mutants', 'lint', 'clean'])
+@pytest.mark.parametrize(
+    'target', ['setup', 'demo', 'test', 'bench', 'wheels', 'mutants', 'lint', 'clean']
+)
 def test_make_knows_target_and_help_shows_it(target):
     makefile = (ROOT / 'Makefile').read_text()
     assert re.search(rf'^{target}:.*##', makefile, re.M)

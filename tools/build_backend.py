@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))
 from native import provide  # noqa: E402
 
+# pip keeps to itself what a build prints, and the kernels take minutes.
+provide.progress = '/dev/tty'
+
 __all__ = [
     'build_editable',
     'build_sdist',

@@ -9,6 +9,7 @@ it was made from. The linker then joins the objects and the extension.
 
 import argparse
 from collections.abc import Callable
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -22,6 +23,7 @@ import time
 import traceback
 from typing import Any
 from typing import NamedTuple
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / 'build' / 'native'
@@ -41,14 +43,15 @@ class Step(NamedTuple):
 class Scheduler:
     """Runs steps, those that others wait for first."""
 
-    def __init__(self, processes: int, is_quiet: bool) -> None:
+    def __init__(self, processes: int, output: TextIO | None) -> None:
         """
         Begin with nothing done.
 
         :param processes: how many at once.
-        :param is_quiet: whether to say nothing of the progress.
+        :param output: where the progress is shown; None shows nothing.
         """
-        self._processes, self._is_quiet = processes, is_quiet
+        self._processes, self._output = processes, output
+        self._period = 0.2 if output and output.isatty() else REPORT_EVERY
         self._start = self._said = time.monotonic()
 
     def run(self, title: str, steps: list[Step]) -> None:
@@ -68,8 +71,12 @@ class Scheduler:
             for step in ready[: self._processes - len(running)]:
                 running[_fork(step.work)] = step
                 waiting.remove(step)
-            self._say(title, total - len(undone), total, [step.name for step in running.values()])
-            process, status = os.wait()
+            process = 0
+            while not process:
+                names = [step.name for step in running.values()]
+                self._say(title, total - len(undone), total, names)
+                time.sleep(0.01)
+                process, status = os.waitpid(-1, os.WNOHANG)
             step = running.pop(process)
             if status != 0:
                 for other in running:
@@ -84,20 +91,19 @@ class Scheduler:
     ) -> None:
         """Show the progress: in one line of a terminal, else in a line every few seconds."""
         clock = time.monotonic()
-        is_terminal = sys.stderr.isatty()
-        if self._is_quiet or not (is_terminal or is_last or clock - self._said >= REPORT_EVERY):
+        if not self._output or not (is_last or clock - self._said >= self._period):
             return
         self._said = clock
         bar = '#' * (20 * done // total)
         text = (
             f'{title} [{bar:<20}] {done} of {total}, {clock - self._start:.0f} s  {", ".join(now)}'
         )
-        if is_terminal:
-            print(
-                f'\r\033[K{text[:100]}', end='\n' if is_last else '', file=sys.stderr, flush=True
-            )
+        if self._output.isatty():
+            text = f'\r\033[K{text[:100]}' + ('\n' if is_last else '')
         else:
-            print(text, file=sys.stderr, flush=True)
+            text += '\n'
+        self._output.write(text)
+        self._output.flush()
 
 
 def _fork(work: Callable[[], None]) -> int:
@@ -303,20 +309,34 @@ def prepare_numba() -> None:
         importlib.import_module(f'{front_end.PACKAGE}.{name}')
 
 
-def build(targets: list[str], processes: int, is_quiet: bool, folder: Path | None) -> None:
+def open_output(path: str | None) -> TextIO:
+    """
+    Return where the progress is shown.
+
+    :param path: a file or a terminal, None for the standard error. Where it cannot be opened it is the standard error too.
+    """
+    if path:
+        with contextlib.suppress(OSError):
+            return open(path, 'w', encoding='utf-8')
+    return sys.stderr
+
+
+def build(targets: list[str], processes: int, output: TextIO | None, folder: Path | None) -> None:
     """
     Build the library for some targets, or the objects that it is linked from.
 
     :param targets: their names.
     :param processes: how many at once.
-    :param is_quiet: whether to say nothing of the progress.
+    :param output: where the progress is shown; None shows nothing.
     :param folder: where the objects go; without it they are linked beside the sources.
     """
     from native import link
 
+    from ssik_ros.kernels.native import sources
+
     prepare_numba()
     whole = Build(targets)
-    scheduler = Scheduler(processes, is_quiet)
+    scheduler = Scheduler(processes, output)
     scheduler.run('Kernels: compile', whole.steps_of_code())
     objects = whole.steps_of_objects()
     scheduler.run('Kernels: emit   ', objects)
@@ -327,7 +347,7 @@ def build(targets: list[str], processes: int, is_quiet: bool, folder: Path | Non
     else:
         for target in targets:
             link.link(target, list(files[target].values()), rows)
-        link.write_manifest(link.NATIVE)
+        link.write_manifest(link.NATIVE, sources.manifest())
     whole.prune()
 
 
@@ -341,13 +361,17 @@ def export(folder: Path, files: dict[str, dict[str, Path]], rows: list[tuple[str
     """
     from native import link
 
+    from ssik_ros.kernels.native import sources
+
     shutil.rmtree(folder, ignore_errors=True)
     for target, objects in files.items():
         (folder / target).mkdir(parents=True)
         for module, path in objects.items():
             shutil.copyfile(path, folder / target / f'{module}.o')
     (folder / link.ROWS).write_text(json.dumps(rows, indent=0), encoding='utf-8')
-    link.write_manifest(folder)
+    # On another machine the files have other times.
+    table = {name: hashes[:2] for name, hashes in sources.manifest().items()}
+    link.write_manifest(folder, table)
 
 
 def main() -> None:
@@ -374,10 +398,14 @@ def main() -> None:
         help='write the objects into this folder, and link nothing',
     )
     parser.add_argument('--quiet', action='store_true', help='say nothing of the progress')
+    parser.add_argument(
+        '--progress', metavar='FILE', help='show the progress there, not on standard error'
+    )
     chosen = parser.parse_args()
     start = time.monotonic()
     targets = chosen.target or targets.of_this_machine()[:1]
-    build(targets, chosen.processes, chosen.quiet, chosen.objects)
+    output = None if chosen.quiet else open_output(chosen.progress)
+    build(targets, chosen.processes, output, chosen.objects)
     made = 'objects' if chosen.objects else 'library'
     print(f'Native {made} for {", ".join(targets)}: {time.monotonic() - start:.0f} s.')
 

@@ -90,20 +90,31 @@ def run(*command: object, folder: Path = WORK, **environment: str) -> str:
     return result.stdout
 
 
+def configured_headers() -> Path:
+    """
+    Return a folder where each family finds the configuration of Debian's Python.
+
+    Debian keeps pyconfig.h in a folder for each family. What this machine has serves the others: the types of all have
+    the same sizes, and the limited API depends on nothing else.
+    """
+    version = 'python{}.{}'.format(*sys.version_info)
+    own = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
+    for family in FAMILIES:
+        folder = WORK / 'headers' / f'{family}-linux-gnu'
+        folder.mkdir(parents=True)
+        (folder / version).symlink_to(own)
+    return WORK / 'headers'
+
+
 def link_targets() -> dict[str, Path]:
     """Return the libraries by their targets, and leave the extension's object among those of the kernels."""
     rows = link.read_rows(OBJECTS)
+    headers = configured_headers()
     libraries = {}
     os.environ.setdefault('ZIG_GLOBAL_CACHE_DIR', str(ROOT / 'build' / 'zig'))
     for family, targets in FAMILIES.items():
-        compiler = [
-            sys.executable,
-            '-m',
-            'ziglang',
-            'cc',
-            '-target',
-            f'{family}-linux-gnu.{GLIBC}',
-        ]
+        zig = sys.executable, '-m', 'ziglang', 'cc', '-target', f'{family}-linux-gnu.{GLIBC}'
+        compiler = [*zig, f'-I{headers}']
         for target in targets:
             with progress(f'link for {target}'):
                 link.compile_extension(compiler, target, rows, OBJECTS / target / link.EXTENSION)

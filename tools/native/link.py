@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
@@ -183,13 +184,11 @@ def read_rows(folder: Path) -> list[tuple[str, str]]:
     return [(name, signature) for name, signature in rows]
 
 
-def write_manifest(folder: Path) -> None:
+def write_manifest(folder: Path, table: dict[str, list[Any]]) -> None:
     """
-    Write the hashes of the sources that objects or a library were built from.
+    Write what the sources of objects or of a library are known by.
 
-    :param folder: where they go.
+    :param folder: where it goes.
+    :param table: of ``sources.manifest``.
     """
-    from ssik_ros.kernels.native import sources
-
-    text = json.dumps(sources.manifest(), indent=0)
-    (folder / MANIFEST).write_text(text, encoding='utf-8')
+    (folder / MANIFEST).write_text(json.dumps(table, indent=0), encoding='utf-8')

@@ -4,7 +4,6 @@ import importlib.metadata
 import importlib.util
 import json
 from pathlib import Path
-import shutil
 import subprocess
 import sys
 from typing import Any
@@ -15,6 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
 SHIPPED = ROOT / 'native_objects'
 """What a source distribution brings: a folder of objects for each target, and hashes of their sources."""
+
+
+progress: str | None = None
+"""Where a build shows its progress; None for the standard error."""
 
 
 def provide() -> None:
@@ -79,7 +82,7 @@ def _link_shipped(wanted: list[str]) -> None:
         if not (is_built and library.is_file()):
             objects = sorted((SHIPPED / target).glob('*.o'))
             link.join(link.compiler_for(target), objects, library)
-    shutil.copyfile(SHIPPED / link.MANIFEST, NATIVE / link.MANIFEST)
+    link.write_manifest(NATIVE, _load('sources').manifest())
 
 
 def _build() -> None:
@@ -91,7 +94,8 @@ def _build() -> None:
             ' here: unpack the source distribution of a release into src/ instead, or run "pip install'
             ' -r requirements/native.txt".'
         )
-    subprocess.run([sys.executable, str(ROOT / 'tools' / 'build_native.py')], check=True)
+    command = [sys.executable, str(ROOT / 'tools' / 'build_native.py')]
+    subprocess.run([*command, *(['--progress', progress] if progress else [])], check=True)
 
 
 def missing_requirements() -> list[str]:
