@@ -95,7 +95,7 @@ $(VENV_READY): requirements/core.txt requirements/native.txt requirements/dev.tx
 	tools/make_venv.sh "$(PYTHON)" "$(FLAVOUR)"
 	@touch $@
 
-$(BENCH_READY): requirements/native.txt requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
+$(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requirements/bench_npm.txt requirements/core.txt tools/make_bench_venv.sh
 	tools/make_bench_venv.sh "$(PYTHON)"
 	@touch $@
 

@@ -3,6 +3,9 @@ Compare the hot kernels with those of the last release: ``python bench/check.py 
 
 What is compared are ratios to a fixed piece of arithmetic that runs in between, so that neither the machine nor its load
 counts for much. ``--store`` writes the ratios of a release into ``bench/ratios.json``, beside those of earlier ones.
+
+``--against CHECKOUT`` compares with another checkout instead: both run now, in processes that alternate on one core. That
+tells 3 % where the ratios tell 30 %, and needs the other checkout with its kernels built.
 """
 
 import argparse
@@ -18,10 +21,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions
+from bench import paired
 from bench import pinning
 from bench import program
 from bench import report
 from bench.arms import Arm
+from bench.arms import FloatArray
 from bench.cases import draw_cases
 from bench.clocks import calibrate
 from bench.clocks import timed_call
@@ -47,6 +52,8 @@ def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
     """
     Return what is measured on an arm, by names.
 
+    "call of" is what a call costs whose answer takes next to nothing: a pose out of reach, a seed that solves.
+
     :param label: the arm's part of the names.
     """
     robot = load_robot(arm.urdf_path)
@@ -57,16 +64,27 @@ def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
         create_solver(f'ssik_ros/{name}', robot, group).solve for name in ('Auto', 'PoseIK')
     )
     pairs = list(zip(far.targets, far.seeds, strict=True))
+    solved = [(manipulator.fk(q), q) for q in far.q]
+    remote = [(_moved_away(target), q) for target, q in pairs]
     near_pairs = list(zip(near.targets, near.seeds, strict=True))
     return {
         f'{label}: forward kinematics': lambda: [manipulator.fk(q) for q in far.q],
         f'{label}: all branches': lambda: [manipulator.solve_q(t, q) for t, q in pairs],
         f'{label}: ik_LM': lambda: [manipulator.ik_LM(t, q) for t, q in pairs],
+        f'{label}: call of solve_q': lambda: [manipulator.solve_q(t, q) for t, q in remote],
+        f'{label}: call of ik_LM': lambda: [manipulator.ik_LM(t, q) for t, q in solved],
         f'{label}: ik_LM, near': lambda: [manipulator.ik_LM(t, q) for t, q in near_pairs],
         f'{label}: Auto': lambda: [auto(SolveRequest(t, q)) for t, q in pairs],
         f'{label}: Auto, near': lambda: [auto(SolveRequest(t, q)) for t, q in near_pairs],
         f'{label}: PoseIK': lambda: [pose_ik(SolveRequest(t, q)) for t, q in pairs],
     }
+
+
+def _moved_away(target: FloatArray) -> FloatArray:
+    """Return a pose 100 m away."""
+    far = target.copy()
+    far[0, 3] += 100.0
+    return far
 
 
 def measure(kernels: Mapping[str, Round], repeats: int) -> dict[str, float]:
@@ -113,6 +131,22 @@ def compare(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[list
     return lines, is_fine
 
 
+def compare_with(checkout: Path, options: argparse.Namespace) -> None:
+    """
+    Compare this checkout with another one.
+
+    :param checkout: the other one.
+    :param options: of the command line.
+    """
+    now = Path(__file__).resolve().parents[1]
+    found = paired.compare(checkout, now, options.arms, options.output, options.starts)
+    print(f'\nProcessor time per pose; before is {checkout}\n')
+    print(report.table(paired.HEADER, found.lines(POSES)))
+    slower = [name for name, verdict in found.verdicts().items() if verdict.text == 'SLOWER']
+    if slower:
+        sys.exit(f'bench: slower than {paired.ALLOWED} times {checkout}: {", ".join(slower)}')
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, and compare or store.
@@ -124,10 +158,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--repeats', type=int, default=25, help='rounds (%(default)s)')
     parser.add_argument('--ratios', type=Path, default=RATIOS, help='file of all releases')
     parser.add_argument('--store', metavar='RELEASE', help='write the ratios of this release')
+    parser.add_argument('--against', metavar='CHECKOUT', type=Path, help='another checkout')
+    parser.add_argument('--starts', type=int, default=20, help='of both, at most (%(default)s)')
     program.add_common_options(parser)
     options = parser.parse_args(arguments)
     around = conditions.describe(pinning.pin(options.cpu), ())
     print(conditions.as_text(around), flush=True)
+    if options.against:
+        compare_with(options.against.resolve(), options)
+        return
     kernels: dict[str, Round] = {}
     for name in options.arms:
         kernels |= rounds_of(find_arm(name, options.output), name)
