@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+from fresh_python import run_python
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,23 +16,6 @@ KERNELS = ROOT / 'ssik_ros' / 'kernels'
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec('numba') is None, reason='numba is not installed'
 )
-
-
-def run_python(code, folder, **environment):
-    """Return what a new process prints, with one folder first on its path."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(('NUMBA_', 'SSIK_'))}
-    # Bytecode is told from newer source by whole seconds and size only.
-    inherited.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE='1', **environment)
-    result = subprocess.run(
-        [sys.executable, '-c', code],
-        env=inherited,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 CALLER = """

@@ -6,8 +6,8 @@ import math
 import os
 from pathlib import Path
 import subprocess
-import sys
 
+from fresh_python import run_python
 import numpy as np
 import pytest
 
@@ -28,23 +28,6 @@ if not _jit.JIT_DISABLED or _jit.IS_PLAIN:
     pytest.skip('kernels do not come from the native library here', allow_module_level=True)
 
 from ssik_ros.kernels.native import library  # noqa: E402
-
-
-def run_python(code, folder, **environment):
-    """Return what a new process prints, with one folder first on its path."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(('NUMBA_', 'SSIK_'))}
-    # Bytecode is told from newer source by whole seconds and size only.
-    inherited.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE='1', **environment)
-    result = subprocess.run(
-        [sys.executable, '-c', code],
-        env=inherited,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 @pytest.mark.parametrize('change', ['# a comment\n', '\n\n', '"""A text."""\n'])
