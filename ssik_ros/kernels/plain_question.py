@@ -108,7 +108,8 @@ def answer(address, closed, timeout_ns, flag, q0, target, q):
             written, branches, position, rotation = _ask_closed_form(
                 closed, w.matrices, w.reference, q
             )
-            norm = math.hypot(position, rotation)
+            # Not hypot, which C libraries round differently.
+            norm = math.sqrt(position * position + rotation * rotation)
             if written > 0 and norm <= numbers[TOLERANCE]:
                 return FOUND, counters[ITERATIONS], 1, norm, position, rotation, branches
             # What the closed form certifies is not enough: nothing is proved.

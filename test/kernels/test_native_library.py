@@ -273,7 +273,6 @@ LIBM = {
     'atan2',
     'cos',
     'exp',
-    'hypot',
     'log',
     'pow',
     'sin',

@@ -8,6 +8,9 @@ import math
 
 from ssik_ros.kernels._jit import kernel
 
+NOTHING = 2.0**-400
+"""Numbers up to this have no phase; their squares begin to lose digits."""
+
 
 @kernel
 def _swap_largest(a, m, n, order, j):
@@ -139,8 +142,9 @@ def reduce_complex(re, im, m, n, total, scratch, tolerance):
             re[i, j], re[i, place] = re[i, place], re[i, j]
             im[i, j], im[i, place] = im[i, place], im[i, j]
             v_re[i], v_im[i] = re[i, j], im[i, j]
-        size = math.hypot(v_re[j], v_im[j])
-        phase = complex(v_re[j], v_im[j]) / size if size > 0.0 else 1.0 + 0j
+        # Not hypot, which C libraries round differently.
+        size = math.sqrt(v_re[j] * v_re[j] + v_im[j] * v_im[j])
+        phase = complex(v_re[j], v_im[j]) / size if size > NOTHING else 1.0 + 0j
         v_re[j] += norm * phase.real
         v_im[j] += norm * phase.imag
         scale = 1.0 / (norm * (norm + size))
