@@ -22,7 +22,10 @@ LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/nat
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
   $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
 
-.PHONY: help setup demo test test-all native bench benchmarks bench-check soak hostile mutants lint format wheels clean distclean
+# Where the calls of kernels go that "make same-bytes" records.
+SAME_BYTES := $(CURDIR)/build/same_bytes
+
+.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check soak hostile mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -47,6 +50,16 @@ wheels: $(VENV_READY) $(WHEELS_READY)  ## Build wheels and source distribution i
 	.venv/bin/python tools/build_native.py --objects build/native_objects \
 	  --target x86_64_v2 --target x86_64_v3 --target aarch64
 	.venv-wheels/bin/python tools/make_wheels.py
+
+same-bytes: setup  ## Show that kernels give the same bytes by numba and for both levels of x86-64
+	.venv/bin/python tools/build_native.py --target x86_64_v2 --target x86_64_v3
+	rm -rf $(SAME_BYTES)
+	@# Tests that count the memory of a call fail beside the recorder.
+	-. ./activate && RECORD_KERNELS="$(SAME_BYTES)" PYTHONPATH="$(CURDIR)/tools:$$PYTHONPATH" \
+	  python -m pytest -q -p compare_kernels -m 'not slow' $(or $(SAME_BYTES_TESTS),test)
+	. ./activate && for target in jit x86_64_v2 x86_64_v3; do \
+	  python tools/compare_kernels.py replay "$(SAME_BYTES)" --target $$target || exit 1; done && \
+	  python tools/compare_kernels.py compare "$(SAME_BYTES)"
 
 bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_ARGS=...)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/run.py $(BENCH_ARGS)

@@ -132,11 +132,11 @@ def test_kinematics_files_of_the_readme_are_read_without_a_warning(caplog):
 
 def test_make_targets_of_the_pages_exist():
     makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
-    targets = set(re.findall(r'^([a-z]+):', makefile, re.M))
+    targets = set(re.findall(r'^([a-z-]+):', makefile, re.M))
     named = {
         word
         for page in PAGES
-        for word in re.findall(r'[`$ ]make ([a-z]+)\b`?', '\n'.join(inline_code(page)))
+        for word in re.findall(r'[`$ ]make ([a-z-]+)\b`?', '\n'.join(inline_code(page)))
     }
     assert named <= targets
 
