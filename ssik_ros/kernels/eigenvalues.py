@@ -217,9 +217,8 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
             total *= tau
             for j in range(count):
                 beside[j] -= total * v[j]
-        _reflect_both_sides(
-            vector(a, (k + 1) * n + k + 1, n * count), n, count, tau, v, vector(scratch, n, 2 * n)
-        )
+        block = vector(a, (k + 1) * n + k + 1, (count - 1) * n + count)
+        _reflect_both_sides(block, n, count, tau, v, vector(scratch, n, 2 * n))
 
 
 @inline_kernel
