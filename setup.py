@@ -105,6 +105,8 @@ setup(
         '': ['*.yaml', 'py.typed'],
         f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt'],
     },
+    # Of the tests alone.
+    exclude_package_data={f'{package_name}.kernels.native': ['_kernels.checked.*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
         (f'share/{package_name}', ['package.xml']),

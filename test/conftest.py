@@ -9,6 +9,7 @@ import pytest
 import ros_domain
 from scipy.spatial.transform import Rotation
 
+from ssik_ros.kernels.addresses import LIBRARY
 from ssik_ros.model.loader import load_robot
 
 settings.register_profile('ci', derandomize=True, deadline=None, print_blob=True)
@@ -17,6 +18,8 @@ settings.load_profile('ci' if os.environ.get('CI') else 'dev')
 
 ROBOTS_DIRECTORY = Path(__file__).resolve().parents[1] / 'config' / 'robots'
 SHIPPED = ('panda', 'fanuc', 'gen3', 'ur5e')
+CHECKED_SUMMARY = os.environ.pop('SSIK_ROS_CHECKED_SUMMARY', None)
+"""How the run of tools/run_tests.sh before this one ended; not for the processes that tests start."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -24,6 +27,23 @@ def pytest_runtestloop():
     """Run all tests of this process in a ROS domain of its own."""
     with ros_domain.own_environment():
         return (yield)
+
+
+if hasattr(LIBRARY, 'failures'):
+
+    @pytest.fixture(autouse=True)
+    def no_failed_check():
+        """Fail a test in which a kernel of the checked library left an array, even if the exception was caught."""
+        failures = LIBRARY.failures()
+        before = len(failures)
+        yield
+        assert failures[before:] == []
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how the tests on the checked library ended, which ran before."""
+    if CHECKED_SUMMARY:
+        terminalreporter.write_line(f'On the checked library: {CHECKED_SUMMARY}')
 
 
 @pytest.fixture

@@ -135,17 +135,19 @@ def write(path: Path, data: bytes) -> None:
 class Build:
     """All kernel modules, and what they become."""
 
-    def __init__(self, targets: list[str]) -> None:
+    def __init__(self, targets: list[str], is_checked: bool) -> None:
         """
         Read the list of kernels and the sources.
 
         :param targets: names of what is built for.
+        :param is_checked: whether indices are compared with bounds.
         """
         from native import signatures
 
         from ssik_ros.kernels.native import sources
 
-        self.targets = targets
+        self.targets, self._is_checked = targets, is_checked
+        self._store = STORE / 'checked' if is_checked else STORE
         self._sources = sources
         self.imports = sources.imports()
         self.listed: dict[str, list[Any]] = {name: [] for name in self.imports}
@@ -160,7 +162,7 @@ class Build:
             name: sources.digest_of_code(path.read_text(encoding='utf-8'))
             for name, path in files.items()
         }
-        self._folders = {name: STORE / f'{name}-{self._key(name)}' for name in self.imports}
+        self._folders = {name: self._store / f'{name}-{self._key(name)}' for name in self.imports}
 
     @functools.cached_property
     def _tools(self) -> str:
@@ -228,7 +230,8 @@ class Build:
         from native import back_end
 
         offered = [self.file(name, 'offered.ll').read_text() for name in self.imports[module]]
-        code, offer = back_end.optimise(self.file(module, 'lowered.bc').read_bytes(), offered)
+        lowered = self.file(module, 'lowered.bc').read_bytes()
+        code, offer = back_end.optimise(lowered, offered, self._is_checked)
         write(self.file(module, 'optimised.bc'), code)
         write(self.file(module, 'offered.ll'), offer.encode())
 
@@ -289,13 +292,17 @@ class Build:
     def prune(self) -> None:
         """Remove what was made from older sources."""
         kept = set(self._folders.values())
-        for folder in STORE.iterdir():
+        for folder in self._store.iterdir():
             if folder.is_dir() and '-' in folder.name and folder not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def prepare_numba() -> None:
-    """Import all kernels in such a way that numba lowers them and does no more."""
+def prepare_numba(is_checked: bool) -> None:
+    """
+    Import all kernels in such a way that numba lowers them and does no more.
+
+    :param is_checked: whether it compares indices with bounds.
+    """
     os.environ['SSIK_ROS_JIT'] = '1'
     os.environ.pop('NUMBA_DISABLE_JIT', None)
     from native import front_end
@@ -303,8 +310,8 @@ def prepare_numba() -> None:
     from ssik_ros.kernels.native import compiler
     from ssik_ros.kernels.native import sources
 
-    compiler.IS_CACHED = False
-    front_end.patch_numba()
+    compiler.IS_CACHED, compiler.is_library_checked = False, is_checked
+    front_end.patch_numba(is_checked)
     for name in sources.modules():
         importlib.import_module(f'{front_end.PACKAGE}.{name}')
 
@@ -334,8 +341,9 @@ def build(targets: list[str], processes: int, output: TextIO | None, folder: Pat
 
     from ssik_ros.kernels.native import sources
 
-    prepare_numba()
-    whole = Build(targets)
+    is_checked = link.CHECKED in targets
+    prepare_numba(is_checked)
+    whole = Build(targets, is_checked)
     scheduler = Scheduler(processes, output)
     scheduler.run('Kernels: compile', whole.steps_of_code())
     objects = whole.steps_of_objects()
@@ -347,6 +355,7 @@ def build(targets: list[str], processes: int, output: TextIO | None, folder: Pat
     else:
         for target in targets:
             link.link(target, list(files[target].values()), rows)
+        link.remove_stale(targets, sources)
         link.write_manifest(link.NATIVE, sources.manifest())
     whole.prune()
 
@@ -382,7 +391,14 @@ def main() -> None:
     from ssik_ros.kernels.native import targets
 
     parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0].strip())
-    parser.add_argument(
+    flavour = parser.add_mutually_exclusive_group()
+    flavour.add_argument(
+        '--checked',
+        action='store_const',
+        const=[link.CHECKED],
+        help='kernels that compare every index with the bounds of its array, for tests',
+    )
+    flavour.add_argument(
         '--target',
         action='append',
         choices=link.TARGETS,
@@ -403,11 +419,11 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     start = time.monotonic()
-    targets = chosen.target or targets.of_this_machine()[:1]
+    names = chosen.checked or chosen.target or targets.of_this_machine()[:1]
     output = None if chosen.quiet else open_output(chosen.progress)
-    build(targets, chosen.processes, output, chosen.objects)
+    build(names, chosen.processes, output, chosen.objects)
     made = 'objects' if chosen.objects else 'library'
-    print(f'Native {made} for {", ".join(targets)}: {time.monotonic() - start:.0f} s.')
+    print(f'Native {made} for {", ".join(names)}: {time.monotonic() - start:.0f} s.')
 
 
 if __name__ == '__main__':

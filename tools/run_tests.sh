@@ -1,12 +1,13 @@
 #!/bin/bash
 # Run the tests: tools/run_tests.sh quick|all [PYTEST_ARGS...]
 # "quick" leaves out what is marked slow. On all cores where pytest-xdist is installed; a choice, or a machine with one
-# core, in one process.
+# core, in one process. "all" runs the tests of the kernels on the checked library first, where numba can build it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=$1
 shift
+checked=(test/kernels test/analytic test/newton test/groups test/closed_chain)
 options=()
 if [ "$#" -eq 0 ]; then
   [ "$suite" = all ] || options+=(-m 'not slow')
@@ -14,5 +15,14 @@ if [ "$#" -eq 0 ]; then
     # By files: fixtures of a module are made once, and tests of one file never run side by side.
     options+=(-n "$(nproc)" --dist loadfile)
   fi
+  if [ "$suite" = all ] && python -c 'import numba' 2> /dev/null; then
+    python tools/build_native.py --checked
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    # Where memory was overwritten, the other tests would mean nothing: a failure ends the run.
+    SSIK_ROS_TARGET=checked python -m pytest "${options[@]}" -m 'not slow' "${checked[@]}" | tee "$log"
+    SSIK_ROS_CHECKED_SUMMARY=$(tail -n 1 "$log" | sed -E 's/^=+ | =+$//g')
+    export SSIK_ROS_CHECKED_SUMMARY
+  fi
 fi
-exec python -m pytest "${options[@]}" "$@"
+python -m pytest "${options[@]}" "$@"

@@ -54,9 +54,10 @@ def package_copy(tmp_path):
     return folder
 
 
-def by_numba(code, folder):
+def by_numba(code, folder, **environment):
     """Return what a new process prints in which numba compiles the kernels of a folder."""
-    return run_python(code, folder, SSIK_ROS_JIT='1', SSIK_ROS_CACHE_DIR=str(folder / 'cache'))
+    environment |= {'SSIK_ROS_JIT': '1', 'SSIK_ROS_CACHE_DIR': str(folder / 'cache')}
+    return run_python(code, folder, **environment)
 
 
 def ask(folder):
@@ -102,6 +103,31 @@ def test_literal_arguments_do_not_make_versions_of_their_own(package_copy):
     (package_copy / 'ssik_ros' / 'kernels' / 'literals.py').write_text(LITERALS)
     code = 'import ssik_ros.kernels.literals'
     assert by_numba(code, package_copy) == '1'
+
+
+PART = """
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+
+@kernel
+def last(work, start, size):
+    return vector(work, start, size)[size - 1]
+"""
+LEAVE = """
+import numpy as np
+from ssik_ros.kernels import part
+try:
+    part.last(np.ones(10), 0, 9), part.last(np.ones(12)[:10], 2, 9)
+    print('inside')
+except IndexError:
+    print('outside')
+"""
+
+
+def test_with_numbas_bounds_check_views_are_checked_whatever_was_compiled_before(package_copy):
+    (package_copy / 'ssik_ros' / 'kernels' / 'part.py').write_text(PART)
+    assert by_numba(LEAVE, package_copy) == 'inside'
+    assert by_numba(LEAVE, package_copy, NUMBA_BOUNDSCHECK='1') == 'outside'
 
 
 TESTS_OF_COMPILED_KERNELS = ('test_lanes.py', 'test_addresses.py')

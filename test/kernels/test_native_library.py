@@ -277,6 +277,7 @@ LIBM = {
     'pow',
     'sin',
     'sincos',
+    'sqrt',
     'tan',
 }
 LIBC = {

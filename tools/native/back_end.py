@@ -9,6 +9,7 @@ differ in speed alone.
 
 from collections.abc import Iterable
 import functools
+import os
 import re
 from typing import Any
 from typing import NamedTuple
@@ -39,6 +40,10 @@ TARGETS = {
 }
 OPTIMISED_FOR = TARGETS['x86_64_v3']
 """The target whose costs the optimiser weighs."""
+CHECKED = 'checked'
+"""Name of the flavour that compares indices with bounds, for any processor of this machine's kind."""
+_OWN = 'aarch64' if os.uname().machine == 'aarch64' else 'x86_64_v2'
+TARGETS[CHECKED] = TARGETS[_OWN]._replace(name=CHECKED)
 
 
 @functools.cache
@@ -47,16 +52,21 @@ def _machine(target: Target) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features='', opt=3, reloc='pic', codemodel='default'
+        cpu=target.processor,
+        features='',
+        opt=0 if target.name == CHECKED else 3,
+        reloc='pic',
+        codemodel='default',
     )
 
 
-def optimise(lowered: bytes, offered: Iterable[str]) -> tuple[bytes, str]:
+def optimise(lowered: bytes, offered: Iterable[str], is_checked: bool) -> tuple[bytes, str]:
     """
     Return the optimised code of a module, and the part of it that is offered to its callers.
 
     :param lowered: intermediate code of the module.
     :param offered: what other modules offer to it, as text.
+    :param is_checked: whether it belongs to the checked flavour, which is optimised and merged as little as possible.
     """
     module = llvm.parse_bitcode(lowered)
     own = [function.name for function in module.functions if not function.is_declaration]
@@ -70,9 +80,10 @@ def optimise(lowered: bytes, offered: Iterable[str]) -> tuple[bytes, str]:
     module.triple = OPTIMISED_FOR.triple
     module.data_layout = str(machine.target_data)
     _run_passes(module, machine, is_cheap=True)
-    _run_passes(module, machine, is_cheap=False)
+    if not is_checked:
+        _run_passes(module, machine, is_cheap=False)
     module.verify()
-    return module.as_bitcode(), _offer(module, set(own))
+    return module.as_bitcode(), _offer(module, set(own), 0 if is_checked else LARGEST_MERGED)
 
 
 def _needed(module: Any, offered: list[str]) -> list[str]:
@@ -109,14 +120,14 @@ def _run_passes(module: Any, machine: Any, is_cheap: bool) -> None:
     passes.run(module, builder)
 
 
-def _offer(module: Any, own: set[str]) -> str:
-    """Return the text of a module with its large functions as declarations."""
+def _offer(module: Any, own: set[str], largest: int) -> str:
+    """Return the text of a module with its functions of more lines than ``largest`` as declarations."""
     text = str(module)
     for function in module.functions:
         if function.is_declaration:
             continue
         body = str(function)
-        is_large = body.count('\n') > LARGEST_MERGED
+        is_large = body.count('\n') > largest
         if (
             is_large and 'alwaysinline' not in body.partition('\n')[0]
         ) or function.name not in own:

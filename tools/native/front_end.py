@@ -17,8 +17,11 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import bytecode
 from numba.core import callconv
+from numba.core import cgutils
 from numba.core import codegen
+from numba.core import config
 from numba.core import cpu
+from numba.core import lowering
 from numba.core.compiler import CompileResult
 from numba.core.runtime.context import NRTContext
 
@@ -47,16 +50,20 @@ class Record(NamedTuple):
     """Each kernel that Python may call, and what it returns in codes."""
 
 
+OUTSIDE = 'reads or writes outside of an array'
+"""What the checked flavour says of a function whose index or view does not fit."""
 _made: list[Any] = []
 """The libraries that numba made in this process, in their order."""
 
 
-def patch_numba() -> None:
+def patch_numba(is_checked: bool) -> None:
     """
     Keep numba from linking, optimising and emitting: each function stays in a library of its own.
 
     Nor does it count references: kernels allocate nothing, and one that does calls what the linker will not find. An
     exception becomes a number: kernels raise none, but numba's own functions do for shapes that do not fit.
+
+    :param is_checked: whether indices are compared with the bounds of arrays, and an exception says where it was raised.
     """
 
     def finalize(self: Any) -> None:
@@ -77,6 +84,41 @@ def patch_numba() -> None:
     cpu.CPUContext.get_executable = get_executable
     callconv.CPUCallConv.return_user_exc = callconv.CPUCallConv.return_dynamic_user_exc = fail
     NRTContext.incref = NRTContext.decref = lambda self, builder, type_, value: None
+    if is_checked:
+        _compare_indices()
+
+
+def _compare_indices() -> None:
+    """Make numba compare indices with bounds, and tell the extension where an exception passes, from the inside out."""
+    config.BOUNDSCHECK = 1
+    places = ['numba']
+    lower_instruction = lowering.Lower.lower_inst
+
+    def lower_and_keep_place(self: Any, instruction: Any) -> None:
+        function = self.func_ir.func_id
+        module = function.modname.removeprefix(f'{PACKAGE}.')
+        places.append(f'{module}.{function.func_qualname} (line {self.loc.line})')
+        lower_instruction(self, instruction)
+        places.pop()
+
+    def tell(context: Any, builder: Any, text: str) -> None:
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer])
+        function = cgutils.get_or_insert_function(builder.module, kind, 'ssik_ros_failed_at')
+        builder.call(function, [context.insert_const_string(builder.module, text)])
+
+    def fail(self: Any, builder: Any, exception: Any, *arguments: Any, **keywords: Any) -> None:
+        what = OUTSIDE if exception is IndexError else f'raises {exception.__name__}'
+        tell(self.context, builder, f'{places[-1]} {what}')
+        self._return_errcode_raw(builder, callconv.RETCODE_USEREXC)
+
+    def propagate(self: Any, builder: Any, status: Any) -> None:
+        tell(self.context, builder, f', called by {places[-1]}')
+        self._return_errcode_raw(builder, status.code)
+
+    lowering.Lower.lower_inst = lower_and_keep_place
+    callconv.CPUCallConv.return_user_exc = callconv.CPUCallConv.return_dynamic_user_exc = fail
+    callconv.CPUCallConv.return_status_propagate = propagate
 
 
 def _stand_in(descriptor: Any) -> Any:

@@ -20,6 +20,8 @@ COMPILERS = {
 }
 """The compiler that is taken for each target where it is not the machine's own."""
 TARGETS = tuple(COMPILERS)
+CHECKED = 'checked'
+"""The flavour for this machine whose kernels compare indices with bounds."""
 ROWS = 'kernels.json'
 """Name and signature of each kernel that Python may call, in a folder of objects."""
 MANIFEST = 'sources.json'
@@ -47,7 +49,7 @@ def compiler_for(target: str) -> list[str]:
     :raises SystemExit: when there is none.
     """
     machine = os.uname().machine
-    if target.startswith(machine):
+    if target == CHECKED or target.startswith(machine):
         command = shlex.split(os.environ.get('CC', 'cc'))
     else:
         command = [COMPILERS[target]]
@@ -87,6 +89,7 @@ def table(rows: list[tuple[str, str]], target: str) -> str:
     return '\n'.join(
         [
             f'#define TARGET "{target}"',
+            *(['#define CHECKED'] if target == CHECKED else []),
             f'enum {{ ROW_COUNT = {len(rows)}, MOST_WORDS = {max(map(words_of, dict(rows).values()))},'
             f' RESULT_WORDS = {max(results)} }};',
             *declarations,
@@ -182,6 +185,20 @@ def read_rows(folder: Path) -> list[tuple[str, str]]:
     """
     rows = json.loads((folder / ROWS).read_text(encoding='utf-8'))
     return [(name, signature) for name, signature in rows]
+
+
+def remove_stale(targets: list[str], sources: Any) -> None:
+    """
+    Remove libraries that were built from other sources than those of now, for the manifest is about all of them.
+
+    :param targets: names of those that were built just now.
+    :param sources: the package's module of this name.
+    """
+    manifest, built = NATIVE / MANIFEST, [library_name(target) for target in targets]
+    if not manifest.is_file() or sources.changed(json.loads(manifest.read_text(encoding='utf-8'))):
+        for library in NATIVE.glob(library_name('*')):
+            if library.name not in built:
+                library.unlink()
 
 
 def write_manifest(folder: Path, table: dict[str, list[Any]]) -> None:

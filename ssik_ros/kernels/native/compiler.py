@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from llvmlite import ir
 import numba
 from numba.core import cgutils
 from numba.core import config
@@ -27,6 +28,8 @@ from ssik_ros.kernels.native import sources
 
 IS_CACHED = True
 """Whether machine code is kept on disk; the build of the native library keeps its own products."""
+is_library_checked = False
+"""Whether the checked flavour of the native library is built: its extension knows the arrays behind addresses."""
 on_compiled: Callable[[Any, Any], None] | None = None
 """Is told of each function that gets compiled: as Python, and numba's result."""
 
@@ -106,7 +109,8 @@ class _Place:
         self._line, self._py_file = function.__code__.co_firstlineno, file
         root = os.environ.get('SSIK_ROS_CACHE_DIR') or Path.home() / '.cache' / 'ssik_ros'
         closure = _closures().get(file) or sources.digest_of_bytes(Path(file))[:16]
-        self._folder = Path(root, f'{Path(file).stem}-{closure}')
+        flavour = '-checked' if config.BOUNDSCHECK else ''
+        self._folder = Path(root, f'{Path(file).stem}-{closure}{flavour}')
 
     @classmethod
     def from_function(cls, function: Any, file: str) -> '_Place':
@@ -159,8 +163,61 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return an array over a part of a flat one: its first element and its lengths are given."""
     source = context.make_array(signature.args[0])(context, builder, arguments[0])
+    check_part(context, builder, source, arguments[1], arguments[2:])
     data = builder.gep(source.data, [arguments[1]])
     return _array_at(context, builder, signature.return_type, data, arguments[2:])
+
+
+def check_part(context: Any, builder: Any, source: Any, start: Any, lengths: Any) -> None:
+    """
+    Emit a comparison of a part with the array that it is taken from, where numba compares indices (NUMBA_BOUNDSCHECK).
+
+    :param context, builder: of numba.
+    :param source: the array, its numbers side by side.
+    :param start: first number of the part.
+    :param lengths: of the part in each dimension.
+    """
+    if not context.enable_boundscheck:
+        return
+    room = start.type(1)
+    for length in cgutils.unpack_tuple(builder, source.shape):
+        room = builder.mul(room, length)
+    # Without signs a negative number is a large one.
+    fits, size = builder.icmp_unsigned('<=', start, room), start.type(1)
+    for length in lengths:
+        product = builder.umul_with_overflow(size, length)
+        size = builder.extract_value(product, 0)
+        fits = builder.and_(fits, builder.not_(builder.extract_value(product, 1)))
+    fits = builder.and_(fits, builder.icmp_unsigned('<=', size, builder.sub(room, start)))
+    fail_unless(context, builder, fits)
+
+
+def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
+    """
+    Emit a comparison of the numbers behind an address with the arrays that Python has told the library of.
+
+    :param context, builder: of numba.
+    :param address: of the first number.
+    :param size: how many numbers of eight bytes.
+    """
+    if not is_library_checked:
+        return
+    word = address.type
+    kind = ir.FunctionType(ir.IntType(32), [word, word])
+    known = cgutils.get_or_insert_function(builder.module, kind, 'ssik_ros_is_inside')
+    inside = builder.call(known, [address, size])
+    fail_unless(context, builder, builder.icmp_unsigned('!=', inside, inside.type(0)))
+
+
+def fail_unless(context: Any, builder: Any, fits: Any) -> None:
+    """
+    Emit a check that raises IndexError.
+
+    :param context, builder: of numba.
+    :param fits: whether all is well.
+    """
+    with cgutils.if_unlikely(builder, builder.not_(fits)):
+        context.call_conv.return_user_exc(builder, IndexError, ('part is out of bounds',))
 
 
 def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) -> Any:
@@ -198,14 +255,15 @@ def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns:
 
 
 def _pointer_to(kind: Any) -> Any:
-    """Return the function that makes a pointer of an address."""
+    """Return the function that makes a pointer of the address of some numbers."""
 
     @intrinsic
-    def pointer(typing_context: Any, address: Any) -> Any:
+    def pointer(typing_context: Any, address: Any, size: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            check_memory(context, builder, *arguments)
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return CPointer(kind)(types.int64), generate
+        return CPointer(kind)(types.int64, types.int64), generate
 
     return pointer
 

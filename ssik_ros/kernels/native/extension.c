@@ -28,7 +28,10 @@ struct row {
   trampoline call;
 };
 
-#include "kernel_table.h" /* ROWS, sorted by name; ROW_COUNT; MOST_WORDS; RESULT_WORDS; TARGET */
+#include "kernel_table.h" /* ROWS, sorted by name; ROW_COUNT; MOST_WORDS; RESULT_WORDS; TARGET; CHECKED or nothing */
+#ifdef CHECKED
+#include "checked.h"
+#endif
 
 /* numpy's array and the beginning of its element type, as every numpy since 1.7 lays them out. */
 struct array {
@@ -256,9 +259,15 @@ static PyObject *call_kernel(PyObject *object, PyObject *const *arguments, Py_ss
   if (*code != '\0' || place < given)
     return PyErr_Format(PyExc_TypeError, "kernel %s: %zd arguments do not fit its signature (%s)", self->row->name,
                         given, self->row->signature);
+#ifdef CHECKED
+  begin_call();
+#endif
   PyThreadState *state = PyEval_SaveThread();
   const int32_t failed = self->row->call(result, words);
   PyEval_RestoreThread(state);
+#ifdef CHECKED
+  if (failed != 0) return raise_failure(self->row->name);
+#endif
   if (failed != 0)
     return PyErr_Format(PyExc_RuntimeError, "kernel %s: failed with numba's code %d", self->row->name, failed);
   const char *at = (const char *)result;
@@ -344,6 +353,9 @@ static PyMethodDef functions[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
      "bind(name, function, doc): return the callable of a kernel, None if the library does not have it."},
     {"signatures", signatures, METH_NOARGS, "signatures(): return the signature of each kernel by its name."},
+#ifdef CHECKED
+    CHECKED_FUNCTIONS,
+#endif
     {NULL, NULL, 0, NULL},
 };
 

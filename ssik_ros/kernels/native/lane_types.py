@@ -21,6 +21,8 @@ from numba.extending import lower_builtin
 from numba.extending import models
 from numba.extending import register_model
 
+from ssik_ros.kernels.native.compiler import check_part
+
 LANES = 8
 """How many numbers stand side by side."""
 
@@ -140,6 +142,7 @@ def _negate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
 def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -> Any:
     """Return where in a flat array so many numbers begin."""
     array = context.make_array(sig.args[0])(context, builder, arguments[0])
+    check_part(context, builder, array, arguments[1], [ir.IntType(64)(count)])
     pointer = _LANES[count].vector.as_pointer()
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
 

@@ -25,7 +25,7 @@ def file_of(target: str) -> Path:
     """
     Return where the library for a target lies.
 
-    :param target: x86_64_v2, x86_64_v3 or aarch64.
+    :param target: x86_64_v2, x86_64_v3, aarch64, or checked for the one that compares indices with bounds.
     """
     return FOLDER / f'_kernels.{target}.abi3.so'
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.kernels.addresses import address_of
 from ssik_ros.kernels.analytic import branch_block
 from ssik_ros.kernels.analytic import search
 from ssik_ros.solvers.analytic.arm import AnalyticArm
@@ -48,7 +49,7 @@ class BranchBlock:
         head = np.column_stack([begins[:-1], sizes]).ravel()
         arrays = [head, *(parts[part] for part in range(branch_block.PARTS))]
         self.block = np.concatenate([array.view(np.float64) for array in arrays])
-        self.address = int(self.block.ctypes.data)
+        self.address = address_of(self.block)
         rows, found = (
             self.block[begins[part] :][: sizes[part]].reshape(capacity, -1)
             for part in (branch_block.ROWS, branch_block.FOUND)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.kernels import plain_question
 from ssik_ros.kernels import pose_search
+from ssik_ros.kernels.addresses import address_of
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
@@ -81,7 +82,7 @@ class PlainQuestions:
         for array in self._nothing:
             array.setflags(write=False)
         self._middle = solver.middle[: self._size].copy()
-        self._never_at = int(solver.never.ctypes.data)
+        self._never_at = address_of(solver.never)
         self._known_flag = solver.never, self._never_at
         is_first = closed_form is not None and closed_form.is_fast
         self._closed_form = closed_form if is_first else None
@@ -158,7 +159,7 @@ class PlainQuestions:
         known, address = self._known_flag
         if cancel is not known:
             # A server has one flag for all of its questions.
-            address = int(checked_flag(cancel).ctypes.data)
+            address = address_of(checked_flag(cancel))
             self._known_flag = cancel, address
         return address
 

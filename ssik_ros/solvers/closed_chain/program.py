@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import quote
 from ssik_ros.kernels import so3
+from ssik_ros.kernels.addresses import address_of
 from ssik_ros.kernels.closed_chain import descent
 from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.kernels.closed_chain import mechanism
@@ -81,7 +82,7 @@ class ChainProgram:
         size = layout.place_workspace(ints)
         ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
         self._block = np.zeros(ends[-1])
-        self._address = int(self._block.ctypes.data)
+        self._address = address_of(self._block)
         integers: IntArray = self._block[: ends[2]].view(np.int64)
         self._head, self.ints, self._counters = np.split(integers, ends[:2])
         self.reals, self.work = np.split(self._block[ends[2] :], [len(reals)])
@@ -102,7 +103,7 @@ class ChainProgram:
             self._solve = descent.solve
         # Interrupted in between, it begins anew next time.
         self._bound = (None,) * 4
-        self._head[: layout.BLOCK_FRAMES] = [array.ctypes.data for array in arrays]
+        self._head[: layout.BLOCK_FRAMES] = [address_of(array) for array in arrays]
         self._head[layout.BLOCK_FRAMES] = len(table)
         self._bound = arrays
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels import pose_search
+from ssik_ros.kernels.addresses import address_of
 from ssik_ros.kernels.newton import single
 from ssik_ros.solvers.iterative_solver import SearchArrays
 from ssik_ros.solvers.problem import Problem
@@ -26,7 +27,7 @@ class SingleArrays(SearchArrays):
         reals = counters + pose_search.STATE_SIZE + 1
         work = reals + sizes[1] + sizes[2]
         self.block = np.zeros(work + problem.workspace_size)
-        self.address = int(self.block.ctypes.data)
+        self.address = address_of(self.block)
         integers = self.block[:reals].view(np.int64)
         integers[: single.HEAD] = sizes
         integers[single.HEAD : counters] = problem.ints
