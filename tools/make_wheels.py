@@ -263,6 +263,7 @@ def main() -> None:
     epoch = int(
         os.environ.get('SOURCE_DATE_EPOCH') or run('git', 'log', '-1', '--format=%ct', folder=ROOT)
     )
+    os.umask(0o022)  # of the files in the wheels
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     shutil.rmtree(DIST, ignore_errors=True)
