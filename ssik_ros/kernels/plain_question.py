@@ -231,7 +231,9 @@ def _write_state(ints, reals, options, work, code, q):
     """
     w = layout.view_workspace(ints, work)
     if code == RUNNING:
-        square = steps.squared_norm(w.residual)
+        # As a search with every option writes it, to the last bit.
+        position, rotation = w.errors[0, 0], w.errors[0, 1]
+        square = position * position + rotation * rotation
     elif code != BAD_TARGET and code != BAD_STATE:
         square = search.settle_for_best(ints, reals, options, work)
     else:
