@@ -22,11 +22,11 @@ CHECKED_SUMMARY = os.environ.pop('SSIK_ROS_CHECKED_SUMMARY', None)
 """How the run of tools/run_tests.sh before this one ended; not for the processes that tests start."""
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop():
     """Run all tests of this process in a ROS domain of its own."""
     with ros_domain.own_environment():
-        return (yield)
+        yield
 
 
 if hasattr(LIBRARY, 'failures'):

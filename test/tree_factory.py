@@ -43,7 +43,7 @@ def pose(xyz=(0.0, 0.0, 0.0), rotation_vector=(0.0, 0.0, 0.0)):
 def random_pose(rng, reach=1.0):
     """Return a 4x4 transform of any rotation."""
     matrix = np.eye(4)
-    matrix[:3, :3] = Rotation.random(rng=rng).as_matrix()
+    matrix[:3, :3] = Rotation.random(None, rng).as_matrix()
     matrix[:3, 3] = rng.uniform(-reach, reach, 3)
     return matrix
 
@@ -110,7 +110,7 @@ def random_state(tree, rng, reach=3.0):
     for start, kind in zip(tree.idx_q, tree.kinds, strict=True):
         if JointKind(kind) in QUATERNION_START:
             first = start + QUATERNION_START[JointKind(kind)]
-            q[first : first + 4] = Rotation.random(rng=rng).as_quat()
+            q[first : first + 4] = Rotation.random(None, rng).as_quat()
     for joint, leader in enumerate(tree.leaders):
         if leader >= 0:
             value = q[tree.idx_q[leader]]

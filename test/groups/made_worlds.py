@@ -11,7 +11,7 @@ from ssik_ros.groups import JointType
 
 def random_pose(rng, reach=0.4):
     """Return seven numbers."""
-    return [*rng.uniform(-reach, reach, 3), *Rotation.random(rng=rng).as_quat()]
+    return [*rng.uniform(-reach, reach, 3), *Rotation.random(None, rng).as_quat()]
 
 
 def motion(joint):
@@ -80,7 +80,7 @@ def random_chain(env, rng, count, kinds, parent=None, stem='j'):
             kind if kind != 'screw' else 'revolute', name, parent, random_pose(rng)
         )
         if kind == 'spherical':
-            joint.rotation = Rotation.random(rng=rng).as_quat()
+            joint.rotation = Rotation.random(None, rng).as_quat()
         else:
             joint.limits = (-3.0, 3.0)
             joint.position = rng.uniform(-1.5, 1.5)

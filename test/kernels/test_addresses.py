@@ -1,5 +1,6 @@
 """Arrays behind an address, with numba and without."""
 
+from importlib.util import find_spec
 import json
 import os
 from pathlib import Path
@@ -32,7 +33,10 @@ print(json.dumps([*map(float, back), *block[:3].view(np.int64).tolist(), *block[
 """
 
 
-@pytest.mark.parametrize('disabled', ['0', '1'])
+needs_numba = pytest.mark.skipif(find_spec('numba') is None, reason='numba is not installed')
+
+
+@pytest.mark.parametrize('disabled', [pytest.param('0', marks=needs_numba), '1'])
 def test_numbers_at_an_address_are_read_and_written_in_place(tmp_path, disabled):
     file = tmp_path / 'scaling.py'
     file.write_text(CODE, encoding='utf-8')

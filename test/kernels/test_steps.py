@@ -352,7 +352,7 @@ WIDE = np.full(3, np.inf)
 
 def test_a_ball_turns_in_its_own_frame():
     rng = np.random.default_rng(1)
-    start, turn = Rotation.random(rng=rng), rng.normal(size=3)
+    start, turn = Rotation.random(None, rng), rng.normal(size=3)
     q = start.as_quat()
     steps.advance(BALL, -WIDE, WIDE, True, 0.5, turn, q)
     expected = (start * Rotation.from_rotvec(0.5 * turn)).as_matrix()
@@ -414,7 +414,7 @@ def ball_difference(a, b):
 )
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_the_way_between_two_balls_is_a_rotation_vector(angle, sign):
-    start = Rotation.random(rng=np.random.default_rng(2))
+    start = Rotation.random(None, np.random.default_rng(2))
     vector = angle * np.array([2 / 3, -1 / 3, 2 / 3])
     end = (start * Rotation.from_rotvec(vector)).as_quat()
     way = ball_difference(start.as_quat(), sign * end)
@@ -423,7 +423,7 @@ def test_the_way_between_two_balls_is_a_rotation_vector(angle, sign):
 
 def test_advancing_a_ball_by_the_way_to_the_seed_arrives_there():
     rng = np.random.default_rng(3)
-    q, seed = (Rotation.random(rng=rng).as_quat() for _ in range(2))
+    q, seed = (Rotation.random(None, rng).as_quat() for _ in range(2))
     way = np.zeros(3)
     steps.difference_to(BALL, -WIDE, WIDE, seed, q, way)
     steps.advance(BALL, -WIDE, WIDE, True, 1.0, way, q)

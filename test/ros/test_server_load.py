@@ -9,8 +9,6 @@ import subprocess
 import sys
 import time
 
-from raising_server import RAISE_GROUP
-from raising_server import TEXT
 from server_process import python_path
 from server_process import running_server
 from server_process import WAIT
@@ -23,6 +21,8 @@ from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
+from raising_server import RAISE_GROUP
+from raising_server import TEXT
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState

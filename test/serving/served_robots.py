@@ -152,7 +152,7 @@ def pose_of(xyz=(0.0, 0.0, 0.0), rotation_vector=(0.0, 0.0, 0.0)):
 
 def random_rigid(rng, reach=1.0):
     """Return a transform (4, 4) of any rotation."""
-    return pose_of(rng.uniform(-reach, reach, 3), Rotation.random(rng=rng).as_rotvec())
+    return pose_of(rng.uniform(-reach, reach, 3), Rotation.random(None, rng).as_rotvec())
 
 
 def random_positions(robot, rng):
@@ -164,7 +164,7 @@ def random_positions(robot, rng):
     for kind, start in zip(tree.kinds, tree.idx_q, strict=True):
         if kind in (JointKind.FLOATING, JointKind.SPHERICAL):
             first = start + POSITION_SIZE[JointKind(kind)] - 4
-            positions[first : first + 4] = Rotation.random(rng=rng).as_quat()
+            positions[first : first + 4] = Rotation.random(None, rng).as_quat()
     for follower, leader in enumerate(tree.leaders):
         if leader >= 0:
             rule = tree.multipliers[follower], tree.offsets[follower]
