@@ -116,11 +116,11 @@ setup(
     python_requires='>=3.10',
     # The same bounds as requirements/core.txt; a test compares the two.
     install_requires=[
-        'numpy>=1.26,<3',
-        'scipy>=1.11',
+        'numpy>=1.24,<3',
+        'scipy>=1.10',
         'pin>=3.4,<5',
         'PyYAML>=6.0',
-        'matplotlib>=3.7',
+        'matplotlib>=3.6',
         'rich>=13.0',
     ],
     # colcon test runs pytest only in packages that declare it.

@@ -31,9 +31,13 @@ if [ ! -d .venv ]; then
 fi
 pip=(.venv/bin/python -m pip install --quiet --progress-bar off)
 
-# ROS packages pinocchio under a name that pip does not know: two copies would clash.
 core=requirements/core.txt
-if [ "$flavour" != wheels ] && .venv/bin/python -c 'import pinocchio' 2> /dev/null; then
+if [ "$flavour" != wheels ]; then
+  # The messages of ROS are compiled against the machine's numpy: pip must not put a newer one before it.
+  .venv/bin/python -c 'import numpy; print(f"numpy=={numpy.__version__}")' > .venv/machine.txt 2> /dev/null || true
+  pip+=(--constraint .venv/machine.txt)
+  # ROS packages pinocchio under a name that pip does not know: two copies would clash.
+  .venv/bin/python -c 'import pinocchio' 2> /dev/null || "${pip[@]}" --no-deps -r requirements/pinocchio.txt
   core=.venv/core-without-pin.txt
   grep -v '^pin\b' requirements/core.txt > "$core"
 fi
