@@ -90,9 +90,9 @@ def _build() -> None:
     missing = missing_requirements()
     if missing:
         raise SystemExit(
-            f'ssik_ros: the kernels of a clone are compiled by {" and ".join(missing)}, not installed'
-            ' here: unpack the source distribution of a release into src/ instead, or run "pip install'
-            ' -r requirements/native.txt".'
+            f'ssik_ros: the kernels are not compiled yet, and {" and ".join(missing)} cannot be found here:'
+            ' unpack the source distribution of a release into src/ instead, or run "pip install -r'
+            ' requirements/native.txt".'
         )
     command = [sys.executable, str(ROOT / 'tools' / 'build_native.py')]
     subprocess.run([*command, *(['--progress', progress] if progress else [])], check=True)
