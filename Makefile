@@ -68,7 +68,7 @@ bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/closed_chain.py $(CLOSED_CHAIN_ARGS)
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/start_up.py $(START_UP_ARGS)
 	@if [ -f .venv/bin/activate ] && . ./activate && python -c 'import rclpy, moveit_msgs.srv' 2>/dev/null; \
-	then timeout 1800 python bench/round_trip.py $(ROUND_TRIP_ARGS); \
+	then timeout 1800 python bench/round_trip.py $(ROUND_TRIP_ARGS) && python bench/start_up.py --ratios $(START_UP_ARGS); \
 	else echo 'No round trips over ROS: rclpy and moveit_msgs are not here (make setup brings them).'; fi
 
 benchmarks: bench  ## Run make bench and write docs/benchmarks.md from it

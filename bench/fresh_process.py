@@ -69,9 +69,10 @@ def main() -> None:
     target = arm.fk(seed[None])[0]
     result: dict[str, object] = {'import': spent(begin, imported)}
     if name != NOBODY:
+        peer = load_peers([name])[name]
         start = clocks()
         try:
-            prepared = load_peers([name])[name].prepare(arm)
+            prepared = peer.prepare(arm)
         except NotComparable as reason:
             print(json.dumps({'note': str(reason)}))
             return

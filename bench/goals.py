@@ -36,7 +36,7 @@ PEER_FREE = 'eaik'
 """Who knows no limits and no seed, as the row of ours that is asked for none."""
 EXPECTED = (
     *('peers', 'analytic', 'many_poses', 'closed_chain', 'start_up'),
-    'round_trip',
+    *('round_trip', 'start_up_ratios'),
 )
 
 
@@ -339,6 +339,21 @@ def start_ups(results: Results) -> Iterator[Verdict]:
         yield Verdict(titles[name], 'slowest', shown, '-', '-', '-', wanted, reached)
 
 
+def start_ratios(results: Results) -> Iterator[Verdict]:
+    """
+    Yield the goals of the start against what cannot be avoided.
+
+    :param results: what was measured.
+    """
+    for row in results['start_up_ratios']['ratios']:
+        unit = ' MiB' if row['compared'] == 1.0 else ' times'
+        name, shown, wanted = row['name'], f'{row["ratio"]:.3g}{unit}', f'{row["most"]:g}{unit}'
+        reached = row['ratio'] <= row['most']
+        yield Verdict(
+            f'start: {name}', 'panda', shown, '-', '-', '-', f'at most {wanted}', reached
+        )
+
+
 PARTS = (
     ('peers', one_answer),
     ('peers', refusals),
@@ -348,6 +363,7 @@ PARTS = (
     ('closed_chain', closed_chains),
     ('round_trip', services),
     ('start_up', start_ups),
+    ('start_up_ratios', start_ratios),
 )
 
 

@@ -4,19 +4,29 @@ Measure what a solver costs before its first answer, and its memory: ``python be
 Every solver gets a process of its own for each arm, from the arm's URDF to the first answer, twice; the faster one counts.
 Compiled kernels and whatever a peer keeps on disk are there, but for the rows that say otherwise. Results go to
 ``bench_output/start_up.json`` and ``start_up.md``.
+
+With ``--ratios`` it compares processor times with what cannot be avoided instead: the package with imports of numpy and
+pinocchio, and the node with an empty node that imports the same packages of others. The processes take turns on one core,
+and the best of each counts. Results go to ``start_up_ratios.json``.
 """
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
+import functools
+import importlib.util
 import json
 import os
 from pathlib import Path
+import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -26,6 +36,7 @@ from bench import pinning
 from bench import program
 from bench import report
 from bench.arms import Arm
+from bench.fresh_process import KIB_IN_MIB
 from bench.fresh_process import NOBODY
 from bench.peers import load_peers
 from bench.peers import Peer
@@ -47,6 +58,71 @@ HEADER = (
     *('arm', 'solver', 'import s', 'set-up s', 'first answer s', 'together s', 'cpu s'),
     *('peak MiB', 'remark'),
 )
+RATIO_ARM = 'panda'
+RATIO_GOALS = {
+    'import': 1.4,
+    'URDF to first answer': 0.2,
+    'node': 1.6,
+    'memory of the node': 190.0,
+}
+"""Most processor time, as a multiple of what is compared with, and most memory [MiB]."""
+RATIO_HEADER = ('what', 'ours', 'compared with', 'ratio', 'at most')
+IMPORTS, OWN_START, EMPTY_NODE, OWN_NODE = 'imports', 'own', 'empty node', 'own node'
+READY = 'Ready'
+"""In the line that a node logs once it offers all of its services."""
+EMPTY_PROGRAM = f"""
+import numpy
+import pinocchio
+import rclpy
+from rclpy.node import Node
+
+import builtin_interfaces.msg
+import diagnostic_msgs.msg
+import geometry_msgs.msg
+import moveit_msgs.srv
+import rcl_interfaces.srv
+import sensor_msgs.msg
+import shape_msgs.msg
+import ssik_msgs.srv
+import std_msgs.msg
+import tf2_msgs.msg
+import trajectory_msgs.msg
+import visualization_msgs.msg
+
+rclpy.init()
+node = Node('empty')
+node.get_logger().info('{READY}')
+rclpy.spin(node)
+"""
+"""A node without entities of its own; it imports what the product's node imports of others."""
+OWN_PROGRAM = (
+    *('-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args'),
+    *('-p', f'moveit_config_package:={RATIO_ARM}'),
+)
+
+
+class NotMeasured(Exception):
+    """Says why a process has no figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Processor time of ours against that of what cannot be avoided [s], or memory of ours alone [MiB]."""
+
+    name: str
+    ours: float
+    compared: float
+    """1 for memory."""
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times as much ours is."""
+        return self.ours / self.compared
+
+    @property
+    def most(self) -> float:
+        """Return the goal."""
+        return RATIO_GOALS[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +235,139 @@ def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
     return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
 
 
+def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
+    """Return the processor time [s] of a process that imports numpy and pinocchio."""
+    return {'import': _steps(ask(arm, BARE[-1], NOBODY, seconds))['import']}
+
+
+def start_own(arm: Arm, seconds: float) -> dict[str, float]:
+    """Return the processor times [s] of the import, and from the URDF to the first answer."""
+    steps = _steps(ask(arm, OWN_MODULE, FACADE, seconds))
+    return {'import': steps['import'], 'answer': steps['set_up'] + steps['first_answer']}
+
+
+def _steps(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return the processor times of the steps of a fresh process."""
+    if 'import' not in found:
+        raise NotMeasured(found['note'])
+    return {name: step['cpu'] for name, step in found.items() if isinstance(step, dict)}
+
+
+def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
+    """
+    Return the processor time [s] of a node from exec until it is ready, and its memory then [MiB].
+
+    :param words: arguments of Python.
+    :param seconds: after which it is ended.
+    :raises NotMeasured: when it ends before.
+    """
+    surroundings = {
+        **os.environ,
+        'ROS_DOMAIN_ID': str(1 + os.getpid() % 100),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    }
+    surroundings.pop('PYTHONDONTWRITEBYTECODE', None)
+    with subprocess.Popen(
+        [sys.executable, *words], stderr=subprocess.PIPE, text=True, env=surroundings
+    ) as process:
+        alarm = threading.Timer(seconds, process.kill)
+        alarm.start()
+        try:
+            assert process.stderr is not None
+            lines = []
+            for line in process.stderr:
+                lines.append(line.strip())
+                if READY in line:
+                    break
+            else:
+                raise NotMeasured((lines or ['it ended without a word'])[-1])
+            status = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
+            resident = re.search(r'VmRSS:\s+(\d+)', status)
+            return {
+                'cpu': processor_seconds(process.pid),
+                'mib': float(resident[1]) / KIB_IN_MIB if resident else 0.0,
+            }
+        finally:
+            alarm.cancel()
+            process.kill()
+
+
+def processor_seconds(process: int) -> float:
+    """
+    Return the processor time that all threads of a process have taken [s].
+
+    :param process: its number.
+    """
+    # What clock_getcpuclockid of the C library returns on Linux.
+    return time.clock_gettime((~process << 3) | 2)
+
+
+def best_of(
+    starts: Mapping[str, Callable[[], dict[str, float]]], rounds: int
+) -> dict[str, dict[str, float]]:
+    """
+    Return the least of each figure of each process; the processes take turns.
+
+    :param starts: what starts each process, by its name.
+    :param rounds: how often each is started.
+    """
+    best: dict[str, dict[str, float]] = {name: {} for name in starts}
+    for _ in range(rounds):
+        for name, start in starts.items():
+            for figure, value in start().items():
+                best[name][figure] = min(value, best[name].get(figure, value))
+    return best
+
+
+def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
+    """
+    Return the ratios; those of the node only where there is ROS.
+
+    :param arm: the arm.
+    :param rounds: how often each process is started.
+    :param seconds: most for each process.
+    """
+    best = best_of(
+        {
+            IMPORTS: functools.partial(start_imports, arm, seconds),
+            OWN_START: functools.partial(start_own, arm, seconds),
+        },
+        rounds,
+    )
+    unavoidable = best[IMPORTS]['import']
+    ratios = [
+        Ratio('import', best[OWN_START]['import'], unavoidable),
+        Ratio('URDF to first answer', best[OWN_START]['answer'], unavoidable),
+    ]
+    if any(importlib.util.find_spec(name) is None for name in ('rclpy', 'ssik_msgs')):
+        print('No ratios of the node: rclpy and ssik_msgs are not here.')
+        return ratios
+    nodes = best_of(
+        {
+            EMPTY_NODE: functools.partial(start_node, ('-c', EMPTY_PROGRAM), seconds),
+            OWN_NODE: functools.partial(start_node, OWN_PROGRAM, seconds),
+        },
+        rounds,
+    )
+    return [
+        *ratios,
+        Ratio('node', nodes[OWN_NODE]['cpu'], nodes[EMPTY_NODE]['cpu']),
+        Ratio('memory of the node', nodes[OWN_NODE]['mib'], 1.0),
+    ]
+
+
+def ratio_cells(ratio: Ratio) -> list[str]:
+    """
+    Return a ratio as text, in the order of :data:`RATIO_HEADER`.
+
+    :param ratio: the ratio.
+    """
+    if ratio.name == 'memory of the node':
+        return [ratio.name, f'{ratio.ours:.0f} MiB', '-', '-', f'{ratio.most:g} MiB']
+    figures = f'{ratio.ours:.3f} s', f'{ratio.compared:.3f} s', f'{ratio.ratio:.2f}'
+    return [ratio.name, *figures, f'{ratio.most:g}']
+
+
 def cells(row: Row) -> list[str]:
     """
     Return a row as text, in the order of :data:`HEADER`.
@@ -180,6 +389,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=['panda', 'jaco2'])
     parser.add_argument('--peers', nargs='+', help='all by default')
+    parser.add_argument('--ratios', action='store_true', help='measure the ratios alone')
+    parser.add_argument('--rounds', type=int, default=8, help='of the ratios (%(default)s)')
     parser.add_argument('--seconds', type=float, default=30.0, help='most a process (%(default)s)')
     program.add_common_options(parser)
     return parser.parse_args(arguments)
@@ -192,6 +403,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :param arguments: words of the command line; None means those of the process.
     """
     options = parse_arguments(arguments)
+    if options.ratios:
+        around = conditions.describe(pinning.pin(options.cpu), ())
+        print(conditions.as_text(around), flush=True)
+        ratios = measure_ratios(
+            find_arm(RATIO_ARM, options.output), options.rounds, options.seconds
+        )
+        print('\n' + report.table(RATIO_HEADER, [ratio_cells(ratio) for ratio in ratios]))
+        listed = [asdict(row) | {'ratio': row.ratio, 'most': row.most} for row in ratios]
+        content = {'conditions': around, 'ratios': listed}
+        report.write_json(options.output / 'start_up_ratios.json', content)
+        return
     peers = [p for p in load_peers(options.peers).values() if set(PEOPLE) & set(p.classes)]
     around = conditions.describe(pinning.pin(options.cpu), peers)
     print(conditions.as_text(around), flush=True)

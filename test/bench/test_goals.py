@@ -232,7 +232,7 @@ def test_the_page_and_its_pictures_come_from_the_files(tmp_path, capsys):
     for words in ('some processor', 'some_peer 1.2', '2026-01-02', 'knows six joints only'):
         assert words in text
     assert text.count('**missed**') == 2
-    assert 'Not measured in this run: round_trip.' in text
+    assert 'Not measured in this run: round_trip, start_up_ratios.' in text
     pictures = {path.name for path in (page.parent / 'images').iterdir()}
     assert pictures == {f'bench_{n}.png' for n in ('first_found_1e-3', 'success', 'all_branches')}
     assert all(f'images/{name}' in text for name in pictures)

@@ -1,6 +1,8 @@
 """What comes before the first answer, and mechanisms with loops: fresh processes, their memory, and the files."""
 
 import json
+from pathlib import Path
+import re
 from resource import getrusage
 from resource import RUSAGE_SELF
 import subprocess
@@ -9,11 +11,14 @@ import sys
 import pytest
 
 from bench import fresh_process
+from bench import goals
 from bench import pinning
 from bench import start_up
 from bench.arms import read_arm
 from bench.peers import load_peers
 from bench.peers import Peer
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +69,8 @@ def test_goals_are_written_beside_the_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(start_up, 'ask', ask)
     words = ['--arms', 'ur5e', 'panda', '--peers', 'solve_q', '--output', str(tmp_path)]
     start_up.main(words)
-    goals = json.loads((tmp_path / 'start_up.json').read_text())['goals']
-    assert goals == [['import', 1.0, 0.6], ['first answer', 2.0, 1.0]]
+    lines = json.loads((tmp_path / 'start_up.json').read_text())['goals']
+    assert lines == [['import', 1.0, 0.6], ['first answer', 2.0, 1.0]]
 
 
 def test_goals_are_those_of_the_facade():
@@ -78,3 +83,81 @@ def test_goals_are_those_of_the_facade():
         ('import', 0.5, 0.6),
         ('first answer', pytest.approx(0.7), 1.0),
     ]
+
+
+def test_processes_take_turns_and_the_least_of_each_figure_counts():
+    order, figures = [], iter([3.0, 9.0, 5.0, 7.0])
+
+    def start(name):
+        order.append(name)
+        return {'cpu': next(figures)}
+
+    starts = {'a': lambda: start('a'), 'b': lambda: start('b')}
+    assert start_up.best_of(starts, 2) == {'a': {'cpu': 3.0}, 'b': {'cpu': 7.0}}
+    assert order == ['a', 'b', 'a', 'b']
+
+
+BUSY = """
+import sys, time
+kept = bytearray(100 * 2**20)
+while time.process_time() < 0.3:
+    pass
+print(time.process_time(), 'Ready', file=sys.stderr, flush=True)
+time.sleep(60.0)
+"""
+
+
+def test_a_node_counts_from_exec_until_it_is_ready():
+    found = start_up.start_node(('-c', BUSY), 60.0)
+    assert 0.3 <= found['cpu'] < 2.0
+    assert 100.0 < found['mib'] < 300.0
+
+
+def test_a_node_that_ends_before_is_no_figure_but_its_last_words():
+    with pytest.raises(start_up.NotMeasured, match='no such robot'):
+        start_up.start_node(('-c', "raise SystemExit('no such robot')"), 60.0)
+    with pytest.raises(start_up.NotMeasured, match='without a word'):
+        start_up.start_node(('-c', 'import time; time.sleep(60.0)'), 0.2)
+
+
+def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
+    def ask(arm, module, name, seconds, environment=None):
+        step = {'wall': 9.0, 'cpu': 0.5}
+        if module == 'numpy,pinocchio':
+            return {'import': {'wall': 9.0, 'cpu': 0.4}, 'peak_mib': 50.0}
+        return {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+
+    def start_node(words, seconds):
+        is_own = 'ik_server' in words
+        return {'cpu': 1.5 if is_own else 1.0, 'mib': 120.0 if is_own else 90.0}
+
+    monkeypatch.setattr(start_up, 'ask', ask)
+    monkeypatch.setattr(start_up, 'start_node', start_node)
+    monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: name)
+    start_up.main(['--ratios', '--output', str(tmp_path)])
+    found = json.loads((tmp_path / 'start_up_ratios.json').read_text())['ratios']
+    assert {row['name']: row['ratio'] for row in found} == {
+        'import': pytest.approx(1.25),
+        'URDF to first answer': pytest.approx(2.5),
+        'node': pytest.approx(1.5),
+        'memory of the node': 120.0,
+    }
+    verdicts = list(goals.start_ratios({'start_up_ratios': {'ratios': found}}))
+    assert [verdict.reached for verdict in verdicts] == [True, False, True, True]
+    assert verdicts[3].ours == '120 MiB' and verdicts[1].wanted == 'at most 0.2 times'
+
+
+def test_without_ros_the_ratios_of_the_node_are_left_out(monkeypatch):
+    step = {'wall': 1.0, 'cpu': 0.5}
+    found = {'import': step, 'set_up': step, 'first_answer': step, 'peak_mib': 50.0}
+    monkeypatch.setattr(start_up, 'ask', lambda *words: found)
+    monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: None)
+    ratios = start_up.measure_ratios(read_arm('panda'), 1, 1.0)
+    assert [ratio.name for ratio in ratios] == ['import', 'URDF to first answer']
+
+
+def test_the_empty_node_imports_the_messages_that_the_node_imports():
+    sources = '\n'.join(path.read_text() for path in (ROOT / 'ssik_ros' / 'ros').rglob('*.py'))
+    pattern = r'^\s*(?:from|import) (\w+_(?:msgs|interfaces))\.'
+    wanted = set(re.findall(pattern, sources, re.MULTILINE))
+    assert set(re.findall(pattern, start_up.EMPTY_PROGRAM, re.MULTILINE)) == wanted
