@@ -49,18 +49,13 @@ class GroupServices:
 
         :param served: returns what is served, or raises where there is no robot yet.
         :param live: where the robot is.
-        :param file: path of a group file, or the name of a shipped one; empty for none.
+        :param file: path of a group file, or the name of a shipped one.
         :raises SsikError: when there is no such file, or it is malformed.
         """
         self._served = served
         self._live = live
-        self._content = read_group_file(find_group_file(file)) if file else None
+        self._content = read_group_file(find_group_file(file))
         self._prepared: list[IkGroups] = []
-
-    @property
-    def has_groups(self) -> bool:
-        """Return whether there is a file."""
-        return self._content is not None
 
     def prepare(self, robot: RobotModel) -> None:
         """
@@ -69,8 +64,7 @@ class GroupServices:
         :param robot: the robot.
         :raises ConfigError: when they do not fit.
         """
-        if self._content is not None:
-            self._prepared = [*self._prepared[1 - KEPT :], IkGroups(robot, self._content)]
+        self._prepared = [*self._prepared[1 - KEPT :], IkGroups(robot, self._content)]
 
     def warm_up(self) -> None:
         """Call the kernels once."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 import contextlib
 import functools
+import gc
 import logging
 import os
 import queue
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 from typing import Any
+from typing import TYPE_CHECKING
 
 from moveit_msgs.srv import GetCartesianPath
 from moveit_msgs.srv import GetPositionFK
@@ -94,12 +96,14 @@ try:
     from ssik_ros.ros.describe_service import Described
     from ssik_ros.ros.describe_service import DescribeService
     from ssik_ros.ros.explain_service import ExplainService
-    from ssik_ros.ros.group_services import GroupServices
     from ssik_ros.ros.loop_services import LoopServices
     from ssik_ros.ros.loop_services import offers
     from ssik_ros.ros.solve_all_service import SolveAllService
 except ImportError:
     Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None
+
+if TYPE_CHECKING:
+    from ssik_ros.ros.group_services import GroupServices
 
 NAME = 'ssik_ros'
 _MESSAGES = logging.getLogger('ssik_ros.messages')
@@ -202,6 +206,8 @@ class IkServer(Node):
 
     def _load(self, description: RobotDescription) -> None:
         """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
+        # As while modules are imported: what loading makes is kept.
+        gc.disable()
         try:
             self._serve(description)
             # Now, because a request with a deadline cannot wait for it, and services can.
@@ -219,6 +225,7 @@ class IkServer(Node):
             can_mend = self._source.may_mend(description)
             self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
         finally:
+            gc.enable()
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
@@ -269,8 +276,7 @@ class IkServer(Node):
         loop_server.warm_up()
         if self._groups is not None:
             self._groups.prepare(robot)
-            if self._groups.has_groups:
-                self._groups.warm_up()
+            self._groups.warm_up()
         with self._exchange:
             is_first = self._answers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -328,7 +334,7 @@ class IkServer(Node):
             self._offer(SolveAll, '~/solve_all', SolveAllService(served, self._live).solve_all)
             explanations = ExplainService(served, self._live)
             self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
-        if self._groups is not None and self._groups.has_groups:
+        if self._groups is not None:
             self._offer(HandleGroups, '~/handle_groups', self._groups.handle_groups)
             self._offer(FindConfigs, '~/find_configs', self._groups.find_configs)
             self._offer(GeneratePath, '~/generate_path', self._groups.generate_path)
@@ -346,12 +352,15 @@ class IkServer(Node):
             self._offer(Describe, DESCRIBE, DescribeService(self._describe).describe)
 
     def _read_groups(self) -> 'GroupServices | None':
-        """Return the services of the group file; None where their messages are not installed."""
+        """Return the services of the group file; None without one."""
         file = self._settings.ik_groups_file
-        if HandleGroups is None:
-            if file:
-                raise ConfigError('ik_groups_file needs the package ssik_msgs.')
+        if not file:
             return None
+        if HandleGroups is None:
+            raise ConfigError('ik_groups_file needs the package ssik_msgs.')
+        # Tens of modules that a node without such a file does not wait for.
+        from ssik_ros.ros.group_services import GroupServices
+
         return GroupServices(self._answers.require_served, self._live, file)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
