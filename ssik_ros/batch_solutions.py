@@ -1,13 +1,13 @@
 """The solutions of many poses: one array, seen pose by pose."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import counted
 from ssik_ros.results import IkStatus
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -1,10 +1,9 @@
 """What a solve did, and why there is no answer: a snapshot without references to anything."""
 
-from dataclasses import dataclass
-
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

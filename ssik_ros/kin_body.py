@@ -6,7 +6,6 @@ rotations of link frames have vanished.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 import xml.etree.ElementTree as ElementTree
 
@@ -24,6 +23,7 @@ from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 Limits = tuple[float, float] | None

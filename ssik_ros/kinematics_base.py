@@ -8,7 +8,6 @@ MoveIt fills references, answers are returned; error codes are those of moveit_m
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
 from enum import IntEnum
@@ -37,6 +36,7 @@ from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.kinematics_base')
 

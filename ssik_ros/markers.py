@@ -5,10 +5,10 @@ Markers are plain data; whoever draws them turns each into a marker of his tool.
 same as long as what it stands for does, so that drawing again replaces what was drawn before.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from ssik_ros.value_class import dataclass
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, each from 0 to 1."""

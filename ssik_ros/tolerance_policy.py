@@ -1,11 +1,11 @@
 """The numerical tolerances that a user of :class:`ssik_ros.Manipulator` may set, under ssik's names."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from dataclasses import fields
 import math
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

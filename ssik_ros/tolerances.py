@@ -1,6 +1,6 @@
 """Every numerical threshold of the package, with its unit and its reason."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-from dataclasses import dataclass
 import importlib.metadata
 import math
 import textwrap
@@ -17,6 +16,7 @@ from ssik_ros.artifact.sources import PortableSources
 from ssik_ros.kernels.analytic import search
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

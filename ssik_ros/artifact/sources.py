@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 import importlib
 import importlib.util
 from pathlib import Path
 
 from ssik_ros.errors import SolverError
+from ssik_ros.value_class import dataclass
 
 PACKAGE = 'ssik_ros.'
 FOREIGN = ('math', 'numpy', 'typing')

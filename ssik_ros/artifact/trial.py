@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from collections.abc import Iterator
-from dataclasses import dataclass
 import math
 import time
 from types import ModuleType
@@ -18,6 +17,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
 from ssik_ros.solvers.analytic.arm import WITHIN_LIMITS
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 Judge = Callable[[FloatArray], FloatArray]

@@ -7,7 +7,6 @@ reading the answer are left out of the time.
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 import gc
 import time
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

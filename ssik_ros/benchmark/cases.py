@@ -11,7 +11,6 @@ bring their own kinematics; this package recomputes and compares them).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 import json
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

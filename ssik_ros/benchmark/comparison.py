@@ -10,7 +10,6 @@ with a call that is not counted.
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 from enum import Enum
 import time
@@ -32,6 +31,7 @@ from ssik_ros.results import IkResult
 from ssik_ros.solvers.base import Solver
 from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 Clock = Callable[[], float]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ssik_ros.errors import InvalidParameter
 from ssik_ros.solvers.parameter_file import make_schema
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.value_class import dataclass
 
 _SCHEMA = make_schema(
     {

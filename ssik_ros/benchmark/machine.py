@@ -1,7 +1,6 @@
 """What a measurement was made on: processor, system and versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import datetime
 import importlib.metadata
 import os
@@ -9,6 +8,7 @@ from pathlib import Path
 import platform
 
 from ssik_ros import __version__
+from ssik_ros.value_class import dataclass
 
 _DISTRIBUTIONS = {
     'numpy': ('numpy',),

@@ -4,8 +4,6 @@ The independent judge of answers: forward kinematics that shares no code with th
 Poses are (4, 4) transforms of a group's tips in the group's base frame.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +12,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

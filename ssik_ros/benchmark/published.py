@@ -1,6 +1,6 @@
 """Figures that others published, for comparison; they were not measured by this package."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

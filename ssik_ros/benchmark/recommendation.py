@@ -9,7 +9,6 @@ poses as the best one, one pose or two in a thousand less forgiven. Of these the
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from ssik_ros.benchmark.comparison import MOST_SOLUTIONS
 from ssik_ros.benchmark.comparison import TrialAnswer
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.value_class import dataclass
 
 REACHABLE = (Kind.ANYWHERE, Kind.NEAR)
 """The questions that decide."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 import dataclasses
-from dataclasses import dataclass
 import io
 import json
 from typing import Any
@@ -22,6 +21,7 @@ from ssik_ros.benchmark.summary import Summary
 from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import SolverRun
 from ssik_ros.errors import counted
+from ssik_ros.value_class import dataclass
 
 PLOT_FILES = (
     'solve_times.png',

@@ -8,7 +8,6 @@ calls; garbage collection is off in between, as ``timeit`` has it.
 from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
-from dataclasses import dataclass
 import logging
 from typing import Any
 
@@ -34,6 +33,7 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import make_options
 from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.benchmark')
 

@@ -1,7 +1,6 @@
 """The servers that answer for a configuration when it is asked through services: one for each solver of ours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 import re
 
@@ -10,6 +9,7 @@ from ssik_ros.benchmark.entries import find_kinematics_folder
 from ssik_ros.benchmark.entries import find_robot_files
 from ssik_ros.benchmark.entries import read_entries
 from ssik_ros.errors import InvalidOption
+from ssik_ros.value_class import dataclass
 
 SERVICE = 'compute_ik'
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 import dataclasses
-from dataclasses import dataclass
 import json
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

@@ -1,7 +1,6 @@
 """Statistics of a run: what a reader compares solvers by."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from ssik_ros.benchmark.trials import SolverRun
 from ssik_ros.benchmark.trials import Trial
 from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

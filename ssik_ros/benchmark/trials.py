@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 import csv
-from dataclasses import dataclass
 from dataclasses import field
 from enum import Enum
 import io
@@ -13,6 +12,7 @@ from typing import Any
 from typing import NamedTuple
 
 from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.value_class import dataclass
 
 
 class Verdict(str, Enum):

@@ -1,6 +1,5 @@
 """One answer of a solver with its errors by independent FK, as a table or for JSON."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.base import Solver
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

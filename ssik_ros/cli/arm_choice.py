@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ssik_ros.errors import describe_choices
@@ -19,6 +18,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

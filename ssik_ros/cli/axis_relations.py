@@ -1,6 +1,5 @@
 """What neighbouring axes of a chain have in common, exactly or nearly, in words and numbers."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ssik_ros.model.topology import AxisGeometry
@@ -8,6 +7,7 @@ from ssik_ros.model.topology import EXACT_MEETING
 from ssik_ros.model.topology import EXACT_PARALLEL
 from ssik_ros.solvers.analytic.plan import NEARBY_MEETING
 from ssik_ros.solvers.analytic.plan import NEARBY_PARALLEL
+from ssik_ros.value_class import dataclass
 
 PARALLEL, MEET = 'parallel', 'meet'
 ROUNDING = 1e-12

@@ -1,6 +1,5 @@
 """How many branches an arm has on random poses, and how long a solve takes on this machine."""
 
-from dataclasses import dataclass
 import math
 import time
 
@@ -10,6 +9,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.analytic.arm import AnalyticArm
 from ssik_ros.solvers.analytic.arm import KEEP_ALL
 from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.value_class import dataclass
 
 POSES = 50
 SAMPLE_SEED = 20_250_801

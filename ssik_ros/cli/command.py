@@ -8,7 +8,6 @@ only when it is chosen.
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 import importlib
 import importlib.metadata
 import logging
@@ -17,6 +16,7 @@ import re
 import sys
 
 from ssik_ros.errors import SsikError
+from ssik_ros.value_class import dataclass
 
 NO = 1
 WRONG = 2

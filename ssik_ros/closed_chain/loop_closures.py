@@ -7,7 +7,6 @@ but for the motion that the joint leaves free: along and about the axes of the p
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 import math
 import os
@@ -32,6 +31,7 @@ from ssik_ros.strict_yaml import finite_number
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.strict_yaml import refuse
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

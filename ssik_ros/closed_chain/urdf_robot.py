@@ -4,7 +4,6 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 import os
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +33,7 @@ from ssik_ros.kernels.closed_chain import layout
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf_source import TextSource
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 ClosureSource = LoopClosure | Sequence[Any]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from dataclasses import fields
 import math
 import time
@@ -35,6 +34,7 @@ from ssik_ros.groups.values import joint_values
 from ssik_ros.groups.world import turn_difference
 from ssik_ros.kernels.groups import handling
 from ssik_ros.kernels.groups import packing
+from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.groups.environment import Environment

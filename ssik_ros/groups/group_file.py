@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 import os
 from pathlib import Path
@@ -31,6 +30,7 @@ from ssik_ros.strict_yaml import finite_number
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.strict_yaml import refuse
+from ssik_ros.value_class import dataclass
 
 FILE_KEYS = ('priority', 'frames', 'joints', 'groups')
 FRAME_KEYS = ('parent', 'xyz', 'rpy', 'at', 'follow')

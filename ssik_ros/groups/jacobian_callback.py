@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from ssik_ros.groups.plan import Plan
 from ssik_ros.groups.plan import PSEUDO_INVERSE_DAMPING
 from ssik_ros.groups.pose_formats import FloatArray
 from ssik_ros.kernels.groups import packing
+from ssik_ros.value_class import dataclass
 
 LIMIT_ROW = 6
 """Stands for the constraint of a row that keeps a joint away from its limits."""

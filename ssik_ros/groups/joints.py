@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 import math
 from typing import Any
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from ssik_ros.groups.pose_formats import read_rotation
 from ssik_ros.groups.pose_formats import to_matrix
 from ssik_ros.kernels import layout
 from ssik_ros.kernels import so3
+from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.groups.world import World

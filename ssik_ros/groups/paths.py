@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ from ssik_ros.groups.pose_formats import invert
 from ssik_ros.groups.pose_formats import read_pose
 from ssik_ros.groups.values import joint_values
 from ssik_ros.kernels.groups import handling
+from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.groups.environment import Environment

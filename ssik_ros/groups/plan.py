@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 from typing import Literal
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from ssik_ros.groups.world import World
 from ssik_ros.kernels import layout
 from ssik_ros.kernels.groups import handling
 from ssik_ros.kernels.groups import packing
+from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.groups.group import Group

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 import os
 from typing import Protocol
@@ -37,6 +36,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.problem import rotation_to_axis
+from ssik_ros.value_class import dataclass
 
 Positions = Mapping[str, float | Sequence[float] | FloatArray]
 FARTHEST = 1e4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from ssik_ros.groups.element import Element
 from ssik_ros.groups.joints import Joint
 from ssik_ros.groups.scene import Scene
 from ssik_ros.groups.scene import SceneItem
+from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.groups.environment import Environment

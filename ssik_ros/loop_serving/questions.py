@@ -3,7 +3,6 @@
 from collections.abc import Container
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from ssik_ros.serving.questions import FullState
 from ssik_ros.serving.questions import NOTHING_GIVEN
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ what kinematics needs, and no more.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 import functools
 import math
 import os
@@ -28,6 +27,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.value_class import dataclass
 
 Vector = tuple[float, float, float]
 

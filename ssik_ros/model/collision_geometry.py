@@ -1,6 +1,5 @@
 """The collision elements of a URDF as shapes of the collision library."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf_reader import parse_origin
 from ssik_ros.model.xml_document import XmlElement
+from ssik_ros.value_class import dataclass
 
 MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl')
 """Files that are opened as meshes; the location comes from a URDF, which anybody may have sent."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 from enum import Enum
 from typing import Any
@@ -13,6 +12,7 @@ from ssik_ros.errors import counted
 from ssik_ros.errors import ModelError
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import IntArray
+from ssik_ros.value_class import dataclass
 
 
 class SolidKind(Enum):

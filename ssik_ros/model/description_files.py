@@ -7,7 +7,6 @@ MoveItConfigsBuilder; behind them come the robots that this package ships.
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 import os
 from pathlib import Path
@@ -21,6 +20,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import quote
 from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.value_class import dataclass
 
 PACKAGE = 'ssik_ros'
 SUFFIX = '_moveit_config'

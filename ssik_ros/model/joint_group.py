@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 
 from ssik_ros.errors import counted
@@ -13,6 +12,7 @@ from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.value_class import dataclass
 
 VARIABLE_SUFFIXES: Mapping[JointKind, tuple[str, ...]] = {
     JointKind.PLANAR: ('/x', '/y', '/theta'),

@@ -1,7 +1,6 @@
 """Effective joint limits: the description's, tightened by joint_limits.yaml and by mimic followers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import math
 from typing import Any
 
@@ -14,6 +13,7 @@ from ssik_ros.model.urdf import Mimic
 from ssik_ros.model.urdf import SCALAR_TYPES
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4
 """A file may repeat the model's limits rounded by so much without being wider [rad or m]."""

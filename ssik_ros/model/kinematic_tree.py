@@ -12,7 +12,6 @@ A mimic joint keeps its own position variable, so that a full state names every 
 ``leader`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
 """
 
-from dataclasses import dataclass
 from dataclasses import field
 from enum import IntEnum
 
@@ -23,6 +22,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import quote
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

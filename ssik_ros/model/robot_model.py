@@ -1,7 +1,6 @@
 """A robot: its kinematic tree, its groups, its limits, and states made from them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.srdf import VirtualJoint
 from ssik_ros.model.urdf import LoopConstraint
 from ssik_ros.model.urdf import Urdf
+from ssik_ros.value_class import dataclass
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Where the quaternion begins among the variables of a joint."""

@@ -5,7 +5,6 @@ T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the
 the base frame with all joints at zero.
 """
 
-from dataclasses import dataclass
 import math
 
 import numpy as np
@@ -20,6 +19,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.value_class import dataclass
 
 SERIAL_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 

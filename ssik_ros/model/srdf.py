@@ -1,7 +1,6 @@
 """The semantic description (SRDF) as data, checked against the robot it describes."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import list_names
@@ -11,6 +10,7 @@ from ssik_ros.errors import shorten
 from ssik_ros.model.urdf import Urdf
 from ssik_ros.model.xml_document import parse_xml
 from ssik_ros.model.xml_document import XmlElement
+from ssik_ros.value_class import dataclass
 
 MOST_GROUPS = 500
 """Groups, and end effectors, of one semantic description: each may hold all joints of a robot."""

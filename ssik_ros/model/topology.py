@@ -6,7 +6,6 @@ special case, but its drift is reported.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.value_class import dataclass
 
 EXACT_PARALLEL = 1e-8
 """Sine of the angle between two axes up to which they are parallel [1]."""

@@ -5,10 +5,10 @@ Links are names: inertia, visual and collision elements do not matter for kinema
 here, so that a missing mesh or a careless inertia cannot keep a robot from moving.
 """
 
-from dataclasses import dataclass
 from dataclasses import replace
 
 from ssik_ros.model.xml_document import XmlElement
+from ssik_ros.value_class import dataclass
 
 MOVING_TYPES = ('revolute', 'continuous', 'prismatic', 'planar', 'floating')
 SCALAR_TYPES = ('revolute', 'continuous', 'prismatic')

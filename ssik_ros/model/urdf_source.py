@@ -1,7 +1,6 @@
 """Where the text of a description comes from: a string, a file, or a xacro file that is expanded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import importlib
 import os
 from pathlib import Path
@@ -10,6 +9,7 @@ import re
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
+from ssik_ros.value_class import dataclass
 
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 DECLARED_ENCODING = re.compile(rb'^\s*<\?xml[^>]*encoding=["\']([A-Za-z0-9._-]+)["\']')

@@ -6,7 +6,6 @@ The text between elements is not kept: no description says anything there.
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 import math
 from typing import NoReturn
@@ -14,6 +13,7 @@ from xml.parsers import expat
 
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
+from ssik_ros.value_class import dataclass
 
 MOST_ELEMENTS = 500_000
 """A document with more elements is refused; a robot of 2,000 joints has 15,000."""

@@ -7,7 +7,6 @@ topic, and may be replaced there at any time. A topic brings text: only paramete
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import dataclass
 import logging
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from ssik_ros.model.urdf_source import robot_name_of
 from ssik_ros.model.urdf_source import TextSource
 from ssik_ros.ros.input_topics import InputTopic
 from ssik_ros.ros.integer_parameters import parameter_overrides
+from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.robot_source')
 

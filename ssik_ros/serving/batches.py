@@ -1,6 +1,5 @@
 """Many poses of one link of a group, one after the other, within one deadline."""
 
-from dataclasses import dataclass
 import time
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.solvers.many_rows import ManySolver
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

@@ -6,7 +6,6 @@ Groups, targets and tips are those of a group file; poses are (4, 4) in named fr
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from ssik_ros.serving.questions import NOTHING_CARRIED
 from ssik_ros.serving.questions import NOTHING_GIVEN
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 NO_ROWS: FloatArray = np.empty((0, 0))

@@ -6,7 +6,6 @@ of two is the newer one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 import math
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from ssik_ros.serving.refusals import QuestionRefused
 from ssik_ros.serving.refusals import Refusal
 from ssik_ros.serving.robot_server import RobotServer
 from ssik_ros.solvers.newton.tracker import TrackStatus
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 ORIGIN: FloatArray = np.eye(4)

@@ -1,7 +1,6 @@
 """Questions for joint paths along straight lines, and their answers, without ROS."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from ssik_ros.serving.questions import NOTHING_CARRIED
 from ssik_ros.serving.questions import NOTHING_GIVEN
 from ssik_ros.serving.questions import StateGiven
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

@@ -18,7 +18,6 @@ joins, the line between the samples is halved until all parts join, down to 1e-5
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.results import Cause
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

@@ -6,7 +6,6 @@ ROS: a surface fills a question from its messages and turns the answer into mess
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from ssik_ros.results import IkResult
 from ssik_ros.serving.constraints import NO_WISHES
 from ssik_ros.serving.constraints import Wishes
 from ssik_ros.serving.refusals import Refusal
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

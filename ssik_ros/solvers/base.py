@@ -7,7 +7,6 @@ Poses of targets are poses of the solver's tip frames in its base frame.
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 Validation = Callable[[FloatArray], bool]

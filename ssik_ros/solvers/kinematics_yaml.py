@@ -8,7 +8,6 @@ other solvers and anything else are named once in a warning; nothing is dropped 
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 import logging
 from pathlib import Path
@@ -34,6 +33,7 @@ from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
 from ssik_ros.strict_yaml import LocatedMapping
 from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 

@@ -1,7 +1,6 @@
 """What a Newton search is asked to do beside its target, checked and packed for the kernel."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field
 import math
 from typing import Any
@@ -25,6 +24,7 @@ from ssik_ros.kernels.newton import search
 from ssik_ros.kernels.newton import serial
 from ssik_ros.solvers.problem import Problem
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

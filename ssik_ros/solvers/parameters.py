@@ -8,7 +8,6 @@ alias that contradicts the name are errors that say where the value was written.
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
-from dataclasses import dataclass
 import math
 import numbers
 from typing import Any
@@ -22,6 +21,7 @@ from ssik_ros.errors import quote
 from ssik_ros.errors import shorten
 from ssik_ros.solvers.validators import Validator
 from ssik_ros.strict_yaml import location
+from ssik_ros.value_class import dataclass
 
 Options = TypeVar('Options')
 

@@ -8,7 +8,6 @@ constants, turns every joint axis to +z, and drops joints that move none of the 
 
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
 from enum import IntEnum
@@ -36,6 +35,7 @@ from ssik_ros.solvers.reach_hull import BallReach
 from ssik_ros.solvers.reach_hull import make_hulls
 from ssik_ros.solvers.reach_hull import UnlimitedReach
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

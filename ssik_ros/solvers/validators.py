@@ -6,7 +6,6 @@ written so that NaN fails them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ssik_ros.errors import ConfigError
@@ -14,6 +13,7 @@ from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import quote
 from ssik_ros.errors import shorten
+from ssik_ros.value_class import dataclass
 
 Check = Callable[..., str]
 

@@ -1,6 +1,6 @@
 """Parameters of the analytic solver; descriptions and ranges stand in ``analytic_parameters.yaml`` beside this file."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 PARAMETERS_FILE = 'ssik_ros.solvers.analytic:analytic_parameters.yaml'
 

@@ -7,7 +7,6 @@ that a degenerate arm, for which a rule holds but not its mathematics, goes on t
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from dataclasses import dataclass
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +31,7 @@ from ssik_ros.solvers.analytic.rules import RULES
 from ssik_ros.solvers.analytic.search_arrays import SearchArrays
 from ssik_ros.solvers.reach_hull import hull_of_wrist
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 

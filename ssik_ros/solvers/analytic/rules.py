@@ -7,7 +7,6 @@ joint, which :mod:`ssik_ros.solvers.analytic.plan` tries.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 import functools
 import itertools
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from ssik_ros.kernels.analytic import prismatic_shoulder
 from ssik_ros.kernels.analytic import spherical_wrist
 from ssik_ros.kernels.analytic import three_parallel
 from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 NO_POINT: FloatArray = np.full(3, np.nan)

@@ -1,6 +1,6 @@
 """Parameters of the solver ``ssik_ros/ClosedChain``; descriptions and ranges stand in the YAML file beside this one."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 GROUP_PARAMETERS_FILE = 'ssik_ros.solvers.closed_chain:closed_chain_parameters.yaml'
 GROUP_PARAMETER_ALIASES = {'epsilon': 'target_tolerance'}

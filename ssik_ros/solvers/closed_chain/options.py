@@ -1,6 +1,5 @@
 """What a closed-chain solve is asked to do: every option with its range, and two sets of defaults."""
 
-from dataclasses import dataclass
 from dataclasses import fields
 from dataclasses import replace
 import math
@@ -14,6 +13,7 @@ from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import quote
 from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.value_class import dataclass
 
 METHODS = {'lm': layout.LM, 'dls': layout.DLS, 'svd': layout.SVD}
 OBJECTIVES = {'rest': layout.POSTURE, 'limit_centre': layout.LIMIT_CENTRE}

@@ -6,9 +6,10 @@ and that path, and everything that shares a joint with them. Sharing is transiti
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from dataclasses import field
 from typing import NamedTuple
+
+from ssik_ros.value_class import dataclass
 
 LINK, JOINT, GOAL = 'link', 'joint', 'goal'
 ALL_ROWS = 63

@@ -1,6 +1,6 @@
 """Parameters of the Newton solvers; descriptions and ranges stand in the YAML files beside this one."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 NEWTON_FILE = 'ssik_ros.solvers.newton:newton_raphson_parameters.yaml'
 GAUSS_FILE = 'ssik_ros.solvers.newton:gauss_newton_parameters.yaml'

@@ -1,6 +1,6 @@
 """Parameters of PoseIK; descriptions and ranges stand in ``pose_ik_parameters.yaml`` beside this file."""
 
-from dataclasses import dataclass
+from ssik_ros.value_class import dataclass
 
 PARAMETERS_FILE = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
 PARAMETER_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'gd_jacobian_damping'}

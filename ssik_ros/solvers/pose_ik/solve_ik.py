@@ -8,7 +8,6 @@ text is an :class:`IkOutcome` here.
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 import functools
 from typing import Any
 from typing import NamedTuple
@@ -31,6 +30,7 @@ from ssik_ros.solvers.pose_ik.options import PARAMETER_ALIASES
 from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
 from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
 IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
