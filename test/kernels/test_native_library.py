@@ -301,6 +301,9 @@ STABLE_ABI_OF_PYTHON_3_10 = {
     *('PyTuple_New', 'PyTuple_SetItem', 'PyTuple_Size', 'PyType_FromSpec', 'PyType_GetFlags'),
     *('PyType_IsSubtype', 'PyUnicode_AsUTF8AndSize', 'PyUnicode_FromString'),
     *('_PyObject_New', '_Py_Dealloc', '_Py_NoneStruct'),
+    # Of the checked library alone.
+    *('PyErr_SetObject', 'PyList_Append', 'PyList_New', 'PyLong_AsSsize_t'),
+    *('PyUnicode_FromFormat', '_PyArg_ParseTuple_SizeT'),
 }
 OF_THE_LINKER = {
     '__cxa_finalize',
