@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.serving.poses import numbers_of_pose
+from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
@@ -119,22 +120,8 @@ def _entries(cases: BenchmarkCases, oracle: GroupOracle) -> Iterator[dict[str, A
         'sample_size': len(cases),
     }
     for i, (goal, seed, targets) in enumerate(zip(cases.goals, cases.seeds, cases.targets)):
-        poses = [_pose_to_list(target) for target in targets]
+        poses = [list(numbers_of_pose(target)) for target in targets]
         yield {'trial': i + 1, 'goal': goal.tolist(), 'seed': seed.tolist(), 'poses': poses}
-
-
-def _pose_to_list(pose: FloatArray) -> list[float]:
-    """Return x y z qx qy qz qw."""
-    quaternion = Rotation.from_matrix(pose[:3, :3]).as_quat()
-    return [*pose[:3, 3].tolist(), *quaternion.tolist()]
-
-
-def _list_to_pose(numbers: list[float]) -> FloatArray:
-    """Return the pose (4, 4) of x y z qx qy qz qw."""
-    pose = np.eye(4)
-    pose[:3, 3] = numbers[:3]
-    pose[:3, :3] = Rotation.from_quat(numbers[3:]).as_matrix()
-    return pose
 
 
 def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
@@ -207,7 +194,7 @@ def _compare_poses(trials: list[dict[str, Any]], cases: BenchmarkCases, path: Pa
     """Raise when a stored pose is not the pose of its goal: the robot has changed."""
     for trial, targets in zip(trials, cases.targets):
         for stored, target in zip(trial.get('poses', ()), targets):
-            distance, angle = ReferenceKinematics.pose_errors(_list_to_pose(stored), target)
+            distance, angle = ReferenceKinematics.pose_errors(pose_of_numbers(*stored), target)
             if not max(distance, angle) <= _SAME_POSE:
                 raise ConfigError(
                     f"The goals file '{path}' was made for another robot: the pose of trial "

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
+from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.serving.poses import pose_of_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]
@@ -32,9 +33,9 @@ def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArr
         return oracle.tip_poses(positions)
     if arguments.pose is not None:
         rows = _reshape(arguments.pose, tips, 7, '--pose', 'x y z qx qy qz qw')
-        return np.array([_pose(row[:3], _rotation(row[3:])) for row in rows])
+        return np.array([_pose_of_row(row) for row in rows])
     rows = _reshape(arguments.xyz_rpy, tips, 6, '--xyz-rpy', 'x y z roll pitch yaw')
-    return np.array([_pose(row[:3], Rotation.from_euler('xyz', row[3:])) for row in rows])
+    return np.array([_pose_of_angles(row) for row in rows])
 
 
 def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: str) -> FloatArray:
@@ -46,18 +47,20 @@ def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: 
     return np.array(numbers, dtype=np.float64).reshape(tips, size)
 
 
-def _rotation(quaternion: FloatArray) -> Rotation:
-    """Return the rotation of a quaternion; rounding is forgiven, a mistake is not."""
-    norm = float(np.linalg.norm(quaternion))
+def _pose_of_row(row: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a position and a quaternion; rounding is forgiven, a mistake is not."""
+    norm = float(np.linalg.norm(row[3:]))
     if abs(norm - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
         raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')
-    return Rotation.from_quat(quaternion)
+    return pose_of_numbers(*row)
 
 
-def _pose(position: FloatArray, rotation: Rotation) -> FloatArray:
+def _pose_of_angles(row: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a position, and of turns about the fixed axes x, then y, then z."""
+    turns = [rotate_about(axis, angle) for axis, angle in zip(np.eye(3), row[3:], strict=True)]
     pose = np.eye(4)
-    pose[:3, :3] = rotation.as_matrix()
-    pose[:3, 3] = position
+    pose[:3, :3] = turns[2] @ turns[1] @ turns[0]
+    pose[:3, 3] = row[:3]
     return pose
 
 
