@@ -102,7 +102,6 @@ OUTSIDE = {
     'llvmlite': 'kernels',
     'pinocchio': 'model',
     'coal': 'model',
-    'hppfcl': 'model',
     'rclpy': 'ros',
 }
 

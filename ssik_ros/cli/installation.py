@@ -53,7 +53,7 @@ class Package(NamedTuple):
 
     name: str
     module: str
-    """What is imported; the first one of several with bars between them."""
+    """What is imported."""
     pip: str
     apt: str
 
@@ -62,7 +62,7 @@ NEEDED = (
     Package('numpy', 'numpy', 'numpy', 'python3-numpy'),
     Package('scipy', 'scipy', 'scipy', 'python3-scipy'),
     Package('pinocchio', 'pinocchio', 'pin', 'ros-{}-pinocchio'),
-    Package('collision library', 'coal|hppfcl', 'pin', 'ros-{}-pinocchio'),
+    Package('collision library', 'coal', 'pin', 'ros-{}-pinocchio'),
     Package('PyYAML', 'yaml', 'PyYAML', 'python3-yaml'),
     Package('matplotlib', 'matplotlib', 'matplotlib', 'python3-matplotlib'),
     Package('rich', 'rich', 'rich', 'python3-rich'),
@@ -72,20 +72,15 @@ NUMBA = Package('numba', 'numba', 'numba', 'python3-numba')
 # Prints version and file of a module, then an expression on it as "module"; otherwise why it does not load.
 _PROBE = """
 import importlib, importlib.metadata, sys
-names, distribution, expression = sys.argv[1].split('|'), sys.argv[2], sys.argv[3]
-for name in names:
-    try:
-        module = importlib.import_module(name)
-        shown = eval(expression)
-        break
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            sys.exit(f'does not load: {error}')
-    except Exception as error:
-        mend = getattr(error, 'mend', '')
-        sys.exit(f'{error.what}\\n{mend}' if mend else f'does not load: {type(error).__name__}: {error}')
-else:
-    sys.exit('not found')
+name, distribution, expression = sys.argv[1:]
+try:
+    module = importlib.import_module(name)
+    shown = eval(expression)
+except ModuleNotFoundError as error:
+    sys.exit('not found' if error.name == name else f'does not load: {error}')
+except Exception as error:
+    mend = getattr(error, 'mend', '')
+    sys.exit(f'{error.what}\\n{mend}' if mend else f'does not load: {type(error).__name__}: {error}')
 try:
     version = getattr(module, '__version__', None) or importlib.metadata.version(distribution)
 except importlib.metadata.PackageNotFoundError:
@@ -132,7 +127,7 @@ def probe(module: str, distribution: str = '', expression: str = 'None') -> Prob
     """
     Return what a fresh Python finds out about a module.
 
-    :param module: its name, or several with bars between them, of which one is enough.
+    :param module: its name.
     :param distribution: of pip, for the version of a module that does not tell it.
     :param expression: what else is wanted of ``module``.
     """
@@ -221,9 +216,21 @@ def _install(package: Package, bounds: str) -> str:
     """Return the command that installs a package: by pip in a virtual environment, otherwise by apt."""
     distribution = os.environ.get('ROS_DISTRO', '')
     is_venv = sys.prefix != sys.base_prefix
+    alone = ROOT / 'requirements' / 'pinocchio.txt'
+    if package.pip == 'pin' and alone.is_file() and _has_numpy_1():
+        # What pip takes for pinocchio's requirements would replace the numpy of the system.
+        return f'{sys.executable} -m pip install --no-deps -r {alone}'
     if is_venv or not Path('/usr/bin/apt').exists() or ('{}' in package.apt and not distribution):
         return f"{sys.executable} -m pip install '{package.pip}{bounds}'"
     return f'sudo apt install {package.apt.format(distribution)}'
+
+
+def _has_numpy_1() -> bool:
+    """Return whether numpy 1 is installed."""
+    try:
+        return importlib.metadata.version('numpy').startswith('1.')
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def _examine_processor() -> Finding:

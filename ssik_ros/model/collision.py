@@ -32,16 +32,14 @@ PROBE_SEED = 1
 
 def import_coal() -> Any:
     """
-    Return the collision library, under whichever of its two names it is installed.
+    Return the collision library.
 
     :raises SolverError: when it is missing.
     """
-    for name in ('coal', 'hppfcl'):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    raise SolverError('Collision checking needs coal (or its older name hppfcl); install coal.')
+    try:
+        return importlib.import_module('coal')
+    except ImportError as error:
+        raise SolverError('Collision checking needs coal, which pinocchio brings.') from error
 
 
 class CollisionChecker:
