@@ -19,8 +19,10 @@ LIBRARY_SOURCES := tools/build_native.py $(shell find ssik_ros/kernels tools/nat
 
 # Sources are linked into install/: only what setup.py lists and what gets compiled asks for a build.
 # Folders stand in the list because a file that is added or removed touches its folder.
+INTERFACES_READY := install/.ready-interfaces-$(FLAVOUR)
+INTERFACES_SOURCES := tools/build.sh tools/interfaces_for_python.cmake $(shell find interfaces 2>/dev/null)
 OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
-  $(shell find config launch -type d 2>/dev/null) $(shell find interfaces moveit_plugin 2>/dev/null)
+  $(shell find config launch -type d 2>/dev/null) $(shell find moveit_plugin 2>/dev/null)
 
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
@@ -31,8 +33,9 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
 	  while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
-setup: $(OVERLAY_READY)  ## Create .venv, install the dependencies, build kernels and package
-	@:
+# Kernels and interfaces are compiled side by side: each has stretches in which it uses one core.
+setup:  ## Create .venv, install the dependencies, build kernels and package
+	@$(MAKE) --no-print-directory -j2 $(OVERLAY_READY)
 
 demo: setup  ## Run every benchmark of config/benchmark (DEMO_SAMPLES=n for a short one)
 	. ./activate && tools/demo.sh
@@ -120,7 +123,11 @@ $(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)
 	.venv/bin/python tools/build_native.py
 	@touch $@
 
-$(OVERLAY_READY): $(VENV_READY) $(LIBRARY_READY) $(OVERLAY_SOURCES)
-	tools/build.sh
+$(INTERFACES_READY): $(VENV_READY) $(INTERFACES_SOURCES)
+	tools/build.sh interfaces
+	@mkdir -p install && touch $@
+
+$(OVERLAY_READY): $(VENV_READY) $(LIBRARY_READY) $(INTERFACES_READY) $(OVERLAY_SOURCES)
+	tools/build.sh package
 	@touch $@
 	@echo 'Ready. Enter the environment with: . ./activate'

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Build this package, the interface packages it needs and, where MoveIt is, the kinematics plugin into install/, as
-# colcon users do.
+# Build into install/, as colcon users do:
+#   tools/build.sh interfaces   the interface packages that are needed and not there
+#   tools/build.sh package      this package and, where MoveIt is, the kinematics plugin
 set -euo pipefail
+what=$1
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Only the underlay counts here: what install/ already holds is what gets built anew.
@@ -9,8 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 set +u
 SSIK_UNDERLAY_ONLY=1 . ./activate
 set -u
-# Under make the compilers' make would look for a job server that colcon does not hand on.
-unset MAKEFLAGS MFLAGS MAKELEVEL
+# Under make the compilers' make would look for a job server that colcon does not hand on; and by itself colcon starts no
+# second job on a machine that is busy, as this one is with the kernels.
+unset MFLAGS MAKELEVEL
+export MAKEFLAGS="-j$(getconf _NPROCESSORS_ONLN)"
 
 in_underlay() {  # package
   local prefix
@@ -26,9 +30,15 @@ can_compile() {
   command -v cmake > /dev/null && command -v c++ > /dev/null && [ -f "$headers/Python.h" ]
 }
 
-paths=(.)
+paths=()
 options=()
-if ! in_underlay rosidl_default_generators; then
+if [ "$what" = package ]; then
+  paths=(.)
+  # Without MoveIt nothing would use what it builds; the tests of its transport build that by themselves.
+  if [ -f moveit_plugin/package.xml ] && in_underlay moveit_core && can_compile; then
+    paths+=(moveit_plugin)
+  fi
+elif ! in_underlay rosidl_default_generators; then
   echo "build: no ROS 2 here, leaving out interfaces/" >&2
 elif ! can_compile; then
   echo "build: cmake, a C++ compiler or Python.h is missing, leaving out interfaces/" >&2
@@ -43,11 +53,8 @@ else
       paths+=("${folder%/}")
     fi
   done
-  # Without MoveIt nothing would use what it builds; the tests of its transport build that by themselves.
-  if [ -f moveit_plugin/package.xml ] && in_underlay moveit_core; then
-    paths+=(moveit_plugin)
-  fi
 fi
+[ "${#paths[@]}" -gt 0 ] || exit 0
 
 # The wheels serve Python alone; a ROS installation may have programs in C++ that want the interfaces.
 if [ -f "$VIRTUAL_ENV/ros_library_path" ]; then
