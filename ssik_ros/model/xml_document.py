@@ -17,6 +17,8 @@ from ssik_ros.value_class import dataclass
 
 MOST_ELEMENTS = 500_000
 """A document with more elements is refused; a robot of 2,000 joints has 15,000."""
+MOST_LEVELS = 100
+"""A document whose elements nest deeper is refused; robots have six levels, simulators' extensions a dozen."""
 
 
 @dataclass(slots=True)
@@ -163,6 +165,8 @@ class _Builder:
         self.left -= 1
         if self.left < 0:
             element.fail(f'The {self.what} has more than {MOST_ELEMENTS} elements')
+        if len(self.stack) == MOST_LEVELS:
+            element.fail(f'The {self.what} nests elements more than {MOST_LEVELS} deep')
         if len(self.stack) == 1 and tag in self.most:
             self.left_below_root[tag] -= 1
             if self.left_below_root[tag] < 0:

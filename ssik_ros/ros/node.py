@@ -206,6 +206,7 @@ class IkServer(Node):
 
     def _load(self, description: RobotDescription) -> None:
         """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
+        is_change = self._answers.served is not None
         # As while modules are imported: what loading makes is kept.
         gc.disable()
         try:
@@ -226,6 +227,9 @@ class IkServer(Node):
             self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
         finally:
             gc.enable()
+            if is_change:
+                # The robot that was replaced, or that failed, is a net of references: its memory goes now.
+                gc.collect()
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:

@@ -29,6 +29,10 @@ BROKEN = {
     'a document type with nested entities': (BILLION_LAUGHS, 'DOCTYPE'),
     'an external entity': (EXTERNAL_ENTITY, 'DOCTYPE'),
     'text that is not XML': ('<robot name="r"><link name="a"></robot>', 'line 1'),
+    'elements a thousand deep': (
+        '<robot name="r">' + 1000 * '<a>' + 1000 * '</a>' + '</robot>',
+        'The robot description nests elements more than 100 deep (line 1)',
+    ),
     'an undefined entity': ('<robot name="&b;"><link name="a"/></robot>', 'undefined entity'),
     'another root element': ('<sdf><model/></sdf>', '<sdf>'),
     'no name': ('<robot><link name="a"/></robot>', "no 'name'"),
