@@ -170,13 +170,12 @@ def test_missing_messages_are_named(examine, monkeypatch):
 def test_pinocchio_beside_numpy_1_is_installed_without_what_pip_takes_for_its_needs(
     examine, monkeypatch
 ):
-    absent = installation.Package('pinocchio', 'absent_pinocchio', 'pin', 'ros-{}-pinocchio')
-    monkeypatch.setattr(installation, 'NEEDED', (absent,))
+    absent = Probe(error='not found')
     monkeypatch.setattr(installation.importlib.metadata, 'version', lambda name: '1.24.2')
-    command = examine()['pinocchio'].mend
+    command = examine(pinocchio=absent)['pinocchio'].mend
     assert '--no-deps -r' in command and command.endswith('requirements/pinocchio.txt')
     monkeypatch.setattr(installation.importlib.metadata, 'version', lambda name: '2.3.0')
-    assert '--no-deps' not in examine()['pinocchio'].mend
+    assert '--no-deps' not in examine(pinocchio=absent)['pinocchio'].mend
 
 
 def test_moveit_and_its_plugin_are_found_in_the_index_of_ros(examine, monkeypatch, tmp_path):
