@@ -13,7 +13,7 @@ from bench.cases import load_cases
 from bench.peers.ssik_prebuilt import frames
 from bench.peers.ssik_prebuilt import OWN_MODEL
 from bench.peers.ssik_prebuilt import prebuilt
-from ssik_ros.kin_body import KinBody
+from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
 

@@ -32,9 +32,9 @@ from bench.clocks import calibrate
 from bench.clocks import timed_call
 from bench.measure import no_garbage_collection
 from bench.sweep import find_arm
-from ssik_ros.api import Manipulator
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 RATIOS = Path(__file__).with_name('ratios.json')

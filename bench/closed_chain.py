@@ -35,12 +35,12 @@ from bench.clocks import calibrate
 from bench.clocks import measure_overhead
 from bench.clocks import timed_call
 from bench.measure import no_garbage_collection
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import from_urdf
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import load_mechanism
-from ssik_ros.closed_chain import Solver
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import from_urdf
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms import Solver
 
 FloatArray = NDArray[np.float64]
 MECHANISM = 'hexapod'

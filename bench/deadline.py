@@ -27,8 +27,8 @@ from bench.arms import FloatArray
 from bench.arms import read_arm
 from bench.measure import no_garbage_collection
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 TIMEOUTS_MS = (1.0, 5.0, 50.0)
 SEARCHES = 10**9

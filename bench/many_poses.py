@@ -30,7 +30,7 @@ from bench.catalogue_arms import make_arm
 from bench.clocks import timed_call
 from bench.peers import eaik_closed_form
 from bench.peers import NotComparable
-from ssik_ros.api import Manipulator
+from ssik_ros.manipulator.manipulator import Manipulator
 
 ARMS = ('ur5e', 'irb6700')
 """Closed forms of six joints, one of each class."""

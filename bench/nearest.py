@@ -25,9 +25,9 @@ from bench.cases import Cases
 from bench.cases import load_cases
 from bench.verify import verify
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 TOLERANCE = 1e-3
 HEADER = (

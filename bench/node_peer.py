@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Frame
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Frame
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
 
 FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]

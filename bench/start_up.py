@@ -47,7 +47,7 @@ CLASS = 'start_up'
 """For solvers that take part in nothing else."""
 PEOPLE = ('first_found_1e-3', CLASS)
 """Who is asked: everybody who takes part in one of these."""
-OWN_MODULE = 'ssik_ros.api'
+OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 """What users of this package import; the package itself is empty."""
 BARE = ('numpy', 'numpy,pinocchio')
 """Processes that import these alone, for comparison: the second is what this package imports of others."""

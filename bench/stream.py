@@ -36,9 +36,9 @@ from bench import program
 from bench import report
 from bench.ros.processes import REPOSITORY
 from bench.ros.processes import ServerProcesses
-from ssik_ros.groups import RobotScene
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.serving.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.tasks import RobotScene
 
 HEADER = (
     *('commands Hz', 'cycles', 'OK', 'missed', 'late', 'p50 ms', 'p95', 'p99', 'largest'),
@@ -186,7 +186,7 @@ def measure(rate: float, targets: float, seconds: float) -> Row:
     :param rate: of its commands [Hz]; targets: sent in a second; seconds: of the run.
     """
     command = [
-        *(sys.executable, '-m', 'ssik_ros.ros.stream_node', '--ros-args'),
+        *(sys.executable, '-m', 'ssik_ros.ros.streams.stream_node', '--ros-args'),
         *(
             '-p',
             'moveit_config_package:=panda',

@@ -31,9 +31,9 @@ from bench.cases import draw_cases
 from bench.catalogue_arms import make_arm
 from bench.verify import verify
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import BranchSolver
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import BranchSolver
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 ARMS = (*CHAINS, 'jaco2', 'xarm6', 'iiwa14', 'rizon4')

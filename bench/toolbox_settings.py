@@ -24,7 +24,7 @@ from bench.arms import read_arm
 from bench.cases import Cases
 from bench.cases import draw_cases
 from bench.peers.roboticstoolbox import make_chain
-from ssik_ros.api import Manipulator
+from ssik_ros.manipulator.manipulator import Manipulator
 
 READY = np.array([0.0, -np.pi / 4, 0.0, -3.0 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (

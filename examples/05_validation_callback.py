@@ -12,7 +12,7 @@ from ssik_ros import create_solver
 from ssik_ros import load_robot
 from ssik_ros import RobotState
 from ssik_ros import SolveRequest
-from ssik_ros.model.collision import CollisionChecker
+from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
 
 files = find_moveit_config('ur5e')

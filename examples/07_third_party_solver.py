@@ -17,7 +17,7 @@ from ssik_ros import list_solvers
 from ssik_ros import load_robot
 from ssik_ros import SolveRequest
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.problem.contract import SolverSpec
 
 
 class FromZero:
@@ -40,8 +40,8 @@ class FromZero:
 SPEC = SolverSpec(
     name='acme/FromZero',
     description='PoseIK from the zero posture.',
-    options_type='ssik_ros.solvers.pose_ik.options:PoseIkOptions',
-    parameters_file='ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml',
+    options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
+    parameters_file='ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml',
     factory=FromZero,
 )
 

@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import Link
-from ssik_ros.closed_chain import Solver
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import Solver
 
 HEIGHT = 0.0975
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import load_mechanism
-from ssik_ros.closed_chain import markers
-from ssik_ros.closed_chain import WorkerSolver
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms import markers
+from ssik_ros.mechanisms import WorkerSolver
 
 
 def handle_of(goal, scale):

@@ -4,10 +4,10 @@ Keep a hand where it is while the elbow goes as far as it can: two groups in ord
 Shows: a base, constraints, priorities, and what each of them leaves over.
 """
 
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
-from ssik_ros.groups import RobotScene
 from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import RobotScene
 
 ready = {'panda_joint2': 0.3, 'panda_joint4': -1.8, 'panda_joint6': 2.0}
 scene = RobotScene(find_moveit_config('panda').urdf_path, ready)

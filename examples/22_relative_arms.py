@@ -6,10 +6,10 @@ Shows: ``closure``, an element without any target in the world, and a second one
 
 import numpy as np
 
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
-from ssik_ros.groups import RobotScene
 from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import RobotScene
 
 urdf = find_moveit_config('ur5e').urdf_path
 env = Environment('two arms')

@@ -6,8 +6,8 @@ Shows: ``screw_lead``, ``depend_on`` with a multiplier and with a function, sphe
 
 import math
 
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
 
 env = Environment('press')
 

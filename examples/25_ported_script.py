@@ -1,12 +1,12 @@
 """
 A script written for a simulator's IK plugin: only its import line, and where the scene comes from, are new.
 
-Shows: ``ssik_ros.groups.compat`` with integer handles: environment, joints, dummies, group, element, handling, path.
+Shows: ``ssik_ros.tasks.compat`` with integer handles: environment, joints, dummies, group, element, handling, path.
 """
 
 import math
 
-from ssik_ros.groups import compat as simIK  # noqa: N812
+from ssik_ros.tasks import compat as simIK  # noqa: N812
 
 env = simIK.createEnvironment()
 

@@ -11,10 +11,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from ssik_ros.groups import Environment
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.ros.robot_source import LATCHED
-from ssik_ros.ros.ros_scene import RosScene
+from ssik_ros.ros.inputs.robot_source import LATCHED
+from ssik_ros.ros.streams.ros_scene import RosScene
+from ssik_ros.tasks import Environment
 
 rclpy.init(args=['--ros-args', '--log-level', 'WARN'])
 node = rclpy.create_node('example', namespace='example')

@@ -22,12 +22,12 @@ from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.servers import plan_servers
 from ssik_ros.benchmark.servers import SERVICE
 from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.ros.launch_arguments import LaunchArgument
-from ssik_ros.ros.launch_arguments import LOG_LEVEL
-from ssik_ros.ros.launch_arguments import NAMESPACE
-from ssik_ros.ros.launch_arguments import node_arguments
-from ssik_ros.ros.launch_arguments import require_known_arguments
-from ssik_ros.ros.launch_arguments import YES_OR_NO
+from ssik_ros.ros.parameters.launch_arguments import LaunchArgument
+from ssik_ros.ros.parameters.launch_arguments import LOG_LEVEL
+from ssik_ros.ros.parameters.launch_arguments import NAMESPACE
+from ssik_ros.ros.parameters.launch_arguments import node_arguments
+from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
+from ssik_ros.ros.parameters.launch_arguments import YES_OR_NO
 
 PARAMETERS = node_arguments(
     'ik_benchmark',

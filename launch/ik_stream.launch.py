@@ -10,11 +10,11 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile
 from launch_ros.parameter_descriptions import ParameterValue
 
-from ssik_ros.ros.launch_arguments import LOG_LEVEL
-from ssik_ros.ros.launch_arguments import NAMESPACE
-from ssik_ros.ros.launch_arguments import node_arguments
-from ssik_ros.ros.launch_arguments import PARAMS_FILE
-from ssik_ros.ros.launch_arguments import require_known_arguments
+from ssik_ros.ros.parameters.launch_arguments import LOG_LEVEL
+from ssik_ros.ros.parameters.launch_arguments import NAMESPACE
+from ssik_ros.ros.parameters.launch_arguments import node_arguments
+from ssik_ros.ros.parameters.launch_arguments import PARAMS_FILE
+from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
 
 PARAMETERS = node_arguments(
     'ik_stream',

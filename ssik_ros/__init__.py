@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING
 __version__ = '0.1.0'
 
 _HOMES = {
-    'BatchSolutions': 'ssik_ros.batch_solutions',
+    'BatchSolutions': 'ssik_ros.manipulator.batch_solutions',
     'Cause': 'ssik_ros.results',
     'create_solver': 'ssik_ros.solvers.registry',
-    'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.tolerance_policy',
-    'Diagnostic': 'ssik_ros.diagnostic',
-    'ik_GN': 'ssik_ros.newton_family',
-    'ik_LM': 'ssik_ros.newton_family',
-    'ik_NR': 'ssik_ros.newton_family',
-    'IkOutcome': 'ssik_ros.solvers.pose_ik.solve_ik',
+    'DEFAULT_TOLERANCE_POLICY': 'ssik_ros.manipulator.tolerance_policy',
+    'Diagnostic': 'ssik_ros.manipulator.diagnostic',
+    'ik_GN': 'ssik_ros.manipulator.newton_family',
+    'ik_LM': 'ssik_ros.manipulator.newton_family',
+    'ik_NR': 'ssik_ros.manipulator.newton_family',
+    'IkOutcome': 'ssik_ros.solvers.search.pose_ik.solve_ik',
     'IkResult': 'ssik_ros.results',
-    'IkSolution': 'ssik_ros.newton_solution',
-    'IkSolutions': 'ssik_ros.newton_solution',
+    'IkSolution': 'ssik_ros.manipulator.newton_solution',
+    'IkSolutions': 'ssik_ros.manipulator.newton_solution',
     'IkStatus': 'ssik_ros.results',
     'JointGroup': 'ssik_ros.model.joint_group',
-    'KinBody': 'ssik_ros.kin_body',
-    'KinBodyJoint': 'ssik_ros.kin_body',
+    'KinBody': 'ssik_ros.manipulator.kin_body',
+    'KinBodyJoint': 'ssik_ros.manipulator.kin_body',
     'list_solvers': 'ssik_ros.solvers.registry',
     'load_robot': 'ssik_ros.model.loader',
-    'Manipulator': 'ssik_ros.api',
-    'PoseIkOptions': 'ssik_ros.solvers.pose_ik.options',
-    'PoseTarget': 'ssik_ros.solvers.pose_ik.solve_ik',
-    'RefinementMode': 'ssik_ros.solution',
+    'Manipulator': 'ssik_ros.manipulator.manipulator',
+    'PoseIkOptions': 'ssik_ros.solvers.search.pose_ik.options',
+    'PoseTarget': 'ssik_ros.solvers.search.pose_ik.solve_ik',
+    'RefinementMode': 'ssik_ros.manipulator.solution',
     'RobotModel': 'ssik_ros.model.robot_model',
     'RobotState': 'ssik_ros.model.robot_state',
-    'Rows': 'ssik_ros.solvers.problem',
-    'Solution': 'ssik_ros.solution',
-    'solve_ik': 'ssik_ros.solvers.pose_ik.solve_ik',
-    'SolveRequest': 'ssik_ros.solvers.base',
+    'Rows': 'ssik_ros.problem.problem',
+    'Solution': 'ssik_ros.manipulator.solution',
+    'solve_ik': 'ssik_ros.solvers.search.pose_ik.solve_ik',
+    'SolveRequest': 'ssik_ros.problem.contract',
     'SsikError': 'ssik_ros.errors',
-    'TolerancePolicy': 'ssik_ros.tolerance_policy',
-    'Tracker': 'ssik_ros.solvers.newton.tracker',
-    'TrackStatus': 'ssik_ros.solvers.newton.tracker',
+    'TolerancePolicy': 'ssik_ros.manipulator.tolerance_policy',
+    'Tracker': 'ssik_ros.solvers.search.newton.tracker',
+    'TrackStatus': 'ssik_ros.solvers.search.newton.tracker',
 }
 """Where each public name lives."""
 _MODULES = ('postprocess',)
@@ -51,38 +51,40 @@ _MODULES = ('postprocess',)
 __all__ = [*_HOMES, *_MODULES, '__version__']
 
 if TYPE_CHECKING:
-    from ssik_ros.api import Manipulator as Manipulator
-    from ssik_ros.batch_solutions import BatchSolutions as BatchSolutions
-    from ssik_ros.diagnostic import Diagnostic as Diagnostic
     from ssik_ros.errors import SsikError as SsikError
-    from ssik_ros.kin_body import KinBody as KinBody
-    from ssik_ros.kin_body import KinBodyJoint as KinBodyJoint
+    from ssik_ros.manipulator.batch_solutions import BatchSolutions as BatchSolutions
+    from ssik_ros.manipulator.diagnostic import Diagnostic as Diagnostic
+    from ssik_ros.manipulator.kin_body import KinBody as KinBody
+    from ssik_ros.manipulator.kin_body import KinBodyJoint as KinBodyJoint
+    from ssik_ros.manipulator.manipulator import Manipulator as Manipulator
+    from ssik_ros.manipulator.newton_family import ik_GN as ik_GN
+    from ssik_ros.manipulator.newton_family import ik_LM as ik_LM
+    from ssik_ros.manipulator.newton_family import ik_NR as ik_NR
+    from ssik_ros.manipulator.newton_solution import IkSolution as IkSolution
+    from ssik_ros.manipulator.newton_solution import IkSolutions as IkSolutions
+    from ssik_ros.manipulator.solution import RefinementMode as RefinementMode
+    from ssik_ros.manipulator.solution import Solution as Solution
+    from ssik_ros.manipulator.tolerance_policy import (
+        DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY,
+    )
+    from ssik_ros.manipulator.tolerance_policy import TolerancePolicy as TolerancePolicy
     from ssik_ros.model.joint_group import JointGroup as JointGroup
     from ssik_ros.model.loader import load_robot as load_robot
     from ssik_ros.model.robot_model import RobotModel as RobotModel
     from ssik_ros.model.robot_state import RobotState as RobotState
-    from ssik_ros.newton_family import ik_GN as ik_GN
-    from ssik_ros.newton_family import ik_LM as ik_LM
-    from ssik_ros.newton_family import ik_NR as ik_NR
-    from ssik_ros.newton_solution import IkSolution as IkSolution
-    from ssik_ros.newton_solution import IkSolutions as IkSolutions
+    from ssik_ros.problem.contract import SolveRequest as SolveRequest
+    from ssik_ros.problem.problem import Rows as Rows
     from ssik_ros.results import Cause as Cause
     from ssik_ros.results import IkResult as IkResult
     from ssik_ros.results import IkStatus as IkStatus
-    from ssik_ros.solution import RefinementMode as RefinementMode
-    from ssik_ros.solution import Solution as Solution
-    from ssik_ros.solvers.base import SolveRequest as SolveRequest
-    from ssik_ros.solvers.newton.tracker import Tracker as Tracker
-    from ssik_ros.solvers.newton.tracker import TrackStatus as TrackStatus
-    from ssik_ros.solvers.pose_ik.options import PoseIkOptions as PoseIkOptions
-    from ssik_ros.solvers.pose_ik.solve_ik import IkOutcome as IkOutcome
-    from ssik_ros.solvers.pose_ik.solve_ik import PoseTarget as PoseTarget
-    from ssik_ros.solvers.pose_ik.solve_ik import solve_ik as solve_ik
-    from ssik_ros.solvers.problem import Rows as Rows
     from ssik_ros.solvers.registry import create_solver as create_solver
     from ssik_ros.solvers.registry import list_solvers as list_solvers
-    from ssik_ros.tolerance_policy import DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY
-    from ssik_ros.tolerance_policy import TolerancePolicy as TolerancePolicy
+    from ssik_ros.solvers.search.newton.tracker import Tracker as Tracker
+    from ssik_ros.solvers.search.newton.tracker import TrackStatus as TrackStatus
+    from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions as PoseIkOptions
+    from ssik_ros.solvers.search.pose_ik.solve_ik import IkOutcome as IkOutcome
+    from ssik_ros.solvers.search.pose_ik.solve_ik import PoseTarget as PoseTarget
+    from ssik_ros.solvers.search.pose_ik.solve_ik import solve_ik as solve_ik
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ from ssik_ros.errors import counted
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
-from ssik_ros.kin_body import KinBody
-from ssik_ros.solution import Solution
+from ssik_ros.manipulator.kin_body import KinBody
+from ssik_ros.manipulator.solution import Solution
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import pytest
 import ros_domain
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.kernels.addresses import LIBRARY
+from ssik_ros.kernels.geometry.addresses import LIBRARY
 from ssik_ros.model.loader import load_robot
 
 settings.register_profile('ci', derandomize=True, deadline=None, print_blob=True)

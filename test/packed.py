@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels import rows
-from ssik_ros.kernels import steps
-from ssik_ros.kernels import tree as tree_kernel
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import rows
+from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import tree as tree_kernel
 
 
 class Packed:

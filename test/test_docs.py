@@ -74,20 +74,13 @@ def test_every_citation_is_resolved_and_every_reference_is_cited():
     assert cited == resolved
 
 
-def test_architecture_lists_every_module_once():
-    text = (ROOT / 'docs/architecture.md').read_text(encoding='utf-8')
-    listed = re.findall(r'^\| \d+ \| `([\w/]+\.py)`', text, re.M)
-    package = ROOT / 'ssik_ros'
-    modules = {str(path.relative_to(package)) for path in package.rglob('*.py')}
-    assert sorted(listed) == sorted(m for m in modules if not m.endswith('__init__.py'))
-
-
-def test_parameter_reference_is_up_to_date():
-    script = ROOT / 'tools/make_parameter_reference.py'
-    spec = importlib.util.spec_from_file_location('make_parameter_reference', script)
+@pytest.mark.parametrize('script', ['make_parameter_reference', 'make_module_list'])
+def test_a_generated_page_is_up_to_date(script):
+    path = ROOT / f'tools/{script}.py'
+    spec = importlib.util.spec_from_file_location(script, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.main(['--check']) == 0, f'run {script.relative_to(ROOT)}'
+    assert module.main(['--check']) == 0, f'run {path.relative_to(ROOT)}'
 
 
 @pytest.mark.parametrize('command', quoted_commands())

@@ -1,5 +1,5 @@
 """
-Who may import whom: the rank table of the architecture, held as data and checked on every source.
+Who may import whom: the rank table of ``tools/layers.py``, checked on every source.
 
 A module imports modules of strictly lower rank, or of its own row. Imports inside functions count like all
 others, and those of the own package are forbidden there.
@@ -10,91 +10,15 @@ from dataclasses import dataclass
 import graphlib
 import importlib
 from pathlib import Path
+import sys
 
 import pytest
 
 PACKAGE = 'ssik_ros'
 ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 
-ALL = None
-"""Every module of a folder and of the folders below it."""
-
-# Rank, folder, modules of that folder.
-TABLE = (
-    (
-        0,
-        '',
-        (
-            'errors',
-            'markers',
-            'results',
-            'tolerances',
-            'strict_yaml',
-            'value_class',
-            'yaml_loader',
-        ),
-    ),
-    (1, 'kernels', ALL),
-    (2, 'model', ALL),
-    (
-        3,
-        'solvers',
-        (
-            '__init__',
-            'base',
-            'chain_kinematics',
-            'iterative_solver',
-            'many_rows',
-            'newton_settings',
-            'parameter_file',
-            'parameters',
-            'postprocess',
-            'problem',
-            'reach_hull',
-            'request_limits',
-            'turns',
-            'validators',
-        ),
-    ),
-    (4, 'solvers.analytic', ALL),
-    (4, 'solvers.newton', ALL),
-    (4, 'solvers.pose_ik', ALL),
-    (4, 'solvers.closed_chain', ALL),
-    (5, 'solvers.auto', ALL),
-    (6, 'solvers', ('kinematics_layout', 'kinematics_yaml', 'registry')),
-    (7, 'groups', ALL),
-    (
-        8,
-        '',
-        (
-            '__init__',
-            'analytic_answers',
-            'answers',
-            'api',
-            'batch_solutions',
-            'default_branches',
-            'diagnostic',
-            'in_process',
-            'iterative_answers',
-            'kin_body',
-            'kinematics_base',
-            'newton_family',
-            'newton_solution',
-            'postprocess',
-            'solution',
-            'solve_settings',
-            'tolerance_policy',
-        ),
-    ),
-    (8, 'serving', ALL),
-    (8, 'closed_chain', ALL),
-    (9, 'artifact', ALL),
-    (9, 'benchmark', ALL),
-    (9, 'loop_serving', ALL),
-    (9, 'viz', ALL),
-    (10, 'ros', ALL),
-    (11, 'cli', ALL),
-)
+sys.path.append(str(ROOT.parent / 'tools'))
+from layers import place_of  # noqa: E402
 
 # Only these folders import these packages.
 OUTSIDE = {
@@ -109,8 +33,8 @@ OUTSIDE = {
 _DOCTOR = 'the installation is checked where the kernels do not load'
 LATE_IMPORTS = {
     ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
-    ('cli.verb.doctor', 'serving.checkup'): _DOCTOR,
-    ('ros.node', 'ros.group_services'): 'few nodes have a file of groups',
+    ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
+    ('ros.node', 'ros.services.group_services'): 'few nodes have a file of groups',
     ('strict_yaml', 'yaml_loader'): 'PyYAML is imported with the first text',
 }
 
@@ -135,16 +59,6 @@ def list_modules(root):
         parts = path.relative_to(root).with_suffix('').parts
         names['.'.join(parts).removesuffix('__init__').removesuffix('.')] = path
     return names
-
-
-def place_of(module, is_folder):
-    """Return rank and row of a module, or None where the table has no place for it."""
-    folder, name = (module, '__init__') if is_folder else module.rpartition('.')[::2]
-    for row, (rank, home, names) in enumerate(TABLE):
-        inside = folder == home or folder.startswith(f'{home}.')
-        if inside if names is ALL else folder == home and name in names:
-            return rank, row
-    return None
 
 
 class _Reader(ast.NodeVisitor):
@@ -218,8 +132,9 @@ def rank_faults(module, target, modules):
     """Yield what is wrong with one module importing another."""
     ends = (module, target)
     source, aim = (place_of(end, modules[end].stem == '__init__') for end in ends)
-    if source is not None and aim is not None and aim[0] >= source[0] and aim != source:
-        yield f'rank {source[0]} imports {target} of rank {aim[0]}'
+    if source is not None and aim is not None and aim.rank >= source.rank and aim != source:
+        own, other = ('.'.join(map(str, row.rank)) for row in (source, aim))
+        yield f'rank {own} imports {target} of rank {other}'
 
 
 def private_faults(module, target, modules):
@@ -325,13 +240,16 @@ def test_the_front_page_tells_type_checkers_the_names_it_imports_late():
     assert told == {f'{home}.{name}' for name, home in front._HOMES.items()}
 
 
+ALWAYS = {'errors': '', 'postprocess': '', '__init__': '', 'manipulator/answers': ''}
+
+
 @pytest.fixture
 def package(tmp_path):
     """Return a function that writes a small package and finds its faults."""
     root = tmp_path / PACKAGE
 
     def check(sources):
-        for name, text in {'errors': '', 'api': '', '__init__': '', **sources}.items():
+        for name, text in {**ALWAYS, **sources}.items():
             path = root / f'{name}.py'
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -345,7 +263,7 @@ def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
         'model/a': 'from ssik_ros.errors import ModelError\nfrom ssik_ros.model import b\n',
         'model/b': 'import numpy\nimport pinocchio\n',
         'model/__init__': '',
-        'cli/verb/c': 'import ssik_ros.cli.d\nfrom ssik_ros import api\n',
+        'cli/verb/c': 'import ssik_ros.cli.d\nfrom ssik_ros import postprocess\n',
         'cli/d': '',
     }
     assert package(sources) == []
@@ -354,33 +272,57 @@ def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
 @pytest.mark.parametrize(
     ('where', 'source', 'fault'),
     [
-        ('model/a', 'from ssik_ros.api import x', 'rank 2 imports api of rank 8'),
-        ('model/a', 'from ssik_ros import api', 'rank 2 imports api of rank 8'),
-        ('model/a', 'import ssik_ros.api', 'rank 2 imports api of rank 8'),
-        ('errors', 'import ssik_ros.api as a', 'rank 0 imports api of rank 8'),
-        ('model/a', 'def f():\n    import ssik_ros.api', 'rank 2 imports api of rank 8'),
-        ('api', 'def f():\n    from ssik_ros import errors', 'imports errors inside a function'),
-        ('api', 'f = lambda: import_module("ssik_ros.errors")', 'inside a function'),
-        ('viz/a', 'from ssik_ros.benchmark import b', 'imports benchmark.b of rank 9'),
-        ('solvers/base', 'import ssik_ros.solvers.registry', 'solvers.registry of rank 6'),
-        ('solvers/newton/a', 'import ssik_ros.solvers.pose_ik.b', 'of rank 4'),
+        (
+            'model/a',
+            'from ssik_ros.postprocess import x',
+            'rank 2.1 imports postprocess of rank 5.1',
+        ),
+        ('model/a', 'from ssik_ros import postprocess', 'imports postprocess of rank 5.1'),
+        (
+            'model/a',
+            'import ssik_ros.manipulator.answers',
+            'imports manipulator.answers of rank 5.0',
+        ),
+        ('errors', 'import ssik_ros.postprocess as a', 'rank 0.0 imports postprocess'),
+        ('model/a', 'def f():\n    import ssik_ros.postprocess', 'rank 2.1 imports postprocess'),
+        (
+            'postprocess',
+            'def f():\n    from ssik_ros import errors',
+            'imports errors inside a function',
+        ),
+        ('postprocess', 'f = lambda: import_module("ssik_ros.errors")', 'inside a function'),
+        ('artifact/a', 'from ssik_ros.benchmark import b', 'imports benchmark.b of rank 8.0'),
+        ('solvers/auto/a', 'import ssik_ros.solvers.registry', 'solvers.registry of rank 4.4'),
+        ('solvers/search/newton/a', 'import ssik_ros.solvers.search.pose_ik.b', 'of rank 4.2'),
         ('model/a', 'import numba', 'numba belongs into kernels'),
         ('model/a', 'from numba.core import types', 'numba belongs into kernels'),
-        ('solvers/base', 'import pinocchio as pin', 'pinocchio belongs into model'),
-        ('api', 'import importlib\nimportlib.import_module("coal")', 'coal belongs into model'),
+        ('problem/a', 'import pinocchio as pin', 'pinocchio belongs into model'),
+        (
+            'postprocess',
+            'import importlib\nimportlib.import_module("coal")',
+            'coal belongs into model',
+        ),
         ('cli/a', 'def f():\n    import rclpy.node', 'rclpy belongs into ros'),
         ('cli/a', 'from ..errors import x', 'relative import ..errors.x'),
         ('cli/a', 'from . import b', 'relative import'),
-        ('api', 'from ssik_ros.model.b import _hidden', 'private ssik_ros.model.b._hidden'),
-        ('api', 'from ssik_ros.kernels._jit import kernel', 'private ssik_ros.kernels._jit'),
-        ('api', 'from ssik_ros.nowhere import x', 'nowhere.x does not exist'),
+        (
+            'postprocess',
+            'from ssik_ros.model.b import _hidden',
+            'private ssik_ros.model.b._hidden',
+        ),
+        (
+            'postprocess',
+            'from ssik_ros.kernels._jit import kernel',
+            'private ssik_ros.kernels._jit',
+        ),
+        ('postprocess', 'from ssik_ros.nowhere import x', 'nowhere.x does not exist'),
         ('newcomer', '', 'newcomer: has no rank'),
-        ('solvers/newcomer', '', 'solvers.newcomer: has no rank'),
+        ('solvers/newfolder/a', '', 'solvers.newfolder.a: has no rank'),
         ('newfolder/a', '', 'newfolder.a: has no rank'),
         (
             'model/a',
-            'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ssik_ros import api',
-            'rank 2 imports api',
+            'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ssik_ros import postprocess',
+            'rank 2.1 imports postprocess',
         ),
     ],
 )
@@ -388,7 +330,7 @@ def test_the_checker_finds(package, where, source, fault):
     others = {
         'benchmark/b': '',
         'solvers/registry': '',
-        'solvers/pose_ik/b': '',
+        'solvers/search/pose_ik/b': '',
         'model/b': '',
         'kernels/_jit': '',
         'kernels/__init__': '',

@@ -95,7 +95,7 @@ def _words(address: int, count: int) -> Any:
 
 def _branch_block(address: int) -> Iterator[tuple[int, int, int]]:
     """Yield the memory of a closed form's block."""
-    from ssik_ros.kernels.analytic import branch_block
+    from ssik_ros.kernels.closed_form.branches import branch_block
 
     head = _words(address, branch_block.HEAD)
     yield address, WORD * int((head[::2] + head[1::2]).max()), 0
@@ -103,9 +103,9 @@ def _branch_block(address: int) -> Iterator[tuple[int, int, int]]:
 
 def _search_block(address: int) -> Iterator[tuple[int, int, int]]:
     """Yield the memory of a search's block."""
-    from ssik_ros.kernels import layout
-    from ssik_ros.kernels import pose_search
-    from ssik_ros.kernels.newton import single
+    from ssik_ros.kernels.rows import layout
+    from ssik_ros.kernels.search import pose_search
+    from ssik_ros.kernels.search import single
 
     ints, reals, options = _words(address, single.HEAD).tolist()
     work = _words(address + WORD * single.HEAD, ints)[layout.WORK_SIZE]
@@ -120,7 +120,7 @@ def _flag(address: int) -> Iterator[tuple[int, int, int]]:
 
 def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
     """Yield the memory of a closed chain's block and of what it points to."""
-    from ssik_ros.kernels.closed_chain import layout
+    from ssik_ros.kernels.mechanisms import layout
 
     head = _words(address, layout.BLOCK).tolist()
     frames, sizes = head[layout.BLOCK_FRAMES], head[layout.BLOCK_INTS :]
@@ -136,14 +136,14 @@ def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
 
 
 BEHIND: dict[tuple[str, str], Callable[[int], Iterator[tuple[int, int, int]]]] = {
-    ('analytic.branch_block.ask', 'address'): _branch_block,
-    ('closed_chain.descent.solve', 'address'): _chain_block,
-    ('newton.single.ask', 'address'): _search_block,
-    ('plain_question.answer', 'address'): _search_block,
-    ('plain_question.answer', 'closed'): _branch_block,
-    ('plain_question.answer', 'flag'): _flag,
-    ('plain_question.search_one', 'address'): _search_block,
-    ('plain_question.search_one', 'flag'): _flag,
+    ('closed_form.branches.branch_block.ask', 'address'): _branch_block,
+    ('mechanisms.descent.solve', 'address'): _chain_block,
+    ('search.single.ask', 'address'): _search_block,
+    ('search.plain_question.answer', 'address'): _search_block,
+    ('search.plain_question.answer', 'closed'): _branch_block,
+    ('search.plain_question.answer', 'flag'): _flag,
+    ('search.plain_question.search_one', 'address'): _search_block,
+    ('search.plain_question.search_one', 'flag'): _flag,
 }
 """What lies behind an argument that is an address: begin, size, and where a pointer to it stands (0 for none)."""
 

@@ -13,11 +13,11 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.kinematics_yaml import COMMON_PARAMETERS_FILE
-from ssik_ros.solvers.parameter_file import load_schema
-from ssik_ros.solvers.parameters import Parameter
-from ssik_ros.solvers.parameters import REQUIRED
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameters import Parameter
+from ssik_ros.solvers.options.parameters import REQUIRED
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import SOLVERS
 

@@ -26,34 +26,34 @@ LONGEST_RUN = 600
 """Seconds after which the tests of a mutant are ended; that proves nothing."""
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
 
-SEARCH = 'ssik_ros/kernels/pose_search.py'
-SOLVER = 'ssik_ros/solvers/iterative_solver.py'
-REQUEST_LIMITS = 'ssik_ros/solvers/request_limits.py'
+SEARCH = 'ssik_ros/kernels/search/pose_search.py'
+SOLVER = 'ssik_ros/solvers/search/iterative_solver.py'
+REQUEST_LIMITS = 'ssik_ros/problem/request_limits.py'
 KINEMATICS = 'ssik_ros/solvers/kinematics_yaml.py'
-PARAMETERS = 'ssik_ros/solvers/parameters.py'
-NEWTON = 'ssik_ros/kernels/newton'
-NEWTON_SEARCH = f'{NEWTON}/search.py'
-NEWTON_FAMILY = 'ssik_ros/newton_family.py'
+PARAMETERS = 'ssik_ros/solvers/options/parameters.py'
+NEWTON = 'ssik_ros/kernels/search'
+NEWTON_SEARCH = f'{NEWTON}/newton_search.py'
+NEWTON_FAMILY = 'ssik_ros/manipulator/newton_family.py'
 
 VERIFIED = 'test/promises/test_verified.py'
 DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
 PLAIN_QUESTIONS = 'test/solvers/test_plain_questions.py'
-GROUPS = 'ssik_ros/kernels/groups'
+GROUPS = 'ssik_ros/kernels/tasks'
 GROUP_ROWS = f'{GROUPS}/element_rows.py'
 GROUP_STEPS = f'{GROUPS}/task_steps.py'
 GROUP_HANDLING = f'{GROUPS}/handling.py'
 ROW_TESTS = 'test/groups/test_rows.py'
 PRIORITY_TESTS = 'test/groups/test_priorities.py'
 SOLVE_TESTS = 'test/groups/test_solving.py'
-STREAM = 'ssik_ros/serving/group_stream.py'
+STREAM = 'ssik_ros/server/tasks/group_stream.py'
 STREAM_TESTS = 'test/serving/test_group_stream.py'
-GROUP_FILES = 'ssik_ros/groups/group_file_builder.py'
+GROUP_FILES = 'ssik_ros/tasks/files/group_file_builder.py'
 GROUP_FILE_TESTS = 'test/groups/test_group_files.py'
 SEARCH_TESTS = 'test/groups/test_searches.py'
-CHAIN_DESCENT = 'ssik_ros/kernels/closed_chain/descent.py'
-CHAIN_ROWS = 'ssik_ros/kernels/closed_chain/mechanism.py'
+CHAIN_DESCENT = 'ssik_ros/kernels/mechanisms/descent.py'
+CHAIN_ROWS = 'ssik_ros/kernels/mechanisms/mechanism.py'
 CHAIN_TESTS = 'test/closed_chain/test_solver.py'
 COLUMN_TESTS = 'test/closed_chain/test_columns.py'
 POSTURE_SEARCH = 'test/analytic/test_posture_search.py'
@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         1,
         'Auto takes a branch of the closed form that is not within tolerance',
-        'ssik_ros/kernels/plain_question.py',
+        'ssik_ros/kernels/search/plain_question.py',
         'if written > 0 and norm <= numbers[TOLERANCE]:',
         'if written > 0:',
         (f'{PLAIN_QUESTIONS}::test_a_tolerance_below_rounding_is_not_claimed',),
@@ -148,7 +148,7 @@ MUTANTS = (
     Mutant(
         1,
         'Auto goes from a near seed to wherever the descent leads',
-        'ssik_ros/kernels/plain_question.py',
+        'ssik_ros/kernels/search/plain_question.py',
         '        if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
         '        if False and not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
         (f'{PLAIN_QUESTIONS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_answer',),
@@ -266,7 +266,7 @@ MUTANTS = (
     Mutant(
         4,
         'counts whole seconds',
-        'ssik_ros/kernels/clock.py',
+        'ssik_ros/kernels/search/clock.py',
         'scratch[0] * 1_000_000_000 + scratch[1]',
         'scratch[0] * 1_000_000_000',
         (f'{DEADLINE}::test_a_timeout_of_nanoseconds_leaves_no_room_for_iterations',),
@@ -481,7 +481,7 @@ MUTANTS = (
     Mutant(
         1,
         'closed chains: answers of groups have open loops',
-        'ssik_ros/closed_chain/group_solver.py',
+        'ssik_ros/mechanisms/group_solver.py',
         'closed = loops <= self._own.loop_tolerance',
         'closed = True',
         (
@@ -492,7 +492,7 @@ MUTANTS = (
     Mutant(
         1,
         'closed chains: the relay shows robots with open loops',
-        'ssik_ros/loop_serving/passive_joints.py',
+        'ssik_ros/server/loops/passive_joints.py',
         'if open_chains:',
         'if False:',
         (
@@ -639,7 +639,7 @@ MUTANTS = (
     Mutant(
         2,
         'calls a pose out of reach that samples and starts have missed',
-        'ssik_ros/solvers/analytic/solver.py',
+        'ssik_ros/solvers/closed_form/solver.py',
         'elif self.is_complete or found.is_too_far:',
         'elif True:',
         (f'{POSTURE_SEARCH}::test_a_search_that_finds_nothing_makes_no_proof',),
@@ -716,7 +716,7 @@ MUTANTS = (
     Mutant(
         3,
         'Newton starts at chance',
-        'ssik_ros/solvers/newton_settings.py',
+        'ssik_ros/solvers/search/newton_settings.py',
         'np.random.Generator(np.random.PCG64(seed))',
         'np.random.Generator(np.random.PCG64())',
         (f'{NEWTON_PROMISES}::test_the_sequence_of_starts_belongs_to_its_seed',),

@@ -21,7 +21,7 @@ def prepare_at(tolerance: float) -> Callable[[Arm], Prepared]:
 
     def prepare(arm: Arm) -> Prepared:
         # Imported late, so that the other peers can be measured where this package does not load.
-        from ssik_ros.api import Manipulator
+        from ssik_ros.manipulator.manipulator import Manipulator
 
         own = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
         if own.joint_names != tuple(joint.name for joint in arm.joints) or not (

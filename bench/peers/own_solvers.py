@@ -29,7 +29,7 @@ def prepare_at(solver_name: str, tolerance: float) -> Callable[[Arm], Prepared]:
         # Imported late, so that the other peers can be measured where this package does not load.
         from ssik_ros.errors import SsikError
         from ssik_ros.model.loader import load_robot
-        from ssik_ros.solvers.base import SolveRequest
+        from ssik_ros.problem.contract import SolveRequest
         from ssik_ros.solvers.registry import create_solver
 
         robot = load_robot(arm.urdf_path)

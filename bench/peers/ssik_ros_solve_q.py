@@ -17,8 +17,8 @@ def prepare(arm: Arm, samples: int | None = None) -> Prepared:
     :param samples: values of the redundancy of seven joints; None means the default.
     """
     # Imported late, so that the other peers can be measured where this package does not load.
-    from ssik_ros.api import Manipulator
-    from ssik_ros.solvers.analytic.options import AnalyticOptions
+    from ssik_ros.manipulator.manipulator import Manipulator
+    from ssik_ros.solvers.closed_form.options import AnalyticOptions
 
     manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
     solve_q = manipulator.solve_q
@@ -47,7 +47,7 @@ def prepare_free(arm: Arm) -> Prepared:
     :param arm: the arm.
     :raises NotComparable: when it has a joint whose values are sampled, within limits or not.
     """
-    from ssik_ros.api import Manipulator
+    from ssik_ros.manipulator.manipulator import Manipulator
 
     if len(arm.joints) != 6:
         raise NotComparable('without limits all values of a seventh joint are as good')

@@ -8,7 +8,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 
 from ssik_ros.ros import node
-from ssik_ros.ros.executors import InlineExecutor
+from ssik_ros.ros.process.executors import InlineExecutor
 
 
 def _product(threads: int) -> Executor:

@@ -24,8 +24,8 @@ from rclpy.serialization import deserialize_message
 
 from bench.ros.executors import EXECUTORS
 from ssik_ros.ros import node
-from ssik_ros.ros.services import KinematicsServices
-from ssik_ros.serving.group_server import GroupServer
+from ssik_ros.ros.services.node_services import KinematicsServices
+from ssik_ros.server.groups.group_server import GroupServer
 
 SERVICE_DEPTH = 1000
 """As many requests in flight as the product's service keeps by default."""

@@ -18,7 +18,7 @@ namespace ssik_moveit
 namespace
 {
 
-constexpr const char * MODULE = "ssik_ros.in_process";
+constexpr const char * MODULE = "ssik_ros.moveit.in_process";
 constexpr long PROTOCOL = 1;
 
 std::vector<std::string> to_texts(PyObject * sequence)

@@ -9,13 +9,13 @@ import textwrap
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.analytic_answers import describe_plan
 from ssik_ros.artifact.sources import Known
 from ssik_ros.artifact.sources import Origin
 from ssik_ros.artifact.sources import PortableSources
-from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.manipulator.analytic_answers import describe_plan
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
@@ -23,13 +23,14 @@ FloatArray = NDArray[np.float64]
 HERE = 'ssik_ros.artifact'
 RUNTIME, ELIMINATION = f'{HERE}.runtime', f'{HERE}.elimination_runtime'
 KERNELS = 'ssik_ros.kernels'
-SEARCHES = ('search', 'general_search')
-CLASSES = ('spherical_wrist', 'three_parallel')
+CLOSED_FORM = f'{KERNELS}.closed_form'
+SEARCHES = ('branches.search', 'elimination.general_search')
+CLASSES = ('classes.spherical_wrist', 'classes.three_parallel')
 REPLACED: Mapping[Origin, Origin] = {
     (f'{KERNELS}._jit', 'matrix'): (f'{HERE}.views', 'matrix'),
-    (f'{KERNELS}.eigenvalues', 'eigenvalues'): (f'{HERE}.eigen', 'eigenvalues'),
-    (f'{KERNELS}.eigenvectors', 'eigensystem'): (f'{HERE}.eigen', 'eigensystem'),
-    (f'{KERNELS}.pencil_eigenvalues', 'generalised_eigenvalues'): (
+    (f'{KERNELS}.rows.eigenvalues', 'eigenvalues'): (f'{HERE}.eigen', 'eigenvalues'),
+    (f'{KERNELS}.rows.eigenvectors', 'eigensystem'): (f'{HERE}.eigen', 'eigensystem'),
+    (f'{KERNELS}.rows.pencil_eigenvalues', 'generalised_eigenvalues'): (
         f'{HERE}.eigen',
         'generalised_eigenvalues',
     ),
@@ -137,14 +138,13 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
 
 def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
     """Return the sources that a plan needs, and the name of the search."""
-    analytic = f'{KERNELS}.analytic'
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
     known: dict[Origin, Mapping[str, Known]] = {
-        (f'{analytic}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
+        (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
     }
-    known[f'{analytic}.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
-    known.update({(f'{analytic}.{name}', 'solve'): {'case': case} for name in CLASSES})
-    known[f'{analytic}.prismatic_shoulder', 'solve'] = {'slides': case}
+    known[f'{CLOSED_FORM}.classes.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
+    known.update({(f'{CLOSED_FORM}.{name}', 'solve'): {'case': case} for name in CLASSES})
+    known[f'{CLOSED_FORM}.classes.prismatic_shoulder', 'solve'] = {'slides': case}
     sources = PortableSources(
         known, REPLACED, (RUNTIME, ELIMINATION), (f'{HERE}.views', 'copy_table')
     )
@@ -152,7 +152,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
         sources.add(RUNTIME, name)
     if ints[search.CUT] >= 0:
         return sources, sources.add(ELIMINATION, 'eliminate')
-    return sources, sources.add(f'{analytic}.search', 'search')
+    return sources, sources.add(f'{CLOSED_FORM}.branches.search', 'search')
 
 
 def _constants(subject: ArtifactSubject, validation: str) -> list[str]:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels import se3
-from ssik_ros.kernels.analytic import certify
-from ssik_ros.kernels.analytic import held_search
-from ssik_ros.kernels.analytic import held_slide
-from ssik_ros.kernels.analytic import ranking
-from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.closed_form.branches import held_search
+from ssik_ros.kernels.closed_form.branches import held_slide
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.geometry import se3
 
 FARTHEST = 1e9
 """Targets further away [m] have no solution, and squares of them would overflow."""

@@ -14,9 +14,9 @@ from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.arm import WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import WITHIN_LIMITS
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]

@@ -17,9 +17,9 @@ from typing import runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]

@@ -23,8 +23,8 @@ from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.serving.poses import numbers_of_pose
-from ssik_ros.serving.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]

@@ -27,9 +27,9 @@ from ssik_ros.errors import SsikError
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.value_class import dataclass
 

@@ -9,7 +9,7 @@ from typing import Any
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.parameter_file import make_schema
+from ssik_ros.solvers.options.parameter_file import make_schema
 from ssik_ros.strict_yaml import location
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass

@@ -27,8 +27,8 @@ from ssik_ros.benchmark.trials import Trial
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.errors import SolverError
 from ssik_ros.errors import SsikError
-from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import make_options

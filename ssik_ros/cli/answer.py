@@ -11,8 +11,8 @@ from rich.table import Table
 
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.problem.contract import Solver
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import Solver
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]

@@ -2,11 +2,11 @@
 
 import sys
 
-from ssik_ros.answers import SolverFacts
 from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnsupportedJoint
-from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.manipulator.answers import SolverFacts
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 
 INSTEAD = 'ssik_ros/PoseIK'

@@ -13,7 +13,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.serving.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FloatArray = NDArray[np.float64]

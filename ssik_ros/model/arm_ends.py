@@ -6,7 +6,7 @@ from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf.data import UrdfJoint
 
 
 class Ends(NamedTuple):

@@ -18,8 +18,8 @@ from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.srdf import EndEffector
 from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.srdf import SrdfGroup
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
 
 
 class GroupBuilder:

@@ -9,10 +9,10 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import nearest_name
 from ssik_ros.errors import quote
-from ssik_ros.model.urdf import Mimic
-from ssik_ros.model.urdf import SCALAR_TYPES
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf.data import Mimic
+from ssik_ros.model.urdf.data import SCALAR_TYPES
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
 from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4

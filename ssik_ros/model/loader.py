@@ -16,11 +16,11 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.srdf import parse_srdf
 from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.tree_builder import build_tree
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
-from ssik_ros.model.urdf_reader import parse_urdf
-from ssik_ros.model.urdf_source import read_source
-from ssik_ros.model.urdf_source import TextSource
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.model.urdf.reader import parse_urdf
+from ssik_ros.model.urdf.source import read_source
+from ssik_ros.model.urdf.source import TextSource
 from ssik_ros.strict_yaml import read_yaml
 
 MOST_WARNINGS = 100

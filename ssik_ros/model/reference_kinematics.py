@@ -19,8 +19,8 @@ from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
 
 MOST_JOINTS = 2000
 """pinocchio's parser calls itself once for each joint of a chain: several thousand end the process."""

@@ -26,8 +26,8 @@ from ssik_ros.model.srdf import EndEffector
 from ssik_ros.model.srdf import GroupState
 from ssik_ros.model.srdf import Srdf
 from ssik_ros.model.srdf import VirtualJoint
-from ssik_ros.model.urdf import LoopConstraint
-from ssik_ros.model.urdf import Urdf
+from ssik_ros.model.urdf.data import LoopConstraint
+from ssik_ros.model.urdf.data import Urdf
 from ssik_ros.value_class import dataclass
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}

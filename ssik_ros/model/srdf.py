@@ -7,9 +7,9 @@ from ssik_ros.errors import list_names
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import quote
 from ssik_ros.errors import shorten
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.xml_document import parse_xml
-from ssik_ros.model.xml_document import XmlElement
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.xml_document import parse_xml
+from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
 
 MOST_GROUPS = 500

@@ -13,9 +13,9 @@ from ssik_ros.model.kinematic_tree import IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.model.urdf import MOVING_TYPES
-from ssik_ros.model.urdf import Urdf
-from ssik_ros.model.urdf import UrdfJoint
+from ssik_ros.model.urdf.data import MOVING_TYPES
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
 
 
 def build_tree(

@@ -35,16 +35,16 @@ from ssik_ros.benchmark.session import write_results
 from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SsikError
-from ssik_ros.ros.early_end import EARLY_END
-from ssik_ros.ros.early_end import interrupt_once
-from ssik_ros.ros.log_bridge import bridge_logging
-from ssik_ros.ros.log_bridge import unbridge_logging
-from ssik_ros.ros.override_check import check_overrides
-from ssik_ros.ros.parameter_library import load_parameters
-from ssik_ros.ros.running_robot import RobotNotRunning
-from ssik_ros.ros.running_robot import RunningRobot
-from ssik_ros.ros.service_solver import ServiceSolver
-from ssik_ros.solvers.base import Solver
+from ssik_ros.problem.contract import Solver
+from ssik_ros.ros.inputs.running_robot import RobotNotRunning
+from ssik_ros.ros.inputs.running_robot import RunningRobot
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.process.early_end import EARLY_END
+from ssik_ros.ros.process.early_end import interrupt_once
+from ssik_ros.ros.process.log_bridge import bridge_logging
+from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.services.service_solver import ServiceSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 NAME = 'ik_benchmark'

@@ -4,8 +4,8 @@ import gc
 import importlib
 import sys
 
-from ssik_ros.ros.early_end import EARLY_END
-from ssik_ros.ros.early_end import end_process
+from ssik_ros.ros.process.early_end import EARLY_END
+from ssik_ros.ros.process.early_end import end_process
 
 INTERRUPTED = 1
 """Exit code of a benchmark that a signal ends: it has written nothing."""
@@ -18,12 +18,12 @@ def ik_server() -> None:
 
 def ik_stream() -> None:
     """Run the node whose IK groups follow target poses."""
-    _run('ssik_ros.ros.stream_node', 0)
+    _run('ssik_ros.ros.streams.stream_node', 0)
 
 
 def joint_state_relay() -> None:
     """Run the node that adds passive joints to joint states."""
-    _run('ssik_ros.ros.joint_state_relay', 0)
+    _run('ssik_ros.ros.streams.joint_state_relay', 0)
 
 
 def ik_benchmark() -> None:

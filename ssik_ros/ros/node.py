@@ -39,49 +39,49 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
-from ssik_ros.closed_chain.loop_closures import LoopClosures
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import quote
 from ssik_ros.errors import shorten
 from ssik_ros.errors import SsikError
-from ssik_ros.loop_serving.loop_files import read_loops_of
-from ssik_ros.loop_serving.loop_server import LoopServer
-from ssik_ros.ros.call_records import CallRecords
-from ssik_ros.ros.diagnostics import Diagnostics
-from ssik_ros.ros.early_end import EARLY_END
-from ssik_ros.ros.early_end import ignore_signals
-from ssik_ros.ros.early_end import LAST_RESORT
-from ssik_ros.ros.executors import InlineExecutor
-from ssik_ros.ros.group_parameters import GroupParameters
-from ssik_ros.ros.group_parameters import PREFIX
-from ssik_ros.ros.live_state import LiveState
-from ssik_ros.ros.loading_report import LoadingReport
-from ssik_ros.ros.loading_report import REPORT_EVERY
-from ssik_ros.ros.log_bridge import bridge_logging
-from ssik_ros.ros.log_bridge import unbridge_logging
-from ssik_ros.ros.log_throttle import PERIOD
-from ssik_ros.ros.node_process import begin
-from ssik_ros.ros.override_check import check_overrides
-from ssik_ros.ros.parameter_library import load_parameters
-from ssik_ros.ros.path_service import PathService
-from ssik_ros.ros.robot_source import LIMITS_PREFIX
-from ssik_ros.ros.robot_source import RobotDescription
-from ssik_ros.ros.robot_source import RobotSource
-from ssik_ros.ros.scene_topics import SceneTopics
-from ssik_ros.ros.services import KinematicsServices
-from ssik_ros.ros.services import Served
-from ssik_ros.ros.services import tell_assumptions
-from ssik_ros.ros.transform_listener import TransformListener
-from ssik_ros.ros.validity_service import ValidityService
-from ssik_ros.serving.group_choice import choose_groups
-from ssik_ros.serving.regions import load_hulls
-from ssik_ros.serving.robot_server import RobotServer
-from ssik_ros.serving.start_table import make_start_table
-from ssik_ros.serving.world import World
+from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.problem.scheduling import processors
+from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.inputs.robot_source import RobotDescription
+from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.transform_listener import TransformListener
+from ssik_ros.ros.parameters.group_parameters import GroupParameters
+from ssik_ros.ros.parameters.group_parameters import PREFIX
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.process.call_records import CallRecords
+from ssik_ros.ros.process.diagnostics import Diagnostics
+from ssik_ros.ros.process.early_end import EARLY_END
+from ssik_ros.ros.process.early_end import ignore_signals
+from ssik_ros.ros.process.early_end import LAST_RESORT
+from ssik_ros.ros.process.executors import InlineExecutor
+from ssik_ros.ros.process.loading_report import LoadingReport
+from ssik_ros.ros.process.loading_report import REPORT_EVERY
+from ssik_ros.ros.process.log_bridge import bridge_logging
+from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.node_process import begin
+from ssik_ros.ros.services.node_services import KinematicsServices
+from ssik_ros.ros.services.node_services import Served
+from ssik_ros.ros.services.node_services import tell_assumptions
+from ssik_ros.ros.services.path_service import PathService
+from ssik_ros.ros.services.scene_topics import SceneTopics
+from ssik_ros.ros.services.validity_service import ValidityService
+from ssik_ros.server.groups.group_choice import choose_groups
+from ssik_ros.server.loops.loop_files import read_loops_of
+from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.requests.regions import load_hulls
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.world import World
+from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.turns import processors
-from ssik_ros.solvers.turns import TURNS
 
 try:
     from ssik_msgs.srv import Describe
@@ -92,18 +92,18 @@ try:
     from ssik_msgs.srv import SolveAll
     from ssik_msgs.srv import SolveBatch
 
-    from ssik_ros.ros.batch_service import BatchService
-    from ssik_ros.ros.describe_service import Described
-    from ssik_ros.ros.describe_service import DescribeService
-    from ssik_ros.ros.explain_service import ExplainService
-    from ssik_ros.ros.loop_services import LoopServices
-    from ssik_ros.ros.loop_services import offers
-    from ssik_ros.ros.solve_all_service import SolveAllService
+    from ssik_ros.ros.services.batch_service import BatchService
+    from ssik_ros.ros.services.describe_service import Described
+    from ssik_ros.ros.services.describe_service import DescribeService
+    from ssik_ros.ros.services.explain_service import ExplainService
+    from ssik_ros.ros.services.loop_services import LoopServices
+    from ssik_ros.ros.services.loop_services import offers
+    from ssik_ros.ros.services.solve_all_service import SolveAllService
 except ImportError:
     Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None
 
 if TYPE_CHECKING:
-    from ssik_ros.ros.group_services import GroupServices
+    from ssik_ros.ros.services.group_services import GroupServices
 
 NAME = 'ssik_ros'
 _MESSAGES = logging.getLogger('ssik_ros.messages')
@@ -363,7 +363,7 @@ class IkServer(Node):
         if HandleGroups is None:
             raise ConfigError('ik_groups_file needs the package ssik_msgs.')
         # Tens of modules that a node without such a file does not wait for.
-        from ssik_ros.ros.group_services import GroupServices
+        from ssik_ros.ros.services.group_services import GroupServices
 
         return GroupServices(self._answers.require_served, self._live, file)
 

@@ -21,11 +21,11 @@ from ssik_ros.errors import misspelt_name
 from ssik_ros.errors import nearest_name
 from ssik_ros.errors import quote
 from ssik_ros.errors import UnknownSolver
-from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.kinematics_layout import find_groups
 from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
-from ssik_ros.solvers.parameter_file import load_schema
-from ssik_ros.solvers.parameters import flatten
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameters import flatten
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.solvers.registry import is_known
 from ssik_ros.solvers.registry import known_names

@@ -27,26 +27,26 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnknownSolver
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.solvers.analytic.options import AnalyticOptions
-from ssik_ros.solvers.analytic.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
-from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolverSpec
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
 from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETER_ALIASES
 from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETERS_FILE
-from ssik_ros.solvers.newton.options import GAUSS_FILE
-from ssik_ros.solvers.newton.options import GaussNewtonOptions
-from ssik_ros.solvers.newton.options import INVERSE_ALIASES
-from ssik_ros.solvers.newton.options import LEVENBERG_ALIASES
-from ssik_ros.solvers.newton.options import LEVENBERG_FILE
-from ssik_ros.solvers.newton.options import LevenbergMarquardtOptions
-from ssik_ros.solvers.newton.options import NEWTON_FILE
-from ssik_ros.solvers.newton.options import NewtonRaphsonOptions
-from ssik_ros.solvers.parameter_file import load_schema
-from ssik_ros.solvers.parameters import ParameterSchema
-from ssik_ros.solvers.pose_ik.options import PARAMETER_ALIASES
-from ssik_ros.solvers.pose_ik.options import PARAMETERS_FILE
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.closed_form.options import AnalyticOptions
+from ssik_ros.solvers.closed_form.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameters import ParameterSchema
+from ssik_ros.solvers.search.newton.options import GAUSS_FILE
+from ssik_ros.solvers.search.newton.options import GaussNewtonOptions
+from ssik_ros.solvers.search.newton.options import INVERSE_ALIASES
+from ssik_ros.solvers.search.newton.options import LEVENBERG_ALIASES
+from ssik_ros.solvers.search.newton.options import LEVENBERG_FILE
+from ssik_ros.solvers.search.newton.options import LevenbergMarquardtOptions
+from ssik_ros.solvers.search.newton.options import NEWTON_FILE
+from ssik_ros.solvers.search.newton.options import NewtonRaphsonOptions
+from ssik_ros.solvers.search.pose_ik.options import PARAMETER_ALIASES
+from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -71,14 +71,14 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Every branch in closed form, for arms of six or seven joints whose axes allow it.',
         options_type=AnalyticOptions,
         parameters_file=ANALYTIC_PARAMETERS_FILE,
-        factory='ssik_ros.solvers.analytic.solver:AnalyticSolver',
+        factory='ssik_ros.solvers.closed_form.solver:AnalyticSolver',
     ),
     SolverSpec(
         name='ssik_ros/PoseIK',
         description='Damped least squares from a deterministic sequence of starts; several tips.',
         options_type=PoseIkOptions,
         parameters_file=PARAMETERS_FILE,
-        factory='ssik_ros.solvers.pose_ik.solver:PoseIkSolver',
+        factory='ssik_ros.solvers.search.pose_ik.solver:PoseIkSolver',
         aliases=('pose_ik_plugin/PoseIKPlugin',),
         parameter_aliases=PARAMETER_ALIASES,
         position_only=True,
@@ -88,7 +88,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Newton-Raphson with restarts, as ik_NR of the Robotics Toolbox; several tips.',
         options_type=NewtonRaphsonOptions,
         parameters_file=NEWTON_FILE,
-        factory='ssik_ros.solvers.newton.solver:make_newton_raphson',
+        factory='ssik_ros.solvers.search.newton.solver:make_newton_raphson',
         parameter_aliases=INVERSE_ALIASES,
         position_only=True,
     ),
@@ -97,7 +97,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Gauss-Newton with restarts, as ik_GN of the Robotics Toolbox; several tips.',
         options_type=GaussNewtonOptions,
         parameters_file=GAUSS_FILE,
-        factory='ssik_ros.solvers.newton.solver:make_gauss_newton',
+        factory='ssik_ros.solvers.search.newton.solver:make_gauss_newton',
         parameter_aliases=INVERSE_ALIASES,
         position_only=True,
     ),
@@ -106,7 +106,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Levenberg-Marquardt with restarts, as ik_LM of the Robotics Toolbox; several tips.',
         options_type=LevenbergMarquardtOptions,
         parameters_file=LEVENBERG_FILE,
-        factory='ssik_ros.solvers.newton.solver:make_levenberg_marquardt',
+        factory='ssik_ros.solvers.search.newton.solver:make_levenberg_marquardt',
         parameter_aliases=LEVENBERG_ALIASES,
         position_only=True,
     ),
@@ -115,7 +115,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',
         options_type=ClosedChainGroupOptions,
         parameters_file=GROUP_PARAMETERS_FILE,
-        factory='ssik_ros.closed_chain.group_solver:ClosedChainSolver',
+        factory='ssik_ros.mechanisms.group_solver:ClosedChainSolver',
         parameter_aliases=GROUP_PARAMETER_ALIASES,
         position_only=True,
     ),

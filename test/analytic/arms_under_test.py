@@ -11,9 +11,9 @@ from ssik_ros.model.catalogue import list_arms
 from ssik_ros.model.catalogue import load_arm
 from ssik_ros.model.catalogue import make_urdf
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
 
 TURNING = tuple(name for name in list_arms() if arm_data(name).expected_class != 'prismatic')
 SIX = tuple(name for name in TURNING if arm_data(name).dof == 6)

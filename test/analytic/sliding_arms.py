@@ -9,7 +9,7 @@ from synthetic_arms import random_pose
 
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 
 ORDERS = ('PRR', 'RPR', 'RRP', 'PPR', 'PRP', 'RPP', 'PPP')
 """Joints of the shoulder: P slides, R turns."""

@@ -12,14 +12,14 @@ from complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.analytic import arcs
-from ssik_ros.kernels.analytic import held_branches
-from ssik_ros.kernels.analytic import held_search
+from ssik_ros.kernels.closed_form.branches import arcs
+from ssik_ros.kernels.closed_form.branches import held_branches
+from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import list_arms
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.search_arrays import SearchArrays
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
 """Arms whose branches are followed over the held joint."""

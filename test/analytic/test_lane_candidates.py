@@ -6,15 +6,15 @@ import pytest
 from synthetic_arms import make_six
 from synthetic_arms import serial_chain
 
-from ssik_ros.kernels.analytic import candidates
-from ssik_ros.kernels.analytic import orientation_first
-from ssik_ros.kernels.analytic import prismatic_shoulder
-from ssik_ros.kernels.analytic import search
-from ssik_ros.kernels.analytic import spherical_wrist
-from ssik_ros.kernels.analytic import spherical_wrist_lanes
-from ssik_ros.kernels.analytic import three_parallel
-from ssik_ros.kernels.analytic import three_parallel_lanes
-from ssik_ros.solvers.analytic.plan import make_plan
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.closed_form.classes import orientation_first
+from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
+from ssik_ros.kernels.closed_form.classes import spherical_wrist
+from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
+from ssik_ros.kernels.closed_form.classes import three_parallel
+from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
+from ssik_ros.solvers.closed_form.plan import make_plan
 
 CASES = {
     'spherical_two_parallel': spherical_wrist.PARALLEL_23,

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.analytic import certify
-from ssik_ros.kernels.analytic import lane_pipeline
-from ssik_ros.kernels.analytic import ranking
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.classes import lane_pipeline
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = [(6, 0), (6, 0b000001), (7, 0b0010100), (5, 0), (3, 0b111)]
@@ -156,7 +156,7 @@ import json
 import numpy as np
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import AnalyticArm, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
 found = []
 rng = np.random.default_rng(7)
 for name in ('ur5e', 'irb6700', 'puma560'):

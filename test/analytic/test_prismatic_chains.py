@@ -38,13 +38,13 @@ from synthetic_arms import random_pose
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.labels import label_branches
-from ssik_ros.solvers.analytic.labels import name_branches
-from ssik_ros.solvers.analytic.plan import make_plan
-from ssik_ros.solvers.analytic.rules import matches
-from ssik_ros.solvers.analytic.rules import RULES
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.labels import label_branches
+from ssik_ros.solvers.closed_form.labels import name_branches
+from ssik_ros.solvers.closed_form.plan import make_plan
+from ssik_ros.solvers.closed_form.rules import matches
+from ssik_ros.solvers.closed_form.rules import RULES
 
 RESIDUAL = 1e-9
 MANY = 40

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.analytic import certify
-from ssik_ros.kernels.analytic import lane_pipeline
-from ssik_ros.kernels.analytic import ranking
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import METRICS
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.arm import WRAP_ONLY
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.classes import lane_pipeline
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import METRICS
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import WRAP_ONLY
 
 PI, TURN = np.pi, 2.0 * np.pi
 NEAR = 1e-9

@@ -6,11 +6,11 @@ from arms_under_test import catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import PLAIN
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.rescue import rescue
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import PLAIN
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.rescue import rescue
 
 QUARTERS = np.array([-1, 1, 1, -1, 0, 0])
 """A posture on the rim of what crx10ial reaches: half of the targets beside it are out of reach."""

@@ -18,17 +18,17 @@ from synthetic_arms import serial_chain
 from ssik_ros import Manipulator
 from ssik_ros import TolerancePolicy
 from ssik_ros.errors import TopologyMismatch
-from ssik_ros.kernels.analytic import search
+from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.model.topology import EXACT_MEETING
 from ssik_ros.model.topology import EXACT_PARALLEL
-from ssik_ros.solvers.analytic import plan as planning
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.plan import make_plan
-from ssik_ros.solvers.analytic.rules import matches
-from ssik_ros.solvers.analytic.rules import RULES
-from ssik_ros.solvers.analytic.search_arrays import SearchArrays
+from ssik_ros.solvers.closed_form import plan as planning
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.plan import make_plan
+from ssik_ros.solvers.closed_form.rules import matches
+from ssik_ros.solvers.closed_form.rules import RULES
+from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 
 def test_every_rule_is_reached_by_an_arm_in_both_directions():

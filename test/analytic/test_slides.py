@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.kernels.analytic import certify
-from ssik_ros.kernels.analytic import chain as chains
-from ssik_ros.kernels.analytic import ranking
-from ssik_ros.kernels.analytic import search
-from ssik_ros.solvers.analytic.search_arrays import SearchArrays
-from ssik_ros.solvers.analytic.windings import enumerate_windings
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import chain as chains
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
+from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 KINDS = ('PRRRRR', 'RRPRRR', 'RRRRRP', 'PPPRRR', 'RPRPRRR', 'RRRRRR')
 TURN = 2.0 * np.pi

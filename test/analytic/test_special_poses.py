@@ -19,9 +19,9 @@ from synthetic_arms import make_six
 from synthetic_arms import random_lines
 from synthetic_arms import random_pose
 
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.arm import WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import WITHIN_LIMITS
 
 RESIDUAL = 1e-9
 REGULAR = 1e-3

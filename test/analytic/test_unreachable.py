@@ -15,11 +15,11 @@ from synthetic_arms import make_six
 
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import load_arm
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
 from ssik_ros.solvers.registry import create_solver
 
 

@@ -10,7 +10,7 @@ from ssik_ros import KinBody
 from ssik_ros import KinBodyJoint
 from ssik_ros import load_robot
 from ssik_ros import Manipulator
-from ssik_ros.kin_body import roll_pitch_yaw
+from ssik_ros.manipulator.kin_body import roll_pitch_yaw
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import list_arms

@@ -9,8 +9,8 @@ from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.solvers.base import SolveRequest
 
 RAIL = """<link name="rail_base"/>
 <joint name="rail" type="prismatic"><parent link="rail_base"/><child link="base_link"/>

@@ -8,7 +8,7 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption
-from ssik_ros.solvers.analytic.windings import enumerate_windings
+from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 TURN = 2.0 * math.pi
 L2, LINF = 0, 1

@@ -11,7 +11,7 @@ from bench.cases import draw_cases
 from bench.peers import load_peers
 from bench.peers import NotComparable
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 COUNT = 60

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers import registry
-from ssik_ros.solvers.base import SolverSpec
 
 UPPER_ARM, FOREARM = 0.5, 0.4
 URDF = f"""<robot name="planar">
@@ -180,8 +180,8 @@ def _spec(solver: PlanarSolver) -> SolverSpec:
     return SolverSpec(
         name=solver.name,
         description='A solver of the tests.',
-        options_type='ssik_ros.solvers.pose_ik.options:PoseIkOptions',
-        parameters_file='ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml',
+        options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
+        parameters_file='ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml',
         factory=lambda robot, group, options, position_only=False: solver,
         position_only=True,
     )

@@ -8,8 +8,8 @@ from served_robots import question
 from served_robots import true_pose
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.serving.questions import FullState
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 POSE_IK = 'ssik_ros/PoseIK'

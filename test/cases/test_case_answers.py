@@ -14,23 +14,23 @@ from served_robots import pose_of
 from served_robots import question
 from served_robots import robot_text
 
-from ssik_ros.api import Manipulator
 from ssik_ros.cli.command import main
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import ModelError
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.serving.batches import BatchQuestion
-from ssik_ros.serving.constraints import JointWish
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.path_questions import PathQuestion
-from ssik_ros.serving.poses import numbers_of_pose
-from ssik_ros.serving.posture_order import PostureOrder
-from ssik_ros.serving.questions import BranchWishes
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.server.groups.batches import BatchQuestion
+from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.posture_order import PostureOrder
+from ssik_ros.server.requests.questions import BranchWishes
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
 
 GROUPS = {
     'panda': 'panda_arm',

@@ -18,23 +18,23 @@ from served_robots import errors_between
 from served_robots import pose_of
 from served_robots import question
 
-from ssik_ros.api import Manipulator
-from ssik_ros.model.collision_objects import CarriedObject
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.manipulator.manipulator import Manipulator
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.serving.constraints import NO_WISHES
-from ssik_ros.serving.path_questions import PathQuestion
-from ssik_ros.serving.questions import BranchWishes
-from ssik_ros.serving.questions import CarriedGiven
-from ssik_ros.serving.questions import NOTHING_CARRIED
-from ssik_ros.serving.questions import NOTHING_GIVEN
-from ssik_ros.serving.questions import ObjectGiven
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.straight_lines import make_line
-from ssik_ros.serving.world import World
+from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.paths.straight_lines import make_line
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.questions import BranchWishes
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import NOTHING_CARRIED
+from ssik_ros.server.requests.questions import NOTHING_GIVEN
+from ssik_ros.server.requests.questions import ObjectGiven
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.scene.world import World
 
 LENGTHS = np.array([0.5, 0.4, 0.2])
 HEIGHT = 0.2

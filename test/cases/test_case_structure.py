@@ -17,24 +17,24 @@ from served_robots import question
 from served_robots import torso_robot
 from served_robots import true_pose
 
-from ssik_ros.api import Manipulator
-from ssik_ros.model.collision_objects import CarriedObject
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.manipulator.manipulator import Manipulator
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import RotationKind
+from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
-from ssik_ros.serving.poses import numbers_of_pose
-from ssik_ros.serving.poses import pose_of_numbers
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import RobotServer
-from ssik_ros.serving.world import World
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.world import World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.problem import Axes
-from ssik_ros.solvers.problem import RotationKind
-from ssik_ros.solvers.problem import Rows
 from ssik_ros.solvers.registry import create_solver
 
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
@@ -237,7 +237,7 @@ def test_d02_no_frame_is_the_model_frame_and_said_once(robots, caplog):
     robot = robots['panda']
     arm = Asked(robot, robot.group('panda_arm'))
     pose = arm.pose(READY)
-    with caplog.at_level(logging.INFO, 'ssik_ros.serving'):
+    with caplog.at_level(logging.INFO, 'ssik_ros.server'):
         for _ in range(3):
             assert arm.is_verified(arm.ask([('', pose, '')]), '', pose)
     told = [line for line in caplog.messages if 'without a frame' in line]

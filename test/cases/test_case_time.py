@@ -18,11 +18,11 @@ import pytest
 from served_robots import pose_of
 from served_robots import question
 
-from ssik_ros.api import Manipulator
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.serving.robot_server import RobotServer
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 

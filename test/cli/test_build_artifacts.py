@@ -22,9 +22,9 @@ from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import list_arms
 from ssik_ros.model.catalogue import load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.arm import KEEP_ALL
-from ssik_ros.solvers.analytic.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL
+from ssik_ros.solvers.closed_form.arm import Question
 
 BUILT = ('ur5e', 'irb6700', 'panda', 'gen3', 'xarm6')
 POSES = 40

@@ -15,7 +15,7 @@ from ssik_ros.cli.command import main
 from ssik_ros.cli.installation import examine_installation
 from ssik_ros.cli.installation import Probe
 from ssik_ros.kernels.native import targets
-from ssik_ros.serving.findings import Level
+from ssik_ros.server.findings import Level
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADED = Probe(version='1.0', place='/somewhere')
@@ -78,7 +78,7 @@ def test_an_installation_that_works_has_no_faults():
 
 
 def test_a_stale_library_is_a_fault_with_the_file_and_the_command(tree):
-    file = tree / 'ssik_ros' / 'kernels' / 'so3.py'
+    file = tree / 'ssik_ros' / 'kernels' / 'geometry' / 'so3.py'
     file.write_text(f'{file.read_text()}\nOTHER = 1.0\n')
     code, rows = ask(tree)
     assert code == 1
@@ -109,7 +109,7 @@ def test_a_library_that_is_cut_off_is_a_fault(tree, size, what):
 
 
 def test_a_verb_that_needs_a_stale_library_ends_with_one_line(tree):
-    file = tree / 'ssik_ros' / 'kernels' / 'so3.py'
+    file = tree / 'ssik_ros' / 'kernels' / 'geometry' / 'so3.py'
     file.write_text(f'{file.read_text()}\nOTHER = 1.0\n')
     for name in ('rich', 'yaml', 'scipy'):
         (tree / f'{name}.py').unlink()

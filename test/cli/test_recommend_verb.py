@@ -17,11 +17,11 @@ from ssik_ros.benchmark.recommendation import recommend
 from ssik_ros.cli.command import main
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers import registry
-from ssik_ros.solvers.base import SolverSpec
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 
 SIX_JOINTS = (
@@ -161,8 +161,8 @@ def register(monkeypatch):
         spec = SolverSpec(
             name=name,
             description='A solver of the tests.',
-            options_type='ssik_ros.solvers.pose_ik.options:PoseIkOptions',
-            parameters_file='ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml',
+            options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
+            parameters_file='ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml',
             factory=factory or (lambda robot, group, options: solver),
         )
         monkeypatch.setattr(registry, 'SOLVERS', (*registry.SOLVERS, spec))

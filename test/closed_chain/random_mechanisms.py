@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import Link
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import Link
 
 LARGEST_MISS = 2.5
 

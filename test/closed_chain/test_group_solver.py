@@ -11,15 +11,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.cli.command import main
-from ssik_ros.closed_chain import load_mechanism
-from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
 from ssik_ros.errors import ConfigError
+from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 NAME = 'ssik_ros/ClosedChain'

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import Link
-from ssik_ros.closed_chain import Solver
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import Solver
 
 
 def goal_error(goal):

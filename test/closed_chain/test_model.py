@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import DOF_NAMES
-from ssik_ros.closed_chain import find_roots
-from ssik_ros.closed_chain import findRoots
-from ssik_ros.closed_chain import Frame
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import Link
-from ssik_ros.closed_chain import markers
-from ssik_ros.closed_chain import SOLVE_STATUS
-from ssik_ros.closed_chain import SOLVE_STATUS_NAMES
-from ssik_ros.closed_chain import Solver
-from ssik_ros.closed_chain import WorkerSolver
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SsikError
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import DOF_NAMES
+from ssik_ros.mechanisms import find_roots
+from ssik_ros.mechanisms import findRoots
+from ssik_ros.mechanisms import Frame
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import markers
+from ssik_ros.mechanisms import SOLVE_STATUS
+from ssik_ros.mechanisms import SOLVE_STATUS_NAMES
+from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import WorkerSolver
 
 
 def test_the_ancestors_first_example_runs_in_its_own_spelling():

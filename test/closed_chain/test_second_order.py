@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from random_mechanisms import draw_mechanism
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Link
-from ssik_ros.closed_chain import Solver
-from ssik_ros.kernels.closed_chain import acceleration
-from ssik_ros.kernels.closed_chain import descent
-from ssik_ros.kernels.closed_chain import mechanism
-from ssik_ros.kernels.closed_chain import normal
-from ssik_ros.kernels.closed_chain import second_order
+from ssik_ros.kernels.mechanisms import acceleration
+from ssik_ros.kernels.mechanisms import descent
+from ssik_ros.kernels.mechanisms import mechanism
+from ssik_ros.kernels.mechanisms import normal
+from ssik_ros.kernels.mechanisms import second_order
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import Solver
 
 EPS = 1e-6
 PROBE = 1e-3

@@ -10,17 +10,17 @@ import pytest
 from random_mechanisms import draw_mechanism
 from scipy.optimize import least_squares
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import Joint
-from ssik_ros.closed_chain import Link
-from ssik_ros.closed_chain import SOLVE_STATUS
-from ssik_ros.closed_chain import SOLVE_STATUS_NAMES
-from ssik_ros.closed_chain import Solver
-from ssik_ros.closed_chain import WorkerSolver
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
-from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import SOLVE_STATUS
+from ssik_ros.mechanisms import SOLVE_STATUS_NAMES
+from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import WorkerSolver
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 

@@ -14,17 +14,6 @@ import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.closed_chain import DOF
-from ssik_ros.closed_chain import from_urdf
-from ssik_ros.closed_chain import Goal
-from ssik_ros.closed_chain import load_mechanism
-from ssik_ros.closed_chain import LoopClosure
-from ssik_ros.closed_chain import mechanism_names
-from ssik_ros.closed_chain import Solver
-from ssik_ros.closed_chain.loop_closures import frame_pose
-from ssik_ros.closed_chain.loop_closures import parse_loop_closures
-from ssik_ros.closed_chain.loop_closures import z_to
-from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import DimensionMismatch
@@ -33,6 +22,17 @@ from ssik_ros.errors import InvalidClosure
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
+from ssik_ros.mechanisms import DOF
+from ssik_ros.mechanisms import from_urdf
+from ssik_ros.mechanisms import Goal
+from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms import LoopClosure
+from ssik_ros.mechanisms import mechanism_names
+from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms.loop_closures import frame_pose
+from ssik_ros.mechanisms.loop_closures import parse_loop_closures
+from ssik_ros.mechanisms.loop_closures import z_to
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.loader import load_robot
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'robots'

@@ -12,10 +12,10 @@ import pinocchio as pin
 import pytest
 
 from ssik_ros.errors import SsikError
-from ssik_ros.groups import compat as ik
-from ssik_ros.groups import RobotScene
-from ssik_ros.groups.compat.registry import environment_of
-from ssik_ros.groups.compat.registry import overlay_of
+from ssik_ros.tasks import compat as ik
+from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks.compat.registry import environment_of
+from ssik_ros.tasks.compat.registry import overlay_of
 
 TABLE = {line.partition('(')[0]: line for line in NAMES.split('\n') if line}
 DEPRECATED = {

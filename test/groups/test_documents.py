@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import SsikError
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import DocumentError
-from ssik_ros.groups import Environment
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import DocumentError
+from ssik_ros.tasks import Environment
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import SsikError
-from ssik_ros.groups import Environment
-from ssik_ros.groups import Joint
-from ssik_ros.groups.pose_formats import interpolate
-from ssik_ros.groups.pose_formats import read_pose
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import Joint
+from ssik_ros.tasks.pose_formats import interpolate
+from ssik_ros.tasks.pose_formats import read_pose
 
 KINDS = ('revolute', 'prismatic', 'spherical', 'screw')
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
-from ssik_ros.groups import Method
-from ssik_ros.groups.handling import evaluate
-from ssik_ros.groups.handling import take_step
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import Method
+from ssik_ros.tasks.handling import evaluate
+from ssik_ros.tasks.handling import take_step
 
 METHODS = ('pinv', 'dls', 'transpose', 'undamped')
 

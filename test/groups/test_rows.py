@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
-from ssik_ros.groups import JointType
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import JointType
 
 KINDS = ('revolute', 'prismatic', 'spherical', 'screw')
 STEP = 1e-5

@@ -5,11 +5,11 @@ import pytest
 from tree_factory import walk
 
 from ssik_ros.errors import SsikError
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
-from ssik_ros.groups import JointType
-from ssik_ros.groups import RobotScene
 from ssik_ros.model.loader import load_robot
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import JointType
+from ssik_ros.tasks import RobotScene
 
 MIXED = """
 <robot name="mixed">

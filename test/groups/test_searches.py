@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from scipy.spatial.transform import Slerp
 
 from ssik_ros.errors import SsikError
-from ssik_ros.groups import Constraint
-from ssik_ros.groups import Environment
+from ssik_ros.tasks import Constraint
+from ssik_ros.tasks import Environment
 
 TURN = 2.0 * np.pi
 

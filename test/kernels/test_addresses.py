@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import json
 import numpy as np
-from ssik_ros.kernels import addresses
+from ssik_ros.kernels.geometry import addresses
 from ssik_ros.kernels._jit import kernel
 
 @kernel

@@ -22,12 +22,12 @@ pytestmark = [
 ]
 
 SOURCE = """
-from ssik_ros.kernels import lanes
+from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels._jit import matrix
 from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.addresses import floats_at
+from ssik_ros.kernels.geometry.addresses import floats_at
 
 
 @kernel
@@ -89,8 +89,8 @@ import sys
 import numpy as np
 
 from ssik_ros.kernels import small
-from ssik_ros.kernels.addresses import address_of
-from ssik_ros.kernels.addresses import LIBRARY
+from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.kernels.geometry.addresses import LIBRARY
 
 work, table, kept = np.zeros(10), np.zeros((4, 6))[::2, ::3], np.zeros(10)
 known = {'work': work, 'table': table, 'address': address_of(kept), 'unknown': work.ctypes.data}
@@ -115,8 +115,11 @@ def ask(tmp_path_factory):
     shutil.copy(ROOT / 'tools' / 'build_native.py', folder / 'tools')
     kernels = folder / 'ssik_ros' / 'kernels'
     shutil.copytree(KERNELS / 'native', kernels / 'native', ignore=ignored)
-    for name in ('__init__.py', '_jit.py', 'addresses.py', 'lanes.py', 'so3.py'):
+    for name in ('__init__.py', '_jit.py'):
         shutil.copy(KERNELS / name, kernels)
+    (kernels / 'geometry').mkdir()
+    for name in ('__init__.py', 'addresses.py', 'lanes.py', 'so3.py'):
+        shutil.copy(KERNELS / 'geometry' / name, kernels / 'geometry')
     for name in ('__init__.py', 'errors.py'):
         shutil.copy(ROOT / 'ssik_ros' / name, folder / 'ssik_ros')
     (kernels / 'small.py').write_text(SOURCE)

@@ -21,9 +21,9 @@ from complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels import se3
-from ssik_ros.kernels.analytic import general_6r
-from ssik_ros.kernels.analytic import line_representation as lines
+from ssik_ros.kernels.closed_form.elimination import general_6r
+from ssik_ros.kernels.closed_form.elimination import line_representation as lines
+from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.serial_chain import SerialChain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -296,7 +296,7 @@ CODE = """
 import json
 import numpy as np
 from chains_6r import ARMS, lock, IIWA, target
-from ssik_ros.kernels.analytic import general_6r
+from ssik_ros.kernels.closed_form.elimination import general_6r
 found = []
 for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
     constants = general_6r.prepare(chain.axes, chain.points, start)

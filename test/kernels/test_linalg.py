@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssik_ros.kernels import linalg
+from ssik_ros.kernels.rows import linalg
 
 SIZES = (1, 2, 3, 6, 12)
 CONDITIONS = (1.0, 1e3, 1e6, 1e10)

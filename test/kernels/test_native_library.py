@@ -13,13 +13,13 @@ import pytest
 
 from ssik_ros.errors import NativeLibraryError
 from ssik_ros.kernels import _jit
-from ssik_ros.kernels import polynomials
 from ssik_ros.kernels import python_of
-from ssik_ros.kernels import so3
+from ssik_ros.kernels.geometry import polynomials
+from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.native import sources
 from ssik_ros.kernels.native import targets
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
@@ -57,10 +57,14 @@ def test_the_library_is_the_one_of_these_sources():
 
 def test_a_changed_a_new_and_a_missing_file_are_named():
     table = sources.manifest()
-    del table['so3.py']
+    del table['geometry/so3.py']
     table['gone.py'] = ['0', '0']
-    table['se3.py'] = ['0', '0']
-    assert sorted(sources.changed(table)) == ['gone.py', 'se3.py', 'so3.py']
+    table['geometry/se3.py'] = ['0', '0']
+    assert sorted(sources.changed(table)) == [
+        'geometry/se3.py',
+        'geometry/so3.py',
+        'gone.py',
+    ]
 
 
 @pytest.fixture
@@ -126,7 +130,7 @@ def test_every_import_of_a_kernel_module_is_seen(name):
     native = [path for path in imported_files(file) if NATIVE in path.parents]
     seen = {known[other] for other in sources.direct_imports(file, known)}
     assert seen == imported_files(file).difference(native)
-    if name not in ('_jit', 'addresses', 'clock', 'lanes'):
+    if name not in ('_jit', 'geometry.addresses', 'geometry.lanes', 'search.clock'):
         assert not native
 
 
@@ -141,7 +145,7 @@ OTHER_SOURCES = """
 import json
 from ssik_ros.kernels.native import sources
 sources.changed = lambda table: ['so3.py', 'a.py', 'b.py', 'c.py', 'd.py']
-import ssik_ros.kernels.so3
+import ssik_ros.kernels.geometry.so3
 """
 
 
@@ -213,7 +217,7 @@ WRONG = {
 
 @pytest.mark.parametrize('form', WRONG)
 def test_arguments_that_do_not_fit_are_refused_by_name_and_place(form):
-    with pytest.raises(TypeError, match=r'kernel polynomials.trigonometric_zeros: '):
+    with pytest.raises(TypeError, match=r'kernel geometry.polynomials.trigonometric_zeros: '):
         polynomials.trigonometric_zeros(*WRONG[form])
 
 
@@ -359,10 +363,12 @@ NUMBERS = """
 import json
 import warnings
 import numpy as np
-from ssik_ros.kernels import restarts, se3, so3, steps
+from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.search import restarts
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 # The generator's arithmetic is meant to overflow, which numpy's scalars report.
 warnings.filterwarnings('ignore', 'overflow encountered', RuntimeWarning)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.polynomials import trigonometric_zeros
+from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
 
 REAL = 1e-6
 """Distance of a root from the unit circle below which it counts as a real zero."""

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.analytic import orientation_first
-from ssik_ros.kernels.analytic import prismatic_shoulder
-from ssik_ros.kernels.analytic import slide_lengths
-from ssik_ros.kernels.subproblems.outcomes import EXACT
-from ssik_ros.kernels.subproblems.outcomes import FREE
+from ssik_ros.kernels.closed_form.classes import orientation_first
+from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
+from ssik_ros.kernels.closed_form.classes import slide_lengths
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
 
 SHOULDERS = {'PRR': 1, 'RPR': 2, 'PPR': 3, 'RRP': 4, 'PRP': 5, 'RPP': 6}
 SIX_OF_THREE_TURNS = [(0b000111, 6), (0b111000, 6), (0b101010, 6), (0b010101, 6), (0b110001, 6)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels import restarts
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.search import restarts
 
 MASK = (1 << 64) - 1
 INFINITE = math.inf

@@ -15,14 +15,14 @@ from tree_factory import random_pose
 from tree_factory import random_state
 from tree_factory import walk
 
-from ssik_ros.kernels import layout
+from ssik_ros.kernels.rows import layout
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.solvers.problem import Axes
-from ssik_ros.solvers.problem import build_problem
-from ssik_ros.solvers.problem import JointRow
-from ssik_ros.solvers.problem import PoseConstraint
-from ssik_ros.solvers.problem import RotationKind
-from ssik_ros.solvers.problem import Rows
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import JointRow
+from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import RotationKind
+from ssik_ros.problem.problem import Rows
 
 SPIN_WEIGHTS = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
 ROTATIONS = (

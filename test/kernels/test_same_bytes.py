@@ -70,7 +70,7 @@ def test_both_levels_of_x86_64_give_the_same_bytes(recording):
 
 def test_the_calls_are_those_of_whole_requests(recording):
     replayed = json.loads((recording / 'x86_64_v3.json').read_text())
-    for name in ('analytic.branch_block.ask', 'newton.single.ask'):
+    for name in ('closed_form.branches.branch_block.ask', 'search.single.ask'):
         assert len(replayed[name]) >= 2, sorted(replayed)
         assert all(row['result'] != 'failed' for row in replayed[name].values())
 
@@ -80,9 +80,9 @@ def test_a_call_with_other_bytes_is_named(recording, tmp_path, part):
     copy = shutil.copytree(recording, tmp_path / 'copy')
     file = copy / 'x86_64_v3.json'
     replayed = json.loads(file.read_text())
-    row = replayed['newton.single.ask']['1']
+    row = replayed['search.single.ask']['1']
     row[part] = '0' if part == 'result' else ['0' * 16] * len(row['memory'])
     file.write_text(json.dumps(replayed))
     done = compare_kernels('compare', str(copy))
     assert done.returncode == 1
-    assert 'newton.single.ask: 1 calls, first 1' in done.stdout
+    assert 'search.single.ask: 1 calls, first 1' in done.stdout

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.kernels import se3
+from ssik_ros.kernels.geometry import se3
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 RIGID = DEFAULT_TOLERANCES.rigid

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.kernels import so3
+from ssik_ros.kernels.geometry import so3
 
 SMALL = so3.SMALL_ANGLE
 ANGLES = (

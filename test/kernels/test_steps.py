@@ -13,12 +13,12 @@ from scipy.spatial.transform import Rotation
 from tree_factory import Joint
 from tree_factory import make_tree
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels import steps
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import steps
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.solvers.problem import build_problem
-from ssik_ros.solvers.problem import PoseConstraint
-from ssik_ros.solvers.problem import Rows
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import Rows
 
 TURN = 2.0 * math.pi
 SHAPES = ((1, 1), (3, 7), (6, 6), (6, 7), (6, 3), (7, 6), (5, 8), (12, 4))

@@ -5,17 +5,17 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.subproblems import sp1
-from ssik_ros.kernels.subproblems import sp2
-from ssik_ros.kernels.subproblems import sp3
-from ssik_ros.kernels.subproblems import sp4
-from ssik_ros.kernels.subproblems import sp5
-from ssik_ros.kernels.subproblems import sp6
-from ssik_ros.kernels.subproblems import three_axes
-from ssik_ros.kernels.subproblems.outcomes import EXACT
-from ssik_ros.kernels.subproblems.outcomes import FREE
-from ssik_ros.kernels.subproblems.outcomes import NEAREST
-from ssik_ros.kernels.vectors import perpendicular
+from ssik_ros.kernels.geometry.subproblems import sp1
+from ssik_ros.kernels.geometry.subproblems import sp2
+from ssik_ros.kernels.geometry.subproblems import sp3
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp5
+from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.vectors import perpendicular
 
 TRIPS = 200
 SCALES = (1e-6, 1.0, 1e6)

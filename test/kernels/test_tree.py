@@ -11,12 +11,12 @@ from tree_factory import random_state
 from tree_factory import random_tree
 from tree_factory import walk
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels import tree as tree_kernel
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import tree as tree_kernel
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.solvers.problem import build_problem
-from ssik_ros.solvers.problem import PoseConstraint
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import PoseConstraint
 
 TOLERANCE = 1e-12
 AXES = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.kernels import vectors
+from ssik_ros.kernels.geometry import vectors
 
 number = st.floats(-1e6, 1e6, allow_nan=False)
 vector = st.tuples(number, number, number)

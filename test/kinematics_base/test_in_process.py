@@ -8,13 +8,13 @@ import pytest
 
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import SolverError
-from ssik_ros.in_process import APPROXIMATE
-from ssik_ros.in_process import LOCK_REDUNDANT
-from ssik_ros.in_process import open_group
-from ssik_ros.in_process import send_log
-from ssik_ros.kinematics_base import NO_IK_SOLUTION
-from ssik_ros.kinematics_base import SUCCESS
 from ssik_ros.model.loader import load_robot
+from ssik_ros.moveit.in_process import APPROXIMATE
+from ssik_ros.moveit.in_process import LOCK_REDUNDANT
+from ssik_ros.moveit.in_process import open_group
+from ssik_ros.moveit.in_process import send_log
+from ssik_ros.moveit.kinematics_base import NO_IK_SOLUTION
+from ssik_ros.moveit.kinematics_base import SUCCESS
 
 CONFIG = (
     Path(__file__).resolve().parents[2] / 'config' / 'robots' / 'panda_moveit_config' / 'config'

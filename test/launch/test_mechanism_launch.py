@@ -6,10 +6,10 @@ from launch_stand_ins import declared_arguments
 from launch_stand_ins import load_launch_file
 import pytest
 
-from ssik_ros.closed_chain import mechanism_names
-from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
+from ssik_ros.mechanisms import mechanism_names
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.parameter_file import load_schema
+from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec
 

@@ -6,14 +6,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.closed_chain import SOLVE_STATUS
-from ssik_ros.loop_serving.loop_server import LoopServer
-from ssik_ros.loop_serving.questions import GoalsQuestion
-from ssik_ros.loop_serving.questions import PoseGoal
+from ssik_ros.mechanisms import SOLVE_STATUS
 from ssik_ros.model.loader import load_robot
-from ssik_ros.serving.frames import FrameReader
-from ssik_ros.serving.questions import FramedPose
-from ssik_ros.serving.states import StateReader
+from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.loops.questions import GoalsQuestion
+from ssik_ros.server.loops.questions import PoseGoal
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.server.scene.states import StateReader
 
 URDF = Path(__file__).resolve().parents[2] / 'config/robots/ur5e_moveit_config/config/ur5e.urdf'
 

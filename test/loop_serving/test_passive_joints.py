@@ -14,10 +14,10 @@ from mechanisms import make_four_bar
 from test_urdf_robot import GRIPPER
 from test_urdf_robot import OPEN
 
-from ssik_ros.closed_chain import from_urdf
-from ssik_ros.closed_chain import load_mechanism
-from ssik_ros.closed_chain.shipped_mechanisms import mechanism_files
-from ssik_ros.loop_serving.passive_joints import PassiveJoints
+from ssik_ros.mechanisms import from_urdf
+from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
+from ssik_ros.server.loops.passive_joints import PassiveJoints
 
 MOTORS = ('motor1', 'motor2', 'motor3')
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import ModelError
-from ssik_ros.model.collision import CollisionChecker
-from ssik_ros.model.collision_objects import CarriedObject
-from ssik_ros.model.collision_objects import check_shape
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
-from ssik_ros.model.collision_scene import BodyKind
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import check_shape
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.scene import BodyKind
 from ssik_ros.model.loader import load_robot
 
 BALL = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'

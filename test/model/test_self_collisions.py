@@ -5,7 +5,7 @@ import pytest
 from small_robots import joint
 from small_robots import robot
 
-from ssik_ros.model.collision import CollisionChecker
+from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.loader import load_robot
 
 SPHERE = '<sphere radius="0.1"/>'

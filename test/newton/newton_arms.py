@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from ssik_ros.api import Manipulator
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
 

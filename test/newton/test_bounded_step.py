@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import lsq_linear
 from test_null_space import Probe
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels import steps
-from ssik_ros.kernels.newton import six_rows
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.search import six_rows
 
 NOTHING = np.empty(0)
 

@@ -6,10 +6,10 @@ from newton_arms import within
 import numpy as np
 import pytest
 
-from ssik_ros.api import Manipulator
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import RequestError
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
 
 EXACT = {'pos_tol': 1e-6, 'rot_tol': 1e-6}

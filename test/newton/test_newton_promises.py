@@ -9,11 +9,11 @@ from newton_arms import load
 import numpy as np
 import pytest
 
-from ssik_ros.api import Manipulator
-from ssik_ros.kernels.newton import laws
+from ssik_ros.kernels.search import laws
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
-from ssik_ros.solvers.newton.solver import NewtonSolver
-from ssik_ros.solvers.newton_settings import make_settings
+from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.newton_settings import make_settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))
 arms = pytest.importorskip('arms')

@@ -10,7 +10,6 @@ from spatial_stub import Pose
 from ssik_ros import ik_GN
 from ssik_ros import ik_LM
 from ssik_ros import ik_NR
-from ssik_ros.api import Manipulator
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
@@ -18,6 +17,7 @@ from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import RequestError
 from ssik_ros.errors import SsikError
+from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
 
 CALLS = (ik_NR, ik_GN, ik_LM)

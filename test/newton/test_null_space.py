@@ -8,12 +8,12 @@ from newton_arms import within
 import numpy as np
 import pytest
 
-from ssik_ros.kernels import layout
-from ssik_ros.kernels.newton import null_space
-from ssik_ros.kernels.newton import search
-from ssik_ros.solvers.newton.solver import NewtonSolver
-from ssik_ros.solvers.newton_settings import make_settings
-from ssik_ros.solvers.problem import Rows
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import null_space
+from ssik_ros.problem.problem import Rows
+from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.newton_settings import make_settings
 
 REDUNDANT = ('panda', 'gen3')
 STEP = 1e-6
@@ -49,18 +49,18 @@ class Probe:
     def measure(self, q):
         """Return |W^1/2 e|^2, residual (m,) and Jacobian (m, n)."""
         m, n = self.problem.rows, self.problem.nv
-        square, _ = search.measure(*self.fixed, self.solver.seeded, self.work, q)
+        square, _ = newton_search.measure(*self.fixed, self.solver.seeded, self.work, q)
         rows = self._read(layout.WORK_JACOBIAN, 0, m * n).reshape(m, n)
         return square, self._read(layout.WORK_RESIDUAL, 0, m), rows
 
     def objective(self, q):
         """Return F."""
-        at = search.AT_NULL_SPACE
+        at = newton_search.AT_NULL_SPACE
         return null_space.objective(*self.fixed, self.solver.seeded, at, self.work, q.copy())
 
     def gradient(self, q):
         """Return grad F (n,)."""
-        at, n = search.AT_NULL_SPACE, self.problem.nv
+        at, n = newton_search.AT_NULL_SPACE, self.problem.nv
         null_space.gradient(*self.fixed, self.solver.seeded, at, self.work, q.copy())
         return self._read(layout.WORK_JOINTS, n, n)
 

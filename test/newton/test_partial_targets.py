@@ -12,9 +12,9 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros import Rows
 from ssik_ros.model.loader import load_robot
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.problem import Axes
-from ssik_ros.solvers.problem import RotationKind
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import RotationKind
 from ssik_ros.solvers.registry import create_solver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))

@@ -8,8 +8,8 @@ import sys
 from shipped_arms import LINKS
 from shipped_arms import load_arm
 
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import SolveRequest
 
 Task = tuple[str, str, SolveRequest]
 OPTIMISED = 25

@@ -14,10 +14,10 @@ from xml_walker import read_chain
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 LINKS = {

@@ -21,9 +21,9 @@ from shipped_arms import LINKS
 from shipped_arms import load_arm
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 
 HERE = Path(__file__).resolve().parent
 ENDLESS = 10**9

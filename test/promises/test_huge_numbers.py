@@ -10,9 +10,9 @@ from ssik_ros import KinBody
 from ssik_ros import Manipulator
 from ssik_ros.errors import ModelError
 from ssik_ros.errors import RequestError
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 
 SOLVERS = ('Auto', 'Analytic', 'PoseIK', 'LevenbergMarquardt', 'NewtonRaphson', 'GaussNewton')
 ARMS = ('ur5e', 'panda', 'hsr065')

@@ -18,13 +18,13 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import UnknownSolver
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.registry import make_options
 from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 
 SOLVER = 'ssik_ros/PoseIK'
 OWN_KEYS = tuple(PoseIkOptions.__dataclass_fields__)

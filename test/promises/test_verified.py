@@ -20,10 +20,10 @@ from shipped_arms import make_arm
 from shipped_arms import TOLERANCE
 from xml_walker import FloatArray
 
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 
 HINGE = """
 <robot name="hinge">

@@ -15,8 +15,8 @@ os.environ['NUMBA_DISABLE_JIT'] = '1'
 import numpy as np
 from shipped_arms import load_arm
 
-from ssik_ros.kernels import clock
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.kernels.search import clock
+from ssik_ros.problem.contract import SolveRequest
 
 TICKS = (1, 2, 3, 5, 8, 40)
 NANOSECOND = 1e-9

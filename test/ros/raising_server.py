@@ -3,7 +3,7 @@
 import sys
 
 from ssik_ros.ros import node
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.robot_server import RobotServer
 
 RAISE_GROUP = 'raise'
 """Group of a request, and link of a question for poses, that make the handler raise."""

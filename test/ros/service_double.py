@@ -15,7 +15,7 @@ import rclpy.executors
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from ssik_ros.ros.service_solver import ServiceSolver
+from ssik_ros.ros.services.service_solver import ServiceSolver
 
 FAR = 100.0
 """Targets beyond it [m] are first questions of a client, which any server refuses."""

@@ -28,7 +28,7 @@ from xml_walker import read_chain
 
 pytestmark = pytest.mark.ros
 
-NODE = ('-m', 'ssik_ros.ros.stream_node')
+NODE = ('-m', 'ssik_ros.ros.streams.stream_node')
 READY = 'Ready: robot'
 START = dict(zip(PANDA.joints, (0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6, 0.01, 0.01), strict=True))
 GROUPS = """

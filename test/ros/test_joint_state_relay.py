@@ -22,7 +22,7 @@ from visualization_msgs.msg import MarkerArray
 
 pytestmark = pytest.mark.ros
 
-RELAY = ('-m', 'ssik_ros.ros.joint_state_relay')
+RELAY = ('-m', 'ssik_ros.ros.streams.joint_state_relay')
 HEXAPOD = PACKAGE_ROOT / 'config' / 'mechanisms' / 'hexapod'
 SLIDES = [f'leg{k}_slide' for k in range(1, 7)]
 LOOPS = {'loop_closures_file': str(HEXAPOD / 'loop_closures.yaml')}

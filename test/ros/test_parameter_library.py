@@ -24,21 +24,21 @@ import setuptools
 from setuptools.command.build_py import build_py
 
 from ssik_ros.errors import ConfigError
-from ssik_ros.ros import generated_parameters
-from ssik_ros.ros.integer_parameters import accept_integers
-from ssik_ros.ros.integer_parameters import parameter_overrides
-from ssik_ros.ros.parameter_library import load_parameters
-from ssik_ros.ros.parameter_listener import follow_changes
-from ssik_ros.ros.parameter_listener import make_parameter_class
-from ssik_ros.solvers.parameter_file import make_schema
-from ssik_ros.solvers.parameter_file import read_resource
-from ssik_ros.solvers.parameter_file import read_schema
+from ssik_ros.ros.parameters import generated_parameters
+from ssik_ros.ros.parameters.integer_parameters import accept_integers
+from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import follow_changes
+from ssik_ros.ros.parameters.parameter_listener import make_parameter_class
+from ssik_ros.solvers.options.parameter_file import make_schema
+from ssik_ros.solvers.options.parameter_file import read_resource
+from ssik_ros.solvers.options.parameter_file import read_schema
 from ssik_ros.strict_yaml import parse_yaml
 
 pytestmark = pytest.mark.ros
 
 ROOT = Path(__file__).resolve().parents[2]
-POSE_IK = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
+POSE_IK = 'ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml'
 KINEMATICS = 'ssik_ros.solvers:kinematics_parameters.yaml'
 PARAMETER_FILES = sorted((ROOT / 'ssik_ros').rglob('*_parameters.yaml'))
 ARM = 'robot_description_kinematics.arm.'

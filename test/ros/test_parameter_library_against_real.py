@@ -20,9 +20,9 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 
-from ssik_ros.ros.generated_parameters import adapt_generated
-from ssik_ros.ros.parameter_listener import make_parameter_class
-from ssik_ros.solvers.parameter_file import read_schema
+from ssik_ros.ros.parameters.generated_parameters import adapt_generated
+from ssik_ros.ros.parameters.parameter_listener import make_parameter_class
+from ssik_ros.solvers.options.parameter_file import read_schema
 
 generator = pytest.importorskip(
     'generate_parameter_library_py.generate_python_module',

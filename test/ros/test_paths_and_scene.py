@@ -27,7 +27,7 @@ from server_questions import set_state
 from server_questions import SUCCESS
 from shape_msgs.msg import SolidPrimitive
 
-from ssik_ros.ros.log_throttle import PERIOD
+from ssik_ros.ros.process.log_throttle import PERIOD
 
 pytestmark = pytest.mark.ros
 

@@ -19,11 +19,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.errors import JointNotFound
-from ssik_ros.groups import Environment
-from ssik_ros.groups import RobotScene
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.ros_scene import RosScene
-from ssik_ros.ros.ros_scene import SceneNotReady
+from ssik_ros.ros.streams.ros_scene import RosScene
+from ssik_ros.ros.streams.ros_scene import SceneNotReady
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import RobotScene
 
 tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built')
 

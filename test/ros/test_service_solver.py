@@ -22,12 +22,12 @@ from ssik_ros.benchmark.trials import RunStatus
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import SolverError
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
 from ssik_ros.results import IkStatus
-from ssik_ros.ros import service_solver
-from ssik_ros.ros.service_answers import read_answer
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.ros.services import service_solver
+from ssik_ros.ros.services.service_answers import read_answer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 pytestmark = pytest.mark.ros

@@ -10,7 +10,7 @@ rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
 groups = pytest.importorskip('rclpy.callback_groups')
 event_handler = pytest.importorskip('rclpy.event_handler')
 qos = pytest.importorskip('rclpy.qos')
-executors = pytest.importorskip('ssik_ros.ros.executors')
+executors = pytest.importorskip('ssik_ros.ros.process.executors')
 Trigger = pytest.importorskip('std_srvs.srv').Trigger
 String = pytest.importorskip('std_msgs.msg').String
 

@@ -28,13 +28,13 @@ from shape_msgs.msg import Plane
 from shape_msgs.msg import SolidPrimitive
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.conversions import read_ik_question
-from ssik_ros.ros.conversions import read_state
-from ssik_ros.ros.conversions import StateWriter
-from ssik_ros.ros.pose_conversions import read_pose
-from ssik_ros.ros.pose_conversions import write_pose
-from ssik_ros.serving.questions import FullState
-from ssik_ros.serving.states import StateReader
+from ssik_ros.ros.conversions.messages import read_ik_question
+from ssik_ros.ros.conversions.messages import read_state
+from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.scene.states import StateReader
 
 pytestmark = pytest.mark.ros
 

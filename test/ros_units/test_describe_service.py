@@ -11,10 +11,10 @@ pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup'
 
 from ssik_msgs.srv import Describe
 
-from ssik_ros.ros import describe_service
-from ssik_ros.ros.describe_service import Described
-from ssik_ros.ros.describe_service import DescribeService
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.ros.services import describe_service
+from ssik_ros.ros.services.describe_service import Described
+from ssik_ros.ros.services.describe_service import DescribeService
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
 from ssik_ros.solvers.registry import solver_schema

@@ -9,10 +9,10 @@ import pytest
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import UnknownSolver
-from ssik_ros.ros import group_parameters
-from ssik_ros.ros.group_parameters import GroupParameters
-from ssik_ros.ros.group_parameters import PREFIX
-from ssik_ros.ros.group_parameters import RUN_TIME
+from ssik_ros.ros.parameters import group_parameters
+from ssik_ros.ros.parameters.group_parameters import GroupParameters
+from ssik_ros.ros.parameters.group_parameters import PREFIX
+from ssik_ros.ros.parameters.group_parameters import RUN_TIME
 
 pytestmark = pytest.mark.ros
 

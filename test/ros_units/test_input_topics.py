@@ -13,7 +13,7 @@ from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
-from ssik_ros.ros.input_topics import InputTopic
+from ssik_ros.ros.inputs.input_topics import InputTopic
 
 pytestmark = pytest.mark.ros
 

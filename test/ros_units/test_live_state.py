@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
-from ssik_ros.ros import live_state
-from ssik_ros.ros.aged_state import AgedState
-from ssik_ros.ros.live_state import LiveState
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.states import StateReader
+from ssik_ros.ros.inputs import live_state
+from ssik_ros.ros.inputs.aged_state import AgedState
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.scene.states import StateReader
 
 pytestmark = pytest.mark.ros
 

@@ -21,15 +21,15 @@ from ssik_msgs.srv import SolveAll
 from ssik_msgs.srv import SolveBatch
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.batch_service import BatchService
-from ssik_ros.ros.conversions import StateWriter
-from ssik_ros.ros.explain_service import ExplainService
-from ssik_ros.ros.path_service import PathService
-from ssik_ros.ros.services import KinematicsServices
-from ssik_ros.ros.services import Served
-from ssik_ros.ros.solve_all_service import SolveAllService
-from ssik_ros.ros.validity_service import ValidityService
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.ros.services.batch_service import BatchService
+from ssik_ros.ros.services.explain_service import ExplainService
+from ssik_ros.ros.services.node_services import KinematicsServices
+from ssik_ros.ros.services.node_services import Served
+from ssik_ros.ros.services.path_service import PathService
+from ssik_ros.ros.services.solve_all_service import SolveAllService
+from ssik_ros.ros.services.validity_service import ValidityService
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 pytestmark = pytest.mark.ros

@@ -6,11 +6,11 @@ from bare_nodes import node_maker
 import pytest
 
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.ros.group_parameters import PREFIX
-from ssik_ros.ros.override_check import check_overrides
-from ssik_ros.ros.override_check import OF_MOVEIT
-from ssik_ros.ros.parameter_library import load_parameters
-from ssik_ros.ros.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.parameters.group_parameters import PREFIX
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.override_check import OF_MOVEIT
+from ssik_ros.ros.parameters.parameter_library import load_parameters
 
 pytestmark = pytest.mark.ros
 

@@ -17,9 +17,9 @@ from std_msgs.msg import String
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import SsikError
-from ssik_ros.ros.robot_source import LIMITS_PREFIX
-from ssik_ros.ros.robot_source import nested_overrides
-from ssik_ros.ros.robot_source import RobotSource
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.inputs.robot_source import nested_overrides
+from ssik_ros.ros.inputs.robot_source import RobotSource
 
 pytestmark = pytest.mark.ros
 

@@ -7,14 +7,14 @@ from moveit_msgs.msg import MoveItErrorCodes
 import pytest
 
 from ssik_ros.results import Cause
-from ssik_ros.ros.status_codes import code_of_ik
-from ssik_ros.ros.status_codes import code_of_path
-from ssik_ros.ros.status_codes import code_of_refusal
-from ssik_ros.ros.status_codes import write_code
-from ssik_ros.serving.path_questions import PathAnswer
-from ssik_ros.serving.questions import FullState
-from ssik_ros.serving.questions import IkAnswer
-from ssik_ros.serving.refusals import Refusal
+from ssik_ros.ros.services.status_codes import code_of_ik
+from ssik_ros.ros.services.status_codes import code_of_path
+from ssik_ros.ros.services.status_codes import code_of_refusal
+from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.server.paths.path_questions import PathAnswer
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import IkAnswer
+from ssik_ros.server.requests.refusals import Refusal
 
 pytestmark = pytest.mark.ros
 

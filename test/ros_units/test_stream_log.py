@@ -6,10 +6,10 @@ import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 
 import pytest
 
-from ssik_ros.ros.stream_node import describe_step
-from ssik_ros.serving.group_stream import StreamCause
-from ssik_ros.serving.group_stream import StreamStep
-from ssik_ros.solvers.newton.tracker import TrackStatus
+from ssik_ros.ros.streams.stream_node import describe_step
+from ssik_ros.server.tasks.group_stream import StreamCause
+from ssik_ros.server.tasks.group_stream import StreamStep
+from ssik_ros.solvers.search.newton.tracker import TrackStatus
 
 pytestmark = pytest.mark.ros
 

@@ -12,10 +12,10 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import find_followers
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.serving.questions import FramedPose
-from ssik_ros.serving.questions import FullState
-from ssik_ros.serving.questions import IkQuestion
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 

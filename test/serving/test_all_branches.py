@@ -17,26 +17,26 @@ from served_robots import snapshot
 from served_robots import torso_robot
 from served_robots import true_pose
 
-from ssik_ros.model.collision import CollisionChecker
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import BranchSet
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.questions import Branch
-from ssik_ros.serving.questions import BranchWishes
-from ssik_ros.serving.questions import CarriedGiven
-from ssik_ros.serving.questions import FramedPose
-from ssik_ros.serving.questions import LARGEST_ANSWER
-from ssik_ros.serving.questions import ObjectGiven
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import RobotServer
-from ssik_ros.solvers.analytic.solver import AnalyticSolver
-from ssik_ros.solvers.base import BranchSet
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.questions import Branch
+from ssik_ros.server.requests.questions import BranchWishes
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import LARGEST_ANSWER
+from ssik_ros.server.requests.questions import ObjectGiven
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 TWO_PI = 2.0 * math.pi

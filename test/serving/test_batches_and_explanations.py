@@ -15,20 +15,20 @@ from served_robots import serve
 from served_robots import torso_robot
 from served_robots import true_pose
 
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.serving.batches import BatchQuestion
-from ssik_ros.serving.batches import read_poses
-from ssik_ros.serving.constraints import JointWish
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.questions import IkQuestion
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.groups.batches import BatchQuestion
+from ssik_ros.server.groups.batches import read_poses
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM, TIP = 'panda_arm', 'panda_link8'

@@ -7,9 +7,9 @@ from served_robots import joint
 from served_robots import robot_text
 
 from ssik_ros.cli.command import main
-from ssik_ros.serving.checkup import examine
-from ssik_ros.serving.checkup import Level
-from ssik_ros.serving.checkup import Papers
+from ssik_ros.server.checkup import examine
+from ssik_ros.server.checkup import Level
+from ssik_ros.server.checkup import Papers
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 BALL = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'

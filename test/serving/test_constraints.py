@@ -16,17 +16,17 @@ from served_robots import true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.serving.constraint_check import ConstraintCheck
-from ssik_ros.serving.constraints import JointWish
-from ssik_ros.serving.constraints import OrientationWish
-from ssik_ros.serving.constraints import PositionWish
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.regions import Region
-from ssik_ros.serving.regions import RegionPart
-from ssik_ros.serving.regions import Solid
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import OrientationWish
+from ssik_ros.server.requests.constraints import PositionWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.regions import Region
+from ssik_ros.server.requests.regions import RegionPart
+from ssik_ros.server.requests.regions import Solid
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.constraint_check import ConstraintCheck
 
 ARM, TIP = 'panda_arm', 'panda_link8'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -21,11 +21,11 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
-from ssik_ros.serving.group_server import GroupServer
-from ssik_ros.serving.questions import LinkGoal
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM = 'panda_arm'

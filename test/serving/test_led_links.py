@@ -6,9 +6,9 @@ from served_robots import pose_of
 from served_robots import torso_robot
 from served_robots import true_pose
 
-from ssik_ros.serving.led_links import LedLink
-from ssik_ros.serving.questions import FullState
-from ssik_ros.solvers.chain_kinematics import ChainKinematics
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.scene.led_links import LedLink
 
 STEP = 1e-6
 TOOL = pose_of((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))

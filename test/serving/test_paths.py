@@ -15,18 +15,18 @@ from served_robots import true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.serving.constraints import JointWish
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.path_questions import PathQuestion
-from ssik_ros.serving.path_search import cut_at_jump
-from ssik_ros.serving.path_search import PathModel
-from ssik_ros.serving.path_search import PathSearch
-from ssik_ros.serving.path_search import Postures
-from ssik_ros.serving.path_timing import time_path
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import RobotServer
-from ssik_ros.serving.straight_lines import make_line
+from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.paths.path_search import cut_at_jump
+from ssik_ros.server.paths.path_search import PathModel
+from ssik_ros.server.paths.path_search import PathSearch
+from ssik_ros.server.paths.path_search import Postures
+from ssik_ros.server.paths.path_timing import time_path
+from ssik_ros.server.paths.straight_lines import make_line
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARMS = {

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.serving.poses import as_floats
-from ssik_ros.serving.poses import FARTHEST
-from ssik_ros.serving.poses import FEW
-from ssik_ros.serving.poses import is_within_reason
-from ssik_ros.serving.poses import numbers_of_pose
-from ssik_ros.serving.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import as_floats
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.poses import FEW
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import pose_of_numbers
 
 COORDINATE = st.floats(-1e6, 1e6)
 COMPONENT = st.floats(-1.0, 1.0)

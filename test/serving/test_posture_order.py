@@ -8,8 +8,8 @@ from served_robots import joint
 from served_robots import robot_text
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.serving.posture_order import PostureOrder
-from ssik_ros.serving.questions import BranchWishes
+from ssik_ros.server.requests.posture_order import PostureOrder
+from ssik_ros.server.requests.questions import BranchWishes
 
 TWO_PI = 2.0 * math.pi
 

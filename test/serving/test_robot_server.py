@@ -24,26 +24,26 @@ from served_robots import true_pose
 from ssik_ros.errors import counted
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import SolverError
-from ssik_ros.model import collision
-from ssik_ros.model.collision_objects import ObjectShape
-from ssik_ros.model.collision_objects import SolidKind
-from ssik_ros.model.collision_objects import WorldObject
+from ssik_ros.model.collision import checks as collision
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
-from ssik_ros.serving.constraints import Wishes
-from ssik_ros.serving.path_questions import PathQuestion
-from ssik_ros.serving.poses import pose_of_numbers
-from ssik_ros.serving.questions import CarriedGiven
-from ssik_ros.serving.questions import FramedPose
-from ssik_ros.serving.questions import IkQuestion
-from ssik_ros.serving.questions import ObjectGiven
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.robot_server import CAUSE_OF_REFUSAL
-from ssik_ros.serving.robot_server import RobotServer
+from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.server.requests.questions import ObjectGiven
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM = 'panda_arm'

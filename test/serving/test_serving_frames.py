@@ -11,10 +11,10 @@ from served_robots import torso_robot
 from served_robots import true_pose
 
 from ssik_ros.errors import FrameNotFound
-from ssik_ros.serving.frames import FrameReader
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.states import StateReader
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.server.scene.states import StateReader
 
 MADE = {
     'torso': torso_robot,

@@ -26,11 +26,11 @@ from tree_factory import random_tree
 
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.serving.questions import StateGiven
-from ssik_ros.serving.refusals import QuestionRefused
-from ssik_ros.serving.refusals import Refusal
-from ssik_ros.serving.states import CACHED_NAME_LISTS
-from ssik_ros.serving.states import StateReader
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.states import CACHED_NAME_LISTS
+from ssik_ros.server.scene.states import StateReader
 
 LEADER, FOLLOWER = 'panda_finger_joint1', 'panda_finger_joint2'
 VALUES = st.floats(-3.0, 3.0)

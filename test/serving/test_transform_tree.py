@@ -4,10 +4,10 @@ import numpy as np
 from served_robots import pose_of
 from served_robots import random_rigid
 
-from ssik_ros.serving.transform_tree import MOST_FRAMES
-from ssik_ros.serving.transform_tree import TransformTree
-from ssik_ros.serving.world import LONGEST_NAME
-from ssik_ros.serving.world import PlacedFrame
+from ssik_ros.server.scene.transform_tree import MOST_FRAMES
+from ssik_ros.server.scene.transform_tree import TransformTree
+from ssik_ros.server.scene.world import LONGEST_NAME
+from ssik_ros.server.scene.world import PlacedFrame
 
 
 def test_the_way_leads_up_and_down():

@@ -14,9 +14,9 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 FAST = ('ur5e', 'irb6700')

@@ -21,9 +21,9 @@ import pytest
 
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 MOST_JOINTS = 14

@@ -14,9 +14,9 @@ from ssik_ros.model.catalogue import arm_data
 from ssik_ros.model.catalogue import make_urdf
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 TURN = '-3.1 3.1'

@@ -16,7 +16,7 @@ import pytest
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.solvers.chain_kinematics import ChainKinematics
+from ssik_ros.problem.chain_kinematics import ChainKinematics
 
 STRUCTURES = {**SERIAL, **MIMICS}
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import DimensionMismatch
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 CLOSED_FORM = 'ssik_ros/Analytic'

@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from ssik_ros.solvers import many_rows
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
-from ssik_ros.solvers.turns import TURNS
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.solvers.search import many_rows
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 COUNT = 300
 

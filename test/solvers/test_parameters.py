@@ -10,15 +10,15 @@ import yaml
 from ssik_ros.errors import ConfigError
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.parameter_file import load_schema
-from ssik_ros.solvers.parameter_file import make_schema
-from ssik_ros.solvers.parameter_file import read_schema
-from ssik_ros.solvers.parameters import ParameterSchema
-from ssik_ros.solvers.parameters import REQUIRED
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameter_file import make_schema
+from ssik_ros.solvers.options.parameter_file import read_schema
+from ssik_ros.solvers.options.parameters import ParameterSchema
+from ssik_ros.solvers.options.parameters import REQUIRED
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.strict_yaml import parse_yaml
 
-POSE_IK = 'ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml'
+POSE_IK = 'ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml'
 
 
 def one(leaf: str) -> ParameterSchema:
@@ -67,7 +67,7 @@ def test_every_pose_ik_parameter_has_a_description():
 
 
 def test_pose_ik_file_means_the_same_to_plain_yaml_as_to_the_strict_reader():
-    path = Path(__file__).parents[2] / 'ssik_ros/solvers/pose_ik/pose_ik_parameters.yaml'
+    path = Path(__file__).parents[2] / 'ssik_ros/solvers/search/pose_ik/pose_ik_parameters.yaml'
     text = path.read_text(encoding='utf-8')
     assert yaml.safe_load(text) == parse_yaml(text)
 

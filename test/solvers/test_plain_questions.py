@@ -12,10 +12,10 @@ from scipy.spatial.transform import Rotation
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import RequestError
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
 from ssik_ros.solvers.auto import solver as auto_solver
-from ssik_ros.solvers.base import SolveRequest
 from ssik_ros.solvers.registry import create_solver
 
 NAMES = ('ur5e', 'jaco2', 'panda')

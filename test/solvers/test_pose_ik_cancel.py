@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 ENDLESS = 10**9
 """Starts that no test waits for."""

@@ -10,11 +10,11 @@ import pytest
 from scipy.optimize import minimize
 
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.chain_kinematics import ChainKinematics
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import OPTIMIZE_SEARCHES
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import OPTIMIZE_SEARCHES
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 BY_STARTS = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=60.0)
 """Ended by the number of starts, so that no answer depends on the speed of the machine."""

@@ -14,12 +14,12 @@ from scipy.optimize import brentq
 
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
 from ssik_ros.solvers.registry import create_solver
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 ENDED_BY_STARTS = {'solve_mode': 'optimize_distance', 'optimization_timeout': 60.0}
 """An optimisation that its starts end, not the clock."""

@@ -36,18 +36,18 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
-from ssik_ros.kernels import pose_search
+from ssik_ros.kernels.search import pose_search
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import position_rows
+from ssik_ros.problem.problem import RotationKind
+from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
-from ssik_ros.solvers.problem import Axes
-from ssik_ros.solvers.problem import position_rows
-from ssik_ros.solvers.problem import RotationKind
-from ssik_ros.solvers.problem import Rows
 from ssik_ros.solvers.registry import create_solver
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 TIGHT = PoseIkOptions(target_tolerance=1e-6)
 

@@ -15,11 +15,11 @@ import pytest
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.loader import load_robot
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 TIPS = ('left_tool', 'right_tool')
 

@@ -10,13 +10,13 @@ import pytest
 
 from ssik_ros import ik_LM
 from ssik_ros import Manipulator
-from ssik_ros.kernels import reach_hull
+from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.reach_hull import hull_of_wrist
 from ssik_ros.results import Cause
 from ssik_ros.results import IkStatus
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.reach_hull import hull_of_wrist
 from ssik_ros.solvers.registry import create_solver
 
 ARMS = ('ur5e', 'jaco2', 'panda')

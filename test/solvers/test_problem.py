@@ -18,19 +18,19 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import JointNotFound
 from ssik_ros.errors import ModelError
-from ssik_ros.kernels import layout
+from ssik_ros.kernels.rows import layout
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import JointRow
+from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import position_rows
+from ssik_ros.problem.problem import rotation_to_axis
+from ssik_ros.problem.problem import RotationKind
+from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik.solver import PoseIkSolver
-from ssik_ros.solvers.problem import Axes
-from ssik_ros.solvers.problem import build_problem
-from ssik_ros.solvers.problem import JointRow
-from ssik_ros.solvers.problem import PoseConstraint
-from ssik_ros.solvers.problem import position_rows
-from ssik_ros.solvers.problem import rotation_to_axis
-from ssik_ros.solvers.problem import RotationKind
-from ssik_ros.solvers.problem import Rows
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 X_AXIS = (1.0, 0.0, 0.0)
 Y_AXIS = np.array([0.0, 1.0, 0.0])

@@ -14,9 +14,9 @@ from ssik_ros.errors import InvalidParameter
 from ssik_ros.errors import PluginLoadError
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.errors import UnknownSolver
+from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers import registry
-from ssik_ros.solvers.base import SolverSpec
-from ssik_ros.solvers.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 
 GROUP = SimpleNamespace(name='arm', joint_names=('joint',))
 
@@ -38,7 +38,7 @@ FAKE = SolverSpec(
     name='acme/Fake',
     description='A fake.',
     options_type=PoseIkOptions,
-    parameters_file='ssik_ros.solvers.pose_ik:pose_ik_parameters.yaml',
+    parameters_file='ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml',
     factory=make_fake,
     parameter_aliases={'tol': 'target_tolerance'},
 )
@@ -177,7 +177,7 @@ def test_any_other_error_from_a_constructor_names_solver_and_group_and_is_kept(o
 def test_listing_imports_no_solver():
     code = (
         'import sys; from ssik_ros.solvers import registry; registry.list_solvers();'
-        "sys.exit('ssik_ros.solvers.pose_ik.solver' in sys.modules)"
+        "sys.exit('ssik_ros.solvers.search.pose_ik.solver' in sys.modules)"
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 

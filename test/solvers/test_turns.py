@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.scheduling import SearchTurns
+from ssik_ros.problem.scheduling import Slices
+from ssik_ros.problem.scheduling import TURNS
 from ssik_ros.results import Cause
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.pose_ik import solver as pose_ik
-from ssik_ros.solvers.turns import SearchTurns
-from ssik_ros.solvers.turns import Slices
-from ssik_ros.solvers.turns import TURNS
+from ssik_ros.solvers.search.pose_ik import solver as pose_ik
 
 LIMIT = 10.0
 GOING = np.zeros(1, dtype=np.int64)

@@ -7,7 +7,6 @@ import re
 import sys
 import tempfile
 
-from ssik_ros.analytic_answers import describe_plan
 from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.artifact.module_text import write_module
 from ssik_ros.artifact.sources import SourceNotPortable
@@ -22,6 +21,7 @@ from ssik_ros.cli.closed_form import describe_tier
 from ssik_ros.cli.closed_form import find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import InvalidOption
+from ssik_ros.manipulator.analytic_answers import describe_plan
 
 EXAMPLES = (
     'ssik build arm.urdf --base base_link --ee tool0',

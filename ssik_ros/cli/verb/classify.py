@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ssik_ros.analytic_answers import describe_plan
 from ssik_ros.cli.arm_choice import add_arm_arguments
 from ssik_ros.cli.arm_choice import choose_arm
 from ssik_ros.cli.arm_choice import ChosenArm
@@ -21,10 +20,11 @@ from ssik_ros.cli.closed_form import describe_tier
 from ssik_ros.cli.closed_form import find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import counted
+from ssik_ros.manipulator.analytic_answers import describe_plan
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.solvers.analytic.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 
 EXAMPLES = (
     'ssik classify arm.urdf',

@@ -26,8 +26,8 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.solvers.base import Solver
-from ssik_ros.solvers.base import SolveRequest
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 from ssik_ros.solvers.registry import create_solver

@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from ssik_ros.errors import SsikError
-from ssik_ros.solvers.base import SolverSpec
-from ssik_ros.solvers.parameters import Parameter
-from ssik_ros.solvers.parameters import REQUIRED
+from ssik_ros.problem.contract import SolverSpec
+from ssik_ros.solvers.options.parameters import Parameter
+from ssik_ros.solvers.options.parameters import REQUIRED
 from ssik_ros.solvers.registry import list_solvers
 from ssik_ros.solvers.registry import solver_schema
 from ssik_ros.solvers.registry import solver_spec

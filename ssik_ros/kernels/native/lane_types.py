@@ -1,5 +1,5 @@
 """
-Eight numbers, or four, that a kernel treats as one: types of the compiler, for :mod:`ssik_ros.kernels.lanes`.
+Eight numbers, or four, that a kernel treats as one: types of the compiler, for :mod:`ssik_ros.kernels.geometry.lanes`.
 
 The type is a vector of the processor (or several, where its registers are shorter). The compiler is not asked to find
 out that a loop over eight candidates can be done at once: the source says so. Every operation is the one of IEEE 754 on

@@ -13,22 +13,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.kernels import plain_question
-from ssik_ros.kernels import pose_search
-from ssik_ros.kernels.addresses import address_of
+from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.kernels.search import plain_question
+from ssik_ros.kernels.search import pose_search
+from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.results import IkResult
 from ssik_ros.results import IkStatus
 from ssik_ros.results import OneSolution
 from ssik_ros.results import Report
-from ssik_ros.solvers.analytic.arm import AnalyticArm
-from ssik_ros.solvers.analytic.arm import Question
-from ssik_ros.solvers.analytic.branch_block import BranchBlock
-from ssik_ros.solvers.base import SolveRequest
-from ssik_ros.solvers.iterative_solver import checked_flag
-from ssik_ros.solvers.iterative_solver import nanoseconds
-from ssik_ros.solvers.newton.single import SingleArrays
-from ssik_ros.solvers.newton.solver import NewtonSolver
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.branch_block import BranchBlock
+from ssik_ros.solvers.search.iterative_solver import checked_flag
+from ssik_ros.solvers.search.iterative_solver import nanoseconds
+from ssik_ros.solvers.search.newton.single import SingleArrays
+from ssik_ros.solvers.search.newton.solver import NewtonSolver
 
 FloatArray = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import describe_choices
 from ssik_ros.errors import InvalidOption
 from ssik_ros.errors import quote
-from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.value_class import dataclass
 
 METHODS = {'lm': layout.LM, 'dls': layout.DLS, 'svd': layout.SVD}

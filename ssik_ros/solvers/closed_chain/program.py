@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ssik_ros.errors import InvalidTarget
 from ssik_ros.errors import quote
-from ssik_ros.kernels import so3
-from ssik_ros.kernels.addresses import address_of
-from ssik_ros.kernels.closed_chain import descent
-from ssik_ros.kernels.closed_chain import layout
-from ssik_ros.kernels.closed_chain import mechanism
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.kernels.mechanisms import descent
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.kernels.mechanisms import mechanism
 from ssik_ros.solvers.closed_chain.structure import Chain
 from ssik_ros.solvers.closed_chain.structure import elimination_order
 from ssik_ros.solvers.closed_chain.structure import Shape

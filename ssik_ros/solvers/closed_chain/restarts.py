@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.kernels.closed_chain import layout
+from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram
 from ssik_ros.solvers.closed_chain.program import FIRST_TURN

@@ -1,0 +1,428 @@
+"""
+Seven joints within limits: on which arcs of the held joint a branch lies inside them.
+
+Problem
+-------
+The branches of six joints are curves over the value of the seventh. A branch may be taken where it exists and every
+joint is within its limits: on arcs, which may be narrow, or one value.
+
+Solutions
+---------
+At least one posture on every arc of every branch.
+
+Method
+------
+1. The margin of a branch is the least distance of a joint to its limits, its room is minus the residual of the nearest
+   posture where it does not exist. It is inside where the margin is not negative and the room is 0.
+2. Values are scanned. An arc that holds none of them lies between two neighbours that are both outside.
+3. Between two neighbours a joint is taken to be off its chord by no more than half the width times the change of slope
+   towards the intervals beside, which is exact where two straight lines meet and four times too much for a parabola.
+   That says between which shares of the interval each joint may be within its limits. The room is bounded by its slopes:
+   it is at most (f(a) + f(b) + K (b - a)) / 2. Where no share is left, there is no arc; elsewhere values between are
+   tried, until an arc is met or ruled out.
+4. Beside a sampled arc there may be another one. Where a branch leaves the limits by joints that go steadily, it does not
+   come back; where two joints may leave and return between two places inside, there may be a third arc between.
+
+Degeneracies
+------------
+An arc that is one value (two joints on their limits, or one that touches its own): the bounds close in on it, to
+NARROWEST. A branch that turns quickly next to a singular posture has large slopes, and is looked at more closely. What
+a curve does between two values without a trace in its slopes is not seen.
+
+Cost
+----
+All eight branches of an interval are looked at together. Values are tried eight at a time: half way in each of eight
+intervals, or more of them in fewer intervals.
+
+References
+----------
+[Shimizu2008] for the arcs of an arm with two spherical joints.
+"""
+
+import math
+from typing import NamedTuple
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.branches import held_branches as hb
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry.lanes import LANES
+
+LEAST_BEND = 0.03
+"""What a joint may be off its chord without a trace in its changes, over the width of the interval."""
+GROWTH = 1.5
+"""Slopes of the room inside an interval are at most so much larger than those seen."""
+LEAST_SLOPE = 0.1
+"""Slope that the room may have without having been seen [1/rad]."""
+STEADY = 0.1
+"""A joint whose changes next to an interval go back by no more than this share of the change in it is on its way."""
+LARGEST_TURN = 2.0
+"""Change of a joint between two places beyond which its direction is not known [rad]."""
+NEIGHBOURS = 2e-4
+"""Arcs next to a sampled one and nearer to it than this [rad] are not looked for."""
+NARROWEST = 1e-12
+"""Width of an interval that is not looked into any more [rad]."""
+MOST = 600
+"""Values that are tried for one pose between those of the scan."""
+COLUMNS = 4
+"""Numbers of an interval on the stack: the place before, both ends, the place behind."""
+STACK_HEAD = LANES + 3
+"""Rows of the stack that hold the intervals that are looked into, and a chain of LANES + 4 places."""
+
+
+class Interval(NamedTuple):
+    """Two neighbouring places, and how far the next ones are."""
+
+    p: int
+    """The place before; ``a`` for none."""
+    a: int
+    b: int
+    r: int
+    """The place behind; ``b`` for none."""
+    width: float
+    """Between a and b [rad]."""
+    before: float
+    """One over the width from p to a [1/rad]; 0 for none."""
+    between: float
+    after: float
+
+
+@inline_kernel
+def places_needed(last):
+    """
+    Return how many places a search needs.
+
+    :param last: number of the last scanned place.
+    """
+    return last + 1 + MOST
+
+
+@inline_kernel
+def stack_size(last):
+    """
+    Return how many numbers the stack of a search needs.
+
+    :param last: number of the last scanned place.
+    """
+    # A round takes at least one interval away and adds one more for each of its values.
+    return COLUMNS * (STACK_HEAD + last + 2 * MOST)
+
+
+@inline_kernel
+def _interval(places, n, p, a, b, r):
+    """Return an interval between two neighbouring places."""
+    width = places[hb.number_at(b, hb.VALUE, n)] - places[hb.number_at(a, hb.VALUE, n)]
+    before = places[hb.number_at(a, hb.VALUE, n)] - places[hb.number_at(p, hb.VALUE, n)]
+    after = places[hb.number_at(r, hb.VALUE, n)] - places[hb.number_at(b, hb.VALUE, n)]
+    return Interval(
+        p,
+        a,
+        b,
+        r,
+        width,
+        1.0 / before if before > 0.0 else 0.0,
+        1.0 / width if width > 0.0 else 0.0,
+        1.0 / after if after > 0.0 else 0.0,
+    )
+
+
+@inline_kernel
+def _turned(a, b):
+    """Return b - a modulo a turn, in [-pi, pi)."""
+    d = b - a
+    return d - 2.0 * math.pi * lanes.floor(d * (0.5 / math.pi) + 0.5)
+
+
+@inline_kernel
+def _step(places, ranges, n, interval, joint):
+    """
+    Return what the branches do with a joint, angles modulo a turn [rad].
+
+    :returns: angle at a from the middle of the range; changes from a to b, from p to a, from b to r; how far the joint
+        may be from its chord.
+    """
+    at_a = lanes.load(places, hb.row_at(interval.a, joint, n))
+    at_b = lanes.load(places, hb.row_at(interval.b, joint, n))
+    before = _turned(lanes.load(places, hb.row_at(interval.p, joint, n)), at_a)
+    after = _turned(at_b, lanes.load(places, hb.row_at(interval.r, joint, n)))
+    change = _turned(at_a, at_b)
+    slope = change * interval.between
+    # At an end of the range half of the change has to do.
+    left = before * interval.before if interval.before > 0.0 else 0.5 * slope
+    right = after * interval.after if interval.after > 0.0 else 0.5 * slope
+    turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
+    bend = interval.width * (0.5 * turn + LEAST_BEND)
+    return _turned(lanes.spread(ranges[joint]), at_a), change, before, after, bend
+
+
+@inline_kernel
+def _shares_inside(start, change, reach):
+    """
+    Return from which to which share of an interval a joint may be within limits; the first is above the second for none.
+
+    :param start: angle at a from the middle of the range [rad].
+    :param change: from a to b [rad].
+    :param reach: half the width of the range and what the joint may be from its chord [rad].
+    """
+    start = lanes.select(change < 0.0, -start, start)
+    size = lanes.absolute(change)
+    inverse = 1.0 / lanes.select(size > 0.0, size, 1.0)
+    first, last = lanes.spread(2.0), lanes.spread(-1.0)
+    for turn in range(2):
+        # A joint that turns upwards is within the range as it stands, or a turn further on.
+        middle = 2.0 * math.pi * turn - start
+        low, high = middle - reach, middle + reach
+        is_met = (high >= 0.0) & (low <= size)
+        share = lanes.select(low > 0.0, low * inverse, 0.0)
+        first = lanes.select(is_met & (share < first), share, first)
+        share = lanes.select(high < size, high * inverse, 1.0)
+        last = lanes.select(is_met & (share > last), share, last)
+    is_inside = (lanes.absolute(start) <= reach) & (lanes.absolute(start + size) <= reach)
+    return lanes.select(is_inside, 0.0, first), lanes.select(is_inside, 1.0, last)
+
+
+@kernel
+def existing(places, n, interval):
+    """
+    Return the bits of the branches that may exist between two places.
+
+    :param places: flat.
+    :param n: number of joints.
+    :param interval: between two of them.
+    """
+    row = n + hb.ROOM
+    a = lanes.load(places, hb.row_at(interval.a, row, n))
+    b = lanes.load(places, hb.row_at(interval.b, row, n))
+    is_known = (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
+    if lanes.bits_of(is_known) == 0:
+        return hb.EVERY
+    a, b = lanes.select(is_known, a, 0.0), lanes.select(is_known, b, 0.0)
+    p = lanes.load(places, hb.row_at(interval.p, row, n))
+    r = lanes.load(places, hb.row_at(interval.r, row, n))
+    p, r = lanes.select(p > -math.inf, p, a), lanes.select(r > -math.inf, r, b)
+    slope = lanes.absolute(b - a) * interval.between
+    slope = lanes.greater(lanes.absolute(a - p) * interval.before, slope)
+    slope = lanes.greater(lanes.absolute(b - r) * interval.after, slope)
+    reach = a + b + (GROWTH * slope + LEAST_SLOPE) * interval.width
+    return hb.EVERY & ~lanes.bits_of(is_known & (reach < 0.0))
+
+
+@inline_kernel
+def _stays(start, change, bend, half):
+    """Return where a joint is within its range from a to b; arguments as for :func:`_shares_inside`."""
+    there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
+    return there + bend <= half
+
+
+@inline_kernel
+def _leaves_once(start, change, before, after, half, is_forward):
+    """
+    Return where a joint leaves its range on a steady course, between the end that is inside and the other one.
+
+    :param start, change, before, after: from :func:`_step`.
+    :param half: half the width of the range [rad].
+    :param is_forward: where a is the end that is inside.
+    """
+    out = lanes.select(is_forward, start + change, start)
+    out = out - 2.0 * math.pi * lanes.floor(out * (0.5 / math.pi) + 0.5)
+    side = lanes.select(out > 0.0, 1.0, lanes.spread(-1.0))
+    side = lanes.select(is_forward, side, -side)
+    back = lanes.lesser(before * side, after * side)
+    is_steady = (change * side > 0.0) & (back >= -STEADY * lanes.absolute(change))
+    return (lanes.absolute(out) > half) & is_steady
+
+
+@inline_kernel
+def _staying(places, ranges, n, interval):
+    """
+    Return the bits of the branches all of whose joints, within limits at both places, are so between them.
+
+    :param places, ranges, n, interval: as for :func:`is_doubtful`.
+    """
+    stays = lanes.places() >= 0.0
+    for place in range(int(ranges[2 * n])):
+        joint = int(ranges[2 * n + 1 + place])
+        start, change, _, _, bend = _step(places, ranges, n, interval, joint)
+        stays = stays & _stays(start, change, bend, ranges[n + joint])
+    return lanes.bits_of(stays)
+
+
+@kernel
+def is_doubtful(places, ranges, n, interval):
+    """
+    Return whether an arc of some branch may lie between two places and not have been sampled.
+
+    :param places: flat.
+    :param ranges: from :func:`held_branches.write_ranges`.
+    :param n: number of joints.
+    :param interval: between two places.
+    """
+    hit_a = hb.bits_at(places, interval.a, hb.HIT_BITS, n)
+    hit_b = hb.bits_at(places, interval.b, hb.HIT_BITS, n)
+    # Of branches that are hit at neither end any arc counts, of the others another one.
+    others = (hit_a | hit_b) if interval.width > NEIGHBOURS else 0
+    hidden = existing(places, n, interval) & ~(hit_a | hit_b)
+    if hidden == 0 and others == 0:
+        return False
+    low, high = lanes.spread(0.0), lanes.spread(1.0)
+    leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
+    margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
+    rooms = lanes.load(places, hb.row_at(interval.b, n + hb.ROOM, n))
+    is_forward = (margins < hb.INSIDE) | (rooms < 0.0)
+    for place in range(int(ranges[2 * n])):
+        joint = int(ranges[2 * n + 1 + place])
+        half = ranges[n + joint]
+        start, change, before, after, bend = _step(places, ranges, n, interval, joint)
+        if hidden != 0:
+            first, last = _shares_inside(start, change, bend + (half - hb.INSIDE))
+            low, high = lanes.greater(low, first), lanes.lesser(high, last)
+            hidden &= lanes.bits_of(low <= high)
+        if others == 0:
+            if hidden == 0:
+                return False
+            continue
+        stays = _stays(start, change, bend, half)
+        # Half a turn may have been one the other way round.
+        is_large = lanes.absolute(change) > LARGEST_TURN
+        leaving = leaving + lanes.select(
+            stays, 0.0, lanes.select(is_large, 2.0, lanes.spread(1.0))
+        )
+        once = _leaves_once(start, change, before, after, half, is_forward)
+        steady = lanes.select(stays | once, steady, 0.0)
+    if hidden != 0:
+        return True
+    in_a = hb.bits_at(places, interval.a, hb.INSIDE_BITS, n)
+    in_b = hb.bits_at(places, interval.b, hb.INSIDE_BITS, n)
+    # One joint that leaves and comes back parts two arcs; it takes two to leave a third one between them.
+    stay = lanes.bits_of(leaving < 0.5) | (lanes.bits_of(leaving < 1.5) & hit_a & hit_b)
+    settled = (in_a & in_b & stay) | (~(in_a & in_b) & lanes.bits_of(steady > 0.5))
+    return others & ~settled != 0
+
+
+@kernel
+def bridge(places, ranges, n, p, a, b, r, wanted):
+    """
+    Return the bits of the branches that stay within the limits between two places.
+
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param p, a, b, r: places of an :class:`Interval`.
+    :param wanted: bits of the branches that are asked for.
+    """
+    bits = hb.bits_at(places, a, hb.INSIDE_BITS, n) & wanted
+    bits &= hb.bits_at(places, b, hb.INSIDE_BITS, n)
+    if bits == 0:
+        return 0
+    return bits & _staying(places, ranges, n, _interval(places, n, p, a, b, r))
+
+
+@kernel
+def _inherit(places, ranges, n, p, a, b, r, other):
+    """
+    Count the branches of a place as hit that are so at its neighbour and stay within the limits on the way.
+
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param p, a, b, r: places of an :class:`Interval`.
+    :param other: the neighbour, a or b; the place is the other one of both.
+    """
+    at = a + b - other
+    hit = hb.bits_at(places, at, hb.HIT_BITS, n)
+    wanted = hb.bits_at(places, other, hb.HIT_BITS, n) & ~hit
+    more = bridge(places, ranges, n, p, a, b, r, wanted)
+    places[hb.number_at(at, hb.HIT_BITS, n)] = float(hit | more)
+
+
+@kernel
+def push_scanned(stack, last):
+    """
+    Put the intervals between the scanned places on the stack, the first one on top; return how many there are.
+
+    :param stack: (stack_size(last),), rows of COLUMNS.
+    :param last: number of the last scanned place.
+    """
+    for size in range(last):
+        a, row = last - 1 - size, COLUMNS * (STACK_HEAD + size)
+        stack[row], stack[row + 1] = max(a - 1, 0), a
+        stack[row + 2], stack[row + 3] = a + 1, min(a + 2, last)
+    return last
+
+
+@kernel
+def choose_values(places, ranges, n, pending, stack, size, values):
+    """
+    Take up to eight intervals that may hide an arc from the stack, and write values between their ends.
+
+    Half way in each of several intervals, or more in each of a few: eight values cost as much as one.
+
+    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param pending: as for :func:`held_branches.keep_place`.
+    :param stack: (stack_size(last),), rows of COLUMNS, of which ``size`` are in use; the intervals are put at its head.
+    :param values: (8,) out: of the held joint [rad].
+    :returns: how many intervals there are, how many values in each, and how many intervals are left on the stack.
+    """
+    count = 0
+    while size > 0 and count < LANES:
+        size -= 1
+        row = COLUMNS * (STACK_HEAD + size)
+        a, b = stack[row + 1], stack[row + 2]
+        interval = _interval(places, n, stack[row], a, b, stack[row + 3])
+        if not is_doubtful(places, ranges, n, interval):
+            continue
+        if interval.width < NARROWEST:
+            # One value, as far as numbers go: certification decides.
+            hb.keep_place(places, a, -hb.ROUNDING, ranges, pending, n)
+            hb.keep_place(places, b, -hb.ROUNDING, ranges, pending, n)
+            continue
+        for column in range(COLUMNS):
+            stack[COLUMNS * count + column] = stack[row + column]
+        count += 1
+    parts = LANES // count if count > 0 else 0
+    for i in range(count):
+        low = places[hb.number_at(stack[COLUMNS * i + 1], hb.VALUE, n)]
+        high = places[hb.number_at(stack[COLUMNS * i + 2], hb.VALUE, n)]
+        for part in range(parts):
+            values[i * parts + part] = low + (high - low) * ((part + 1.0) / (parts + 1.0))
+    return count, parts, size
+
+
+@kernel
+def take_in(places, ranges, n, pending, stack, size, count, parts, first):
+    """
+    Sample the places that were written for the chosen values, and put the intervals between them on the stack.
+
+    :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
+    :param count, parts: intervals, and values in each.
+    :param first: number of the first of the new places.
+    :returns: how many intervals are on the stack.
+    """
+    chain = vector(stack, COLUMNS * LANES, LANES + 4)
+    for i in range(count - 1, -1, -1):
+        chain[0], chain[1] = stack[COLUMNS * i], stack[COLUMNS * i + 1]
+        for part in range(parts):
+            chain[2 + part] = first + i * parts + part
+        chain[2 + parts], chain[3 + parts] = stack[COLUMNS * i + 2], stack[COLUMNS * i + 3]
+        _keep_chain(places, ranges, n, pending, chain, parts)
+        for k in range(1 + parts, 0, -1):
+            for column in range(COLUMNS):
+                stack[COLUMNS * (STACK_HEAD + size) + column] = chain[k - 1 + column]
+            size += 1
+    return size
+
+
+@kernel
+def _keep_chain(places, ranges, n, pending, chain, count):
+    """
+    Sample the new places between two old ones, those branches that are on no sampled stretch already.
+
+    :param places, ranges, n, pending: as for :func:`choose_values`.
+    :param chain: an old place, the first end, ``count`` new places, the other end, an old place.
+    """
+    for k in range(1, count + 2):
+        places[hb.number_at(chain[k], hb.NEXT, n)] = float(chain[k + 1])
+    for k in range(count + 1, 1, -1):
+        p, a, b, r = chain[k - 1], chain[k], chain[k + 1], chain[k + 2]
+        _inherit(places, ranges, n, p, a, b, r, b)
+    for k in range(2, count + 2):
+        p, a, b, r = chain[k - 2], chain[k - 1], chain[k], chain[k + 1]
+        _inherit(places, ranges, n, p, a, b, r, a)
+        hb.keep_place(places, b, hb.INSIDE, ranges, pending, n)

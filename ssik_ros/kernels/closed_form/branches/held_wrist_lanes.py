@@ -1,0 +1,272 @@
+"""
+Branches of seven joints at eight values of the first or the last one, where the six others have a spherical wrist.
+
+Problem
+-------
+Joint L of seven, the first or the last, is held at each of eight values; of the six others axes 4, 5, 6 meet in W and
+axes 1, 2 in A, on the chain or on the reversed chain.
+
+Solutions
+---------
+Eight branches at each value, in the order of :mod:`spherical_wrist`, so that a branch has one number at all values.
+
+Method
+------
+1. With the last joint held E_1 ... E_6 = G E_7^-1, with the first one E_2 ... E_7 = E_1^-1 G: only the target depends on
+   the value, and every axis stays where it is. On the reversed chain the target is the inverse.
+2. The subproblems of MEETING_12 in :mod:`spherical_wrist`, one value in each lane: 3 for joint 3, 2 for joints 1 and 2,
+   and the wrist of :mod:`spherical_wrist_lanes` for each of the four postures.
+3. A subproblem out of reach has its nearest answer twice. Branches that come from one are marked: whether they are
+   tangent or do not exist is seen from what they miss the pose by.
+
+Degeneracies
+------------
+Values at which a wrist is nearly straight, or the target puts W or its circle about joint 3 into A, are reported and left to
+the kernel for one value.
+
+Cost
+----
+Thirty-four arc tangents of eight angles for sixty-four candidates.
+
+References
+----------
+[Pieper1968], [Elias2025]
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.geometry import lane_angles
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.geometry.subproblems import sp2
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import three_axes
+
+BRANCHES = 8
+COLUMNS = 7
+"""Six joints of the class, and behind them 1 where a subproblem was tangent or out of reach and 0 elsewhere."""
+ARM = 10
+"""Numbers of a posture of the first three joints: angle, sine and cosine of each, and that mark."""
+RESULT = 0
+ARMS = BRANCHES * COLUMNS * LANES
+TARGET = ARMS + 4 * ARM * LANES
+SCRATCH = TARGET + 12 * LANES
+"""Numbers that :func:`write_branches` needs: the branches, the postures of the arm, the eight targets."""
+
+
+@inline_kernel
+def column_of(branch, column):
+    """Return where in the scratch the values of a column of a branch begin, one for each value of the held joint."""
+    return (branch * COLUMNS + column) * LANES
+
+
+@inline_kernel
+def _load_target(scratch):
+    """Return the eight targets."""
+    return (
+        lanes.load(scratch, TARGET),
+        lanes.load(scratch, TARGET + LANES),
+        lanes.load(scratch, TARGET + 2 * LANES),
+        lanes.load(scratch, TARGET + 3 * LANES),
+        lanes.load(scratch, TARGET + 4 * LANES),
+        lanes.load(scratch, TARGET + 5 * LANES),
+        lanes.load(scratch, TARGET + 6 * LANES),
+        lanes.load(scratch, TARGET + 7 * LANES),
+        lanes.load(scratch, TARGET + 8 * LANES),
+        lanes.load(scratch, TARGET + 9 * LANES),
+        lanes.load(scratch, TARGET + 10 * LANES),
+        lanes.load(scratch, TARGET + 11 * LANES),
+    )
+
+
+@kernel
+def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
+    """
+    Write the targets of the six free joints at eight values of the held one.
+
+    :param scratch: (SCRATCH,).
+    :param g: (12,) G of the seven joints, or its inverse if ``is_reversed``.
+    :param h, o: axis of the held joint and a point of it.
+    :param values: (8,) its angles [rad].
+    :param is_behind: whether it is the last of the chain; it is the first one otherwise.
+    """
+    angle = lanes.load(values, 0)
+    sine, cosine = lanes.sine_cosine(angle)
+    if not is_reversed:
+        sine = -sine
+    # On the right for G E^-1 and for G^-1 E, on the left for E^-1 G and E G^-1.
+    is_right = is_behind != is_reversed
+    for k in range(3):
+        if is_right:
+            # Row k of the product: E^-1 applied to row k of the rotation.
+            row = (g[3 * k], g[3 * k + 1], g[3 * k + 2])
+            turned = vectors.turn(h, cosine, -sine, row)
+            moved = vectors.subtract(o, vectors.turn(h, cosine, sine, o))
+            shift = vectors.dot(row, moved) + g[9 + k]
+            for j in range(3):
+                lanes.store(scratch, TARGET + (3 * k + j) * LANES, turned[j])
+            lanes.store(scratch, TARGET + (9 + k) * LANES, shift)
+        else:
+            column = vectors.turn(h, cosine, sine, (g[k], g[3 + k], g[6 + k]))
+            for j in range(3):
+                lanes.store(scratch, TARGET + (3 * j + k) * LANES, column[j])
+    if not is_right:
+        point = screw(h, o, cosine, sine, (g[9], g[10], g[11]))
+        for j in range(3):
+            lanes.store(scratch, TARGET + (9 + j) * LANES, point[j])
+
+
+@inline_kernel
+def _store_angle(scratch, arm, joint, y, x):
+    """Write the angle of the vector (x, y) of one joint of an arm, with its sine and cosine."""
+    s, c = lane_angles.turned_by(y, x)
+    start = ARMS + (arm * ARM + 3 * joint) * LANES
+    lanes.store(scratch, start, lanes.arc_tangent(y, x))
+    lanes.store(scratch, start + LANES, s)
+    lanes.store(scratch, start + 2 * LANES, c)
+    return s, c
+
+
+@inline_kernel
+def _load_angle(scratch, arm, joint):
+    """Return sine and cosine of a joint of an arm."""
+    start = ARMS + (arm * ARM + 3 * joint) * LANES
+    return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
+
+
+@inline_kernel
+def _squared_height(k1, p, k2, q, c):
+    """Return what :mod:`sp2` takes the root of, and the e that it is computed from."""
+    d2 = vectors.dot(k2, q)
+    sign = lanes.select(vectors.dot(k1, p) >= 0.0, 1.0, lanes.spread(-1.0))
+    apart = vectors.subtract(p, (sign * k1[0], sign * k1[1], sign * k1[2]))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = c - sign * d2
+    return e * (2.0 * (1.0 - sign * c * d2) - e) - skew * skew, e
+
+
+@kernel
+def _write_arms(scratch, axes, points, special):
+    """
+    Write the four postures of the first three joints; return the bits of values at which that cannot be done here.
+
+    :param scratch: (SCRATCH,) with the targets.
+    :param axes, points: (18,) the free joints in the order of the class.
+    :param special: (6,) W and A.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    o3, w, a = triple(points, 2), triple(special, 0), triple(special, 1)
+    back = (-h1[0], -h1[1], -h1[2])
+    across = vectors.cross(back, h2)
+    s2, c12 = vectors.dot(across, across), vectors.dot(back, h2)
+    reach = vectors.subtract(map_point(_load_target(scratch), w), a)
+    elbow, base = vectors.subtract(w, o3), vectors.subtract(a, o3)
+    ca, cb, cc = sp4.coefficients(base, h3, elbow)
+    squared = vectors.dot(reach, reach)
+    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - cc - 0.5 * squared
+    radius, size = (ca * ca + cb * cb) ** 0.5, lanes.absolute(middle)
+    is_far = (radius - size) * (size + radius) <= 0.0
+    is_odd = squared <= 0.0
+    p = vectors.scale(1.0 / lanes.root(lanes.select(is_odd, 1.0, squared)), reach)
+    for side in range(2):
+        sine, cosine = lane_angles.of_component(
+            lanes.spread(ca), lanes.spread(cb), middle, 1.0 - 2.0 * side
+        )
+        s3, c3 = _store_angle(scratch, 2 * side, 2, sine, cosine)
+        q = vectors.subtract(screw(h3, o3, c3, s3, lane_angles.spread_vector(w)), a)
+        squared_q = vectors.dot(q, q)
+        is_odd = is_odd | (squared_q <= 0.0)
+        q = vectors.scale(1.0 / lanes.root(lanes.select(squared_q <= 0.0, 1.0, squared_q)), q)
+        height, e = _squared_height(back, p, h2, q, c12)
+        other, other_e = _squared_height(h2, q, back, p, c12)
+        height = lanes.select(e <= other_e, height, other)
+        mark = lanes.select(is_far | (height <= 0.0), 1.0, lanes.spread(0.0))
+        w12 = lanes.root(lanes.greater(height, lanes.spread(0.0))) / s2
+        d1, d2 = vectors.dot(back, p), vectors.dot(h2, q)
+        flat = vectors.add(
+            vectors.scale((d1 - c12 * d2) / s2, back), vectors.scale((d2 - c12 * d1) / s2, h2)
+        )
+        for turn in range(2):
+            arm = 2 * side + turn
+            z = vectors.add(flat, vectors.scale((1.0 - 2.0 * turn) * w12, across))
+            y, x = lane_angles.between(back, p, z)
+            _store_angle(scratch, arm, 0, y, x)
+            y, x = lane_angles.between(h2, q, z)
+            _store_angle(scratch, arm, 1, y, x)
+            lanes.store(scratch, ARMS + (arm * ARM + 9) * LANES, mark)
+        for k in range(3):
+            start = ARMS + (2 * side * ARM + 6 + k) * LANES
+            lanes.store(scratch, start + ARM * LANES, lanes.load(scratch, start))
+    return 255 if s2 < sp2.PARALLEL else lanes.bits_of(is_odd)
+
+
+@kernel
+def _write_wrists(scratch, axes, arm):
+    """
+    Write both branches of a posture of the arm; return the bits of values at which the wrist is nearly straight.
+
+    :param scratch: (SCRATCH,) with the targets and the arms.
+    :param axes: (18,) the free joints in the order of the class.
+    :param arm: number of the posture.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
+    (s1, c1), (s2, c2) = _load_angle(scratch, arm, 0), _load_angle(scratch, arm, 1)
+    s3, c3 = _load_angle(scratch, arm, 2)
+    target = _load_target(scratch)
+    image = vectors.turn(h1, c1, -s1, map_direction(target, h6))
+    image = vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, image))
+    moved = vectors.turn(h3, c3, s3, lane_angles.spread_vector(h4))
+    moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, moved))
+    moved = unmap_direction(target, moved)
+    tilt = vectors.cross(h4, image)
+    nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
+    is_straight = vectors.dot(tilt, tilt) <= nearly
+    # The angle of joint 5 from the angle between axes 4 and 6, see three_axes.
+    a, b, along = sp4.coefficients(h4, h5, h6)
+    d = vectors.dot(h4, image)
+    side = lanes.select(d >= 0.0, 1.0, lanes.spread(-1.0))
+    apart = vectors.subtract(image, (side * h4[0], side * h4[1], side * h4[2]))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = vectors.dot(h4, h5) - side * vectors.dot(h5, h6)
+    height = e * (2.0 * (1.0 - side * along) - e) - skew * skew
+    lift, rest = lanes.root(lanes.greater(height, lanes.spread(0.0))), d - along
+    mark = lanes.load(scratch, ARMS + (arm * ARM + 9) * LANES)
+    mark = lanes.select(height <= 0.0, 1.0, mark)
+    for wrist in range(2):
+        branch, x = 2 * arm + wrist, (1.0 - 2.0 * wrist) * lift
+        for k in range(3):
+            angle = lanes.load(scratch, ARMS + (arm * ARM + 3 * k) * LANES)
+            lanes.store(scratch, column_of(branch, k), angle)
+        sine, cosine = b * rest + a * x, a * rest - b * x
+        lanes.store(scratch, column_of(branch, 4), lanes.arc_tangent(sine, cosine))
+        s5, c5 = lane_angles.turned_by(sine, cosine)
+        bent = vectors.turn(h5, c5, s5, lane_angles.spread_vector(h6))
+        sine, cosine = lane_angles.between(h4, bent, image)
+        lanes.store(scratch, column_of(branch, 3), lanes.arc_tangent(sine, cosine))
+        bent = vectors.turn(h5, c5, -s5, lane_angles.spread_vector(h4))
+        sine, cosine = lane_angles.between(h6, bent, moved)
+        lanes.store(scratch, column_of(branch, 5), -lanes.arc_tangent(sine, cosine))
+        lanes.store(scratch, column_of(branch, 6), mark)
+    return lanes.bits_of(is_straight)
+
+
+@kernel
+def write_branches(scratch, axes, points, special):
+    """
+    Write the branches at eight values; return the bits of those at which they are of no use.
+
+    :param scratch: (SCRATCH,) with the targets from :func:`write_targets`; :func:`column_of` says where branches stand.
+    :param axes, points: (18,) the free joints in the order of the class.
+    :param special: (6,) W and A.
+    """
+    useless = _write_arms(scratch, axes, points, special)
+    for arm in range(4):
+        useless |= _write_wrists(scratch, axes, arm)
+    return useless

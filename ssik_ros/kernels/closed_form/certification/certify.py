@@ -1,0 +1,385 @@
+"""
+Certification of candidates on the user's own chain: forward kinematics, Newton, duplicates.
+
+Problem
+-------
+Given joint vectors that a closed form proposes, return those that reach the target, to rounding, each once.
+
+Method
+------
+1. FK(q) = E_1 ... E_n M, and for each joint its axis z_i through p_i at q.
+2. Error at the tip: position t_T - t, rotation w = sum over the columns of (r_i x r_i^T) / 2, which is the axis times
+   the sine of the angle. Residual: Frobenius norm of FK(q) - T.
+3. While the residual is above rounding and falls: Newton with the columns (z_i x (t - p_i), z_i), (z_i, 0) for
+   prismatic joints, on the joints that are not held. Gaussian elimination with pivoting; where a pivot vanishes, a damped step instead.
+4. A candidate counts when its residual is within tolerance.
+5. Two candidates nearer than ``same`` are one when the point half way between them also reaches the target:
+   near a fold two true solutions stay two.
+
+Degeneracies
+------------
+At singular poses Newton may stop short of rounding; what is within tolerance counts.
+
+Cost
+----
+One forward pass, and one more and one solve for each Newton step. Candidates that are good already do not come here:
+:mod:`lane_pipeline` measures eight of them at once.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.geometry.vectors import copy_table
+
+TWO_PI = 2.0 * math.pi
+NEWTON_STEPS = 20
+ROUNDING = 1e-13
+"""Residual, relative to the size of the target, below which Newton has nothing to gain."""
+LEAST_GAIN = 0.9
+"""A step that shrinks the residual less than this is the last one."""
+PIVOT = 1e-10
+"""Pivot, relative to the largest entry of the Jacobian, below which the damped step is taken."""
+DAMPING = 1e-6
+"""Damping of that step, relative to the squared size of the Jacobian."""
+SMALL, SMALLEST = 0.01, 1e-9
+"""Size of an arm below which positions are compared with it, and the least that they are compared with [m]."""
+LONGEST_STEP = 0.5
+"""Largest change of a joint in one Newton step [rad or m]."""
+
+
+@kernel
+def evaluate(axes, points, home, n, slides, q, screws, pose):
+    """
+    Write the pose of the tip and the screw of every joint at q.
+
+    :param axes, points: (3 n,) the chain.
+    :param home: (12,) M.
+    :param n: number of joints.
+    :param slides: which joints are prismatic, see :mod:`chain`.
+    :param q: (n,) joint values [rad or m].
+    :param screws: (6 n,) axis z_i, then a point p_i of it, of each joint in turn.
+    :param pose: (12,) FK(q).
+    """
+    c0, c1, c2 = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    t = (0.0, 0.0, 0.0)
+    for i in range(n):
+        h, o = triple(axes, i), triple(points, i)
+        z = _combine(c0, c1, c2, h)
+        p = vectors.add(_combine(c0, c1, c2, o), t)
+        for k in range(3):
+            screws[6 * i + k] = z[k]
+            screws[6 * i + 3 + k] = p[k]
+        if is_slide(slides, i):
+            t = vectors.add(t, vectors.scale(q[i], z))
+            continue
+        s, c = so3.sine_cosine(q[i])
+        c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
+        c2 = vectors.cross(c0, c1)
+        t = vectors.subtract(p, _combine(c0, c1, c2, o))
+    for k in range(3):
+        column = _combine(c0, c1, c2, (home[k], home[3 + k], home[6 + k]))
+        pose[k], pose[3 + k], pose[6 + k] = column
+    pose[9], pose[10], pose[11] = vectors.add(
+        _combine(c0, c1, c2, (home[9], home[10], home[11])), t
+    )
+
+
+@inline_kernel
+def _combine(c0, c1, c2, v):
+    """Return the matrix with these columns applied to a vector."""
+    return (
+        c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
+        c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
+        c0[2] * v[0] + c1[2] * v[1] + c2[2] * v[2],
+    )
+
+
+@inline_kernel
+def residual(pose, target):
+    """
+    Return the Frobenius norm of the difference of two transforms.
+
+    :param pose, target: (12,).
+    """
+    total = 0.0
+    for i in range(12):
+        total += (pose[i] - target[i]) ** 2
+    return math.sqrt(total)
+
+
+@inline_kernel
+def rounding(target):
+    """Return the residual below which nothing can be gained at a target (12,)."""
+    return ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
+
+
+@kernel
+def measure(axes, points, home, n, slides, q, target, errors, scratch):
+    """
+    Write what is left at a solution: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
+
+    :param errors: (3,).
+    :param scratch: as for :func:`certify`.
+    """
+    screws = vector(scratch, 0, 6 * n)
+    pose = vector(scratch, 6 * n, 12)
+    evaluate(axes, points, home, n, slides, q, screws, pose)
+    write_errors(errors, pose, target)
+
+
+@kernel
+def write_errors(errors, pose, target):
+    """
+    Write what is left at a pose: position error [m], rotation error [rad], Frobenius norm.
+
+    :param errors: (3,).
+    :param pose, target: (12,).
+    """
+    rotation = translation = 0.0
+    for i in range(9):
+        rotation += (pose[i] - target[i]) ** 2
+    for i in range(9, 12):
+        translation += (pose[i] - target[i]) ** 2
+    errors[0] = math.sqrt(translation)
+    # The norm of the difference of two rotations is 2 sqrt(2) sin(angle / 2).
+    errors[1] = 2.0 * math.asin(min(1.0, math.sqrt(0.125 * rotation)))
+    errors[2] = math.sqrt(rotation + translation)
+
+
+@kernel
+def _solve_regular(system, m):
+    """
+    Solve m equations in place by elimination with pivoting; return whether every pivot was large enough.
+
+    :param system: (m, m + 1) matrix and right-hand side, which becomes the solution.
+    """
+    largest = 0.0
+    for i in range(m):
+        for j in range(m):
+            largest = max(largest, abs(system[i, j]))
+    for k in range(m):
+        best = k
+        for i in range(k + 1, m):
+            if abs(system[i, k]) > abs(system[best, k]):
+                best = i
+        if not abs(system[best, k]) > PIVOT * largest:
+            return False
+        if best != k:
+            for j in range(k, m + 1):
+                system[k, j], system[best, j] = system[best, j], system[k, j]
+        for i in range(k + 1, m):
+            factor = system[i, k] / system[k, k]
+            for j in range(k + 1, m + 1):
+                system[i, j] -= factor * system[k, j]
+    for k in range(m - 1, -1, -1):
+        total = system[k, m]
+        for j in range(k + 1, m):
+            total -= system[k, j] * system[j, m]
+        system[k, m] = total / system[k, k]
+    return True
+
+
+@kernel
+def _write_system(system, screws, slides, free, count, pose, target):
+    """
+    Write the Jacobian of the free joints and the error at the tip, six rows.
+
+    :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
+    :param free: (n,) indices of the joints that may move.
+    """
+    t = (pose[9], pose[10], pose[11])
+    for j in range(count):
+        i = free[j]
+        z, p = triple(screws, 2 * i), triple(screws, 2 * i + 1)
+        if is_slide(slides, i):
+            v, z = z, (0.0, 0.0, 0.0)
+        else:
+            v = vectors.cross(z, vectors.subtract(t, p))
+        for k in range(3):
+            system[k, j] = v[k]
+            system[3 + k, j] = z[k]
+    w = (0.0, 0.0, 0.0)
+    for k in range(3):
+        have = (pose[k], pose[3 + k], pose[6 + k])
+        want = (target[k], target[3 + k], target[6 + k])
+        w = vectors.add(w, vectors.cross(have, want))
+    for k in range(3):
+        system[k, count] = target[9 + k] - pose[9 + k]
+        system[3 + k, count] = 0.5 * w[k]
+
+
+@kernel
+def _solve_damped(normal, system, count):
+    """
+    Write the damped least-squares step into the last column of ``normal``.
+
+    :param normal: (6, 7) scratch; the step is in column ``count`` of its first ``count`` rows.
+    :param system: (6, 7) Jacobian of ``count`` columns, and the error.
+    """
+    size = 0.0
+    for i in range(6):
+        for j in range(count):
+            size += system[i, j] * system[i, j]
+    for a in range(count):
+        for b in range(count + 1):
+            total = 0.0
+            for i in range(6):
+                total += system[i, a] * system[i, b]
+            normal[a, b] = total
+        normal[a, a] += DAMPING * size
+    _solve_regular(normal, count)
+
+
+@kernel
+def _step(q, screws, slides, free, count, pose, target, system, normal):
+    """Move the free joints by one Newton step, in place."""
+    _write_system(system, screws, slides, free, count, pose, target)
+    regular = False
+    if count == 6:
+        copy_table(normal, system)
+        regular = _solve_regular(normal, 6)
+    if not regular:
+        _solve_damped(normal, system, count)
+    longest = 0.0
+    for j in range(count):
+        longest = max(longest, abs(normal[j, count]))
+    scale = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
+    for j in range(count):
+        q[free[j]] += scale * normal[j, count]
+
+
+@kernel
+def certify(axes, points, home, n, slides, q, free, count, target, near, errors, scratch):
+    """
+    Improve a candidate on its chain, in place, and return its residual.
+
+    :param axes, points, home, n, slides: the chain.
+    :param q: (n,) the candidate; the best state met on return.
+    :param free: (n,) indices of the joints that may move, the first ``count`` of them.
+    :param target: (12,) T.
+    :param near: residual above which a candidate is not worth a step.
+    :param errors: (3,) what is left at exactly the q that is returned; not written where that is above ``near``.
+    :param scratch: flat scratch of ``scratch_size(n)`` numbers.
+    """
+    screws = vector(scratch, 0, 6 * n)
+    pose = vector(scratch, 6 * n, 12)
+    evaluate(axes, points, home, n, slides, q, screws, pose)
+    smallest = residual(pose, target)
+    if not smallest <= near:
+        return smallest
+    enough = rounding(target)
+    write_errors(errors, pose, target)
+    if smallest <= enough:
+        return smallest
+    best = vector(scratch, 6 * n + 12, n)
+    system = matrix(scratch, 7 * n + 12, 6, 7)
+    normal = matrix(scratch, 7 * n + 54, 6, 7)
+    copy(best, q)
+    for _ in range(NEWTON_STEPS):
+        if smallest <= enough:
+            break
+        _step(q, screws, slides, free, count, pose, target, system, normal)
+        evaluate(axes, points, home, n, slides, q, screws, pose)
+        now = residual(pose, target)
+        if now < smallest:
+            is_slow = now > LEAST_GAIN * smallest
+            smallest = now
+            copy(best, q)
+            write_errors(errors, pose, target)
+            if is_slow:
+                break
+        else:
+            break
+    copy(q, best)
+    return smallest
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return how many numbers :func:`certify` needs for a chain of n joints.
+
+    :param n: number of joints.
+    """
+    return 7 * n + 96
+
+
+@inline_kernel
+def _difference(a, b, slides):
+    """Return a - b for values of a joint, modulo a turn unless it slides."""
+    if slides:
+        return a - b
+    return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
+
+
+@inline_kernel
+def are_near(store, row, q, n, slides, same):
+    """
+    Return whether no joint of two solutions differs by more than ``same``, angles modulo a turn.
+
+    :param store: (., n) solutions, of which ``row`` is compared with q.
+    :param q: (n,) the other one.
+    """
+    for i in range(n):
+        difference = _difference(q[i], store[row, i], is_slide(slides, i))
+        if abs(difference) > same:
+            return False
+    return True
+
+
+@kernel
+def repeats(store, row, n, slides, same):
+    """
+    Return whether a row is within ``same`` of one before it in every joint.
+
+    :param store: (., n) joint values.
+    """
+    known = False
+    for other in range(row):
+        known = known or are_near(store, other, store[row], n, slides, same)
+    return known
+
+
+@inline_kernel
+def share_of(points, n):
+    """Return what positions are compared with: 1 m for arms from the size SMALL on, the size of smaller arms [m]."""
+    total = 0.0
+    for i in range(3 * n - 3):
+        total += abs(points[i + 3] - points[i])
+    return 1.0 if total >= SMALL else max(total, SMALLEST)
+
+
+@kernel
+def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached, scratch):
+    """
+    Return whether the point half way between two solutions is one too, but for rounding.
+
+    Positions are compared with the size of small arms: the middle between the two bends of a nearly stretched elbow is off
+    by so little in metres only because the arm is small.
+
+    :param store: (., n) solutions; ``row`` and q are close to each other.
+    :param reached: residual at both.
+    :param scratch: as for :func:`certify`.
+    """
+    screws = vector(scratch, 0, 6 * n)
+    pose = vector(scratch, 6 * n, 12)
+    middle = vector(scratch, 6 * n + 12, n)
+    for i in range(n):
+        difference = _difference(q[i], store[row, i], is_slide(slides, i))
+        middle[i] = store[row, i] + 0.5 * difference
+    evaluate(axes, points, home, n, slides, middle, screws, pose)
+    share, turned, moved = share_of(points, n), 0.0, 0.0
+    for i in range(9):
+        turned += (pose[i] - target[i]) ** 2
+    for i in range(9, 12):
+        moved += (pose[i] - target[i]) ** 2
+    left, exact = math.sqrt(turned + moved / (share * share)), rounding(target)
+    return left <= exact + (reached if reached <= exact else reached / share)

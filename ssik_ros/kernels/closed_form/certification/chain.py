@@ -1,0 +1,134 @@
+"""
+Chains of joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
+
+Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0.
+E_i(q) x = o_i + R(h_i, q) (x - o_i), or x + q h_i for a prismatic joint. Which joints are prismatic is said by an
+integer ``slides``, bit i for joint i from zero; it is 0 where all joints turn. G = T M^-1, the target behind the inverse of the pose at zero, is twelve
+numbers as in :mod:`ssik_ros.kernels.geometry.se3`. Tool and rotation at zero have vanished from every formula.
+"""
+
+from collections.abc import Iterable
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+
+
+def pack_slides(is_prismatic: Iterable[bool]) -> int:
+    """
+    Return which joints are prismatic as one number, bit i for joint i from zero.
+
+    :param is_prismatic: of each joint.
+    """
+    return sum(1 << joint for joint, slides in enumerate(is_prismatic) if slides)
+
+
+@inline_kernel
+def triple(array, index):
+    """
+    Return the vector of one joint out of flat triples.
+
+    :param array: (3 n,).
+    :param index: of the joint, from zero.
+    """
+    return array[3 * index], array[3 * index + 1], array[3 * index + 2]
+
+
+@inline_kernel
+def is_slide(slides, index):
+    """
+    Return whether a joint is prismatic.
+
+    :param slides: a bit for each prismatic joint.
+    :param index: of the joint, from zero.
+    """
+    return slides != 0 and (slides >> index) & 1 != 0
+
+
+@inline_kernel
+def screw(h, o, c, s, x):
+    """
+    Return E x for a rotation about a line.
+
+    :param h, o: unit direction and a point of the line.
+    :param c, s: cosine and sine of the angle.
+    :param x: a point.
+    """
+    return vectors.add(o, vectors.turn(h, c, s, vectors.subtract(x, o)))
+
+
+@inline_kernel
+def map_point(g, x):
+    """Return G x for a point."""
+    return (
+        g[0] * x[0] + g[1] * x[1] + g[2] * x[2] + g[9],
+        g[3] * x[0] + g[4] * x[1] + g[5] * x[2] + g[10],
+        g[6] * x[0] + g[7] * x[1] + g[8] * x[2] + g[11],
+    )
+
+
+@inline_kernel
+def unmap_point(g, x):
+    """Return G^-1 x for a point."""
+    return unmap_direction(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
+
+
+@inline_kernel
+def map_direction(g, v):
+    """Return the rotation of G applied to a direction."""
+    return (
+        g[0] * v[0] + g[1] * v[1] + g[2] * v[2],
+        g[3] * v[0] + g[4] * v[1] + g[5] * v[2],
+        g[6] * v[0] + g[7] * v[1] + g[8] * v[2],
+    )
+
+
+@inline_kernel
+def unmap_direction(g, v):
+    """Return the inverse rotation of G applied to a direction."""
+    return (
+        g[0] * v[0] + g[3] * v[1] + g[6] * v[2],
+        g[1] * v[0] + g[4] * v[1] + g[7] * v[2],
+        g[2] * v[0] + g[5] * v[1] + g[8] * v[2],
+    )
+
+
+@kernel
+def write_screw(out, h, o, q):
+    """
+    Write E(q) of one joint as a transform.
+
+    :param out: (12,).
+    :param h, o: unit direction and a point of the axis.
+    :param q: angle [rad].
+    """
+    s, c = so3.sine_cosine(q)
+    d = 1.0 - c
+    x, y, z = h
+    out[0], out[1], out[2] = c + d * x * x, d * x * y - s * z, d * x * z + s * y
+    out[3], out[4], out[5] = d * x * y + s * z, c + d * y * y, d * y * z - s * x
+    out[6], out[7], out[8] = d * x * z - s * y, d * y * z + s * x, c + d * z * z
+    out[9] = o[0] - out[0] * o[0] - out[1] * o[1] - out[2] * o[2]
+    out[10] = o[1] - out[3] * o[0] - out[4] * o[1] - out[5] * o[2]
+    out[11] = o[2] - out[6] * o[0] - out[7] * o[1] - out[8] * o[2]
+
+
+@kernel
+def write_motion(out, axes, points, slides, joint, q):
+    """
+    Write E(q) of one joint of a chain as a transform.
+
+    :param out: (12,).
+    :param axes, points, slides: the chain.
+    :param joint: index of the joint, from zero.
+    :param q: angle [rad] or length [m].
+    """
+    h = triple(axes, joint)
+    if is_slide(slides, joint):
+        for k in range(3):
+            for j in range(3):
+                out[3 * k + j] = 1.0 if k == j else 0.0
+            out[9 + k] = q * h[k]
+    else:
+        write_screw(out, h, triple(points, joint), q)

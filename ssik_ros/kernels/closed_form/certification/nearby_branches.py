@@ -1,0 +1,92 @@
+"""
+Whether the branches of a nearby chain account for all branches of the true one.
+
+Problem
+-------
+A class with a closed form has eight candidates on the chain nearest to the true one. Each becomes a branch of the
+true chain by Newton. Are there others?
+
+Method
+------
+Between the nearby chain and the true one branches are born in pairs, and where a pair is born the Jacobian is singular.
+With axes off by a drift d, such a place lies within some d of a candidate, counted in the chain's size; so a candidate
+whose Jacobian has a pivot below some d leaves a doubt.
+
+Cost
+----
+One forward pass and one elimination of six equations for each candidate.
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.geometry import vectors
+
+JOINTS = 6
+BIRTHPLACE = 0.4
+"""Pivot below which branches may be born, in what candidates may miss by, over the size; met were 0.28 and less."""
+
+
+@kernel
+def smallest_pivot(system):
+    """
+    Return the smallest pivot of six equations relative to their largest entry; they are overwritten.
+
+    :param system: (6, 6 or more).
+    """
+    largest = 0.0
+    for i in range(JOINTS):
+        for j in range(JOINTS):
+            largest = max(largest, abs(system[i, j]))
+    smallest = largest
+    for k in range(JOINTS):
+        best = k
+        for i in range(k + 1, JOINTS):
+            if abs(system[i, k]) > abs(system[best, k]):
+                best = i
+        pivot = system[best, k]
+        smallest = min(smallest, abs(pivot))
+        if not smallest > 0.0:
+            return 0.0
+        for j in range(k, JOINTS):
+            system[k, j], system[best, j] = system[best, j], system[k, j]
+        for i in range(k + 1, JOINTS):
+            factor = system[i, k] / pivot
+            for j in range(k, JOINTS):
+                system[i, j] -= factor * system[k, j]
+    return smallest / largest
+
+
+@kernel
+def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
+    """
+    Return whether no candidate lies where branches of the true chain may be born.
+
+    :param axes, points, home, n, slides: the true chain.
+    :param free: (n,) indices of the joints that may move, the first six of them.
+    :param raw: (., n) candidates from the nearby chain, ``count`` rows.
+    :param near: some drifts, by which a candidate may miss its branch [m].
+    :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
+    """
+    screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
+    system = matrix(scratch, 7 * n + 12, JOINTS, JOINTS)
+    for row in range(count):
+        certify.evaluate(axes, points, home, n, slides, raw[row], screws, pose)
+        size = 0.0
+        for j in range(JOINTS):
+            z, p = triple(screws, 2 * free[j]), triple(screws, 2 * free[j] + 1)
+            v = vectors.cross(z, vectors.subtract((pose[9], pose[10], pose[11]), p))
+            if is_slide(slides, free[j]):
+                v, z = z, (0.0, 0.0, 0.0)
+            for k in range(3):
+                system[k, j], system[3 + k, j] = v[k], z[k]
+                size = max(size, abs(v[k]))
+        for k in range(3):
+            for j in range(JOINTS):
+                system[k, j] /= size
+        if not smallest_pivot(system) * size > BIRTHPLACE * near:
+            return False
+    return True

@@ -1,0 +1,211 @@
+"""
+Newton's method for eight candidates at once, for chains that are nearly of a class.
+
+Problem
+-------
+Joint vectors that miss a pose by little, of more joints than the pose has equations, or of as many.
+
+Solutions
+---------
+For each candidate the nearest one, as far as the first order says.
+
+Method
+------
+1. The columns (z_i x (t - p_i), z_i) of the joints that move are J, the error at the tip is e, as in :mod:`certify`. The
+   shortest step is J^T y with J J^T y = e, six equations by elimination.
+2. Steps end when every candidate is at rounding, or after STEPS.
+
+Degeneracies
+------------
+At a singular posture J J^T is singular: it is damped by DAMPING, and what does not arrive is left to the certification of
+one candidate. With seven joints a fold of the branches of six is no singular posture.
+
+Cost
+----
+A forward pass and the solution of six equations for each step, eight at a time.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+
+STEPS = 4
+"""Most steps: from 1e-2 three lead to rounding where the posture is regular."""
+DAMPING = 1e-14
+"""Of the equations, relative to the sum of the diagonal."""
+ROWS = 6
+COLUMNS = ROWS + 1
+"""Of the equations: J J^T, and the error."""
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return how many numbers :func:`polish` needs.
+
+    :param n: number of joints.
+    """
+    return LANES * (ROWS * n + ROWS * COLUMNS)
+
+
+@inline_kernel
+def _entry(n, row, column):
+    """Return where in the scratch an entry of the equations stands; the columns of J stand before them."""
+    return LANES * (ROWS * n + COLUMNS * row + column)
+
+
+@inline_kernel
+def _load(scratch, start):
+    """Return a vector of eight numbers each."""
+    return (
+        lanes.load(scratch, start),
+        lanes.load(scratch, start + LANES),
+        lanes.load(scratch, start + 2 * LANES),
+    )
+
+
+@inline_kernel
+def _store(scratch, start, v):
+    """Write a vector of eight numbers each."""
+    for k in range(3):
+        lanes.store(scratch, start + k * LANES, v[k])
+
+
+@kernel
+def _write_screws(area, axes, points, home, n, scratch):
+    """
+    Write a point and the axis of every joint; return the pose of the tip as three columns and the origin.
+
+    :param area: (8 n or more,) joint angles, eight of each joint.
+    :param axes, points, home: the chain.
+    :param scratch: (scratch_size(n),).
+    """
+    zero, one = lanes.spread(0.0), lanes.spread(1.0)
+    c0, c1, c2, t = (one, zero, zero), (zero, one, zero), (zero, zero, one), (zero, zero, zero)
+    for i in range(n):
+        h, o = triple(axes, i), triple(points, i)
+        z = _combine(c0, c1, c2, h)
+        p = vectors.add(_combine(c0, c1, c2, o), t)
+        _store(scratch, LANES * ROWS * i, p)
+        _store(scratch, LANES * (ROWS * i + 3), z)
+        s, c = lanes.sine_cosine(lanes.load(area, LANES * i))
+        c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
+        c2 = vectors.cross(c0, c1)
+        t = vectors.subtract(p, _combine(c0, c1, c2, o))
+    return (
+        _combine(c0, c1, c2, (home[0], home[3], home[6])),
+        _combine(c0, c1, c2, (home[1], home[4], home[7])),
+        _combine(c0, c1, c2, (home[2], home[5], home[8])),
+        vectors.add(_combine(c0, c1, c2, (home[9], home[10], home[11])), t),
+    )
+
+
+@inline_kernel
+def _combine(c0, c1, c2, v):
+    """Return the matrices with these columns applied to a vector."""
+    return (
+        c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
+        c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
+        c0[2] * v[0] + c1[2] * v[1] + c2[2] * v[2],
+    )
+
+
+@kernel
+def _write_equations(area, axes, points, home, n, held, target, scratch):
+    """
+    Write the columns of J and the six equations; return the bits of the candidates that are not at rounding.
+
+    :param area, axes, points, home, n, held, target, scratch: as for :func:`polish`.
+    """
+    x, y, z, t = _write_screws(area, axes, points, home, n, scratch)
+    for i in range(n):
+        point = _load(scratch, LANES * ROWS * i)
+        axis = _load(scratch, LANES * (ROWS * i + 3))
+        if i == held:
+            axis = vectors.scale(0.0, axis)
+            _store(scratch, LANES * (ROWS * i + 3), axis)
+        _store(scratch, LANES * ROWS * i, vectors.cross(axis, vectors.subtract(t, point)))
+    trace = lanes.spread(0.0)
+    for row in range(ROWS):
+        for column in range(row, ROWS):
+            total = lanes.spread(0.0)
+            for i in range(n):
+                start = LANES * ROWS * i
+                entry = lanes.load(scratch, start + LANES * row)
+                total = total + entry * lanes.load(scratch, start + LANES * column)
+            lanes.store(scratch, _entry(n, row, column), total)
+            lanes.store(scratch, _entry(n, column, row), total)
+        trace = trace + lanes.load(scratch, _entry(n, row, row))
+    for row in range(ROWS):
+        total = lanes.load(scratch, _entry(n, row, row)) + DAMPING * trace
+        lanes.store(scratch, _entry(n, row, row), total)
+    turn = vectors.cross(x, (target[0], target[3], target[6]))
+    turn = vectors.add(turn, vectors.cross(y, (target[1], target[4], target[7])))
+    turn = vectors.add(turn, vectors.cross(z, (target[2], target[5], target[8])))
+    way = vectors.subtract((target[9], target[10], target[11]), t)
+    turn = vectors.scale(0.5, turn)
+    for k in range(3):
+        lanes.store(scratch, _entry(n, k, ROWS), way[k])
+        lanes.store(scratch, _entry(n, 3 + k, ROWS), turn[k])
+    enough = certify.rounding(target)
+    error = vectors.dot(way, way) + 2.0 * vectors.dot(turn, turn)
+    return lanes.bits_of(error > enough * enough)
+
+
+@kernel
+def _solve(scratch, n):
+    """
+    Solve the equations in place; the result stands in the last column.
+
+    A positive definite matrix needs no exchange of rows.
+
+    :param scratch: (scratch_size(n),).
+    :param n: number of joints.
+    """
+    for k in range(ROWS):
+        inverse = 1.0 / lanes.load(scratch, _entry(n, k, k))
+        for j in range(k + 1, COLUMNS):
+            value = lanes.load(scratch, _entry(n, k, j)) * inverse
+            lanes.store(scratch, _entry(n, k, j), value)
+        for i in range(k + 1, ROWS):
+            factor = lanes.load(scratch, _entry(n, i, k))
+            for j in range(k + 1, COLUMNS):
+                value = lanes.load(scratch, _entry(n, i, j))
+                value = value - factor * lanes.load(scratch, _entry(n, k, j))
+                lanes.store(scratch, _entry(n, i, j), value)
+    for k in range(ROWS - 2, -1, -1):
+        total = lanes.load(scratch, _entry(n, k, ROWS))
+        for j in range(k + 1, ROWS):
+            entry = lanes.load(scratch, _entry(n, k, j))
+            total = total - entry * lanes.load(scratch, _entry(n, j, ROWS))
+        lanes.store(scratch, _entry(n, k, ROWS), total)
+
+
+@kernel
+def polish(area, axes, points, home, n, held, target, scratch):
+    """
+    Move eight candidates to solutions next to them, in place.
+
+    :param area: (8 n or more,) joint angles, eight of each joint [rad].
+    :param axes, points, home: the chain of n joints, which all turn.
+    :param held: index of a joint that does not move, -1 for none.
+    :param target: (12,) T.
+    :param scratch: (scratch_size(n),).
+    """
+    for _ in range(STEPS):
+        if _write_equations(area, axes, points, home, n, held, target, scratch) == 0:
+            return
+        _solve(scratch, n)
+        for i in range(n):
+            step = lanes.spread(0.0)
+            for row in range(ROWS):
+                column = lanes.load(scratch, LANES * (ROWS * i + row))
+                step = step + column * lanes.load(scratch, _entry(n, row, ROWS))
+            # A large one, or none at all, is that of a singular posture.
+            size = lanes.absolute(step)
+            step = lanes.select(size <= certify.LONGEST_STEP, step, 0.0)
+            lanes.store(area, LANES * i, lanes.load(area, LANES * i) + step)

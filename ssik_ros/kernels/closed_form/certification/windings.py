@@ -1,0 +1,224 @@
+"""
+The turns of joints that can make more than one: best first, without building all combinations.
+
+Problem
+-------
+A joint whose range is larger than a turn reaches the same posture at several values q + 2 pi k. The values of
+different joints combine freely. Wanted are the combinations of all branches in the order of their distance to a seed.
+
+Method
+------
+1. For each branch and joint, the values inside the limits in ascending order of their distance to the seed.
+2. A combination is a place in each of these lists. Its successors move one joint one place on, at or behind the last
+   joint that is not at its first place: every combination has exactly one predecessor, which is not further away.
+3. A heap of open combinations starts with the first one of each branch. What is taken off it is the next best.
+
+Of equally distant combinations the one of the earlier branch comes first, then the one with earlier places.
+
+Cost
+----
+n insertions for each combination that is returned, whatever the number of all combinations.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.vectors import fill
+
+TWO_PI = 2.0 * math.pi
+NEAR_LIMIT = ranking.NEAR_LIMIT
+
+
+@inline_kernel
+def has_windings(lower, upper, slides):
+    """Return whether a joint with these limits, unless it slides, reaches some postures at several values."""
+    is_long = upper - lower > TWO_PI + NEAR_LIMIT
+    return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
+
+
+@inline_kernel
+def _first_turn(value, lower, upper):
+    """Return the smallest and the largest k with value + 2 pi k inside limits; (0, 0) where there is none."""
+    first = math.ceil((lower - NEAR_LIMIT - value) / TWO_PI)
+    last = math.floor((upper + NEAR_LIMIT - value) / TWO_PI)
+    return (first, last) if first <= last else (0.0, 0.0)
+
+
+@kernel
+def count_turns(sizes, branches, lower, upper, slides):
+    """
+    Write how many values each joint of each branch has.
+
+    :param sizes: (b, n) numbers.
+    :param branches: (b, n) joint values, within limits [rad or m].
+    :param lower, upper: (n,) limits, infinite for none.
+    :param slides: which joints are prismatic, see :mod:`chain`.
+    """
+    for row in range(branches.shape[0]):
+        for i in range(branches.shape[1]):
+            sizes[row, i] = 1
+            if has_windings(lower[i], upper[i], is_slide(slides, i)):
+                first, last = _first_turn(branches[row, i], lower[i], upper[i])
+                sizes[row, i] = int(last - first) + 1
+
+
+@kernel
+def write_turns(values, costs, sizes, branches, lower, upper, slides, seed, has_seed):
+    """
+    Write the values of each joint, nearest to the seed first, and their distances from it.
+
+    Without a seed the values nearest to zero come first and all distances are zero.
+
+    :param values, costs: (b, n, largest of ``sizes``).
+    :param sizes: (b, n) from :func:`count_turns`.
+    :param branches, lower, upper, slides: as there.
+    :param seed: (n,) [rad or m].
+    """
+    for row in range(branches.shape[0]):
+        for i in range(branches.shape[1]):
+            q, wish = branches[row, i], seed[i] if has_seed else 0.0
+            first = 0.0
+            if has_windings(lower[i], upper[i], is_slide(slides, i)):
+                first, _ = _first_turn(q, lower[i], upper[i])
+            for k in range(sizes[row, i]):
+                value = q + TWO_PI * (first + k)
+                if sizes[row, i] > 1:
+                    value = min(max(value, lower[i]), upper[i])
+                away = value - wish
+                if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
+                    away = so3.wrap_to_pi(away)
+                cost, place = abs(away), k
+                while place > 0 and costs[row, i, place - 1] > cost:
+                    values[row, i, place] = values[row, i, place - 1]
+                    costs[row, i, place] = costs[row, i, place - 1]
+                    place -= 1
+                values[row, i, place], costs[row, i, place] = value, cost
+            if not has_seed:
+                costs[row, i, : sizes[row, i]] = 0.0
+
+
+@kernel
+def _distance(costs, places, metric):
+    """Return the distance of a combination, in the order of summation of :func:`ranking.distance`."""
+    total = 0.0
+    for i in range(places.shape[0]):
+        cost = costs[i, places[i]]
+        total = max(total, cost) if metric == ranking.LARGEST else total + cost * cost
+    return total
+
+
+@inline_kernel
+def _comes_first(keys, owners, codes, a, b):
+    """Return whether combination a comes before combination b."""
+    if keys[a] != keys[b]:
+        return keys[a] < keys[b]
+    if owners[a] != owners[b]:
+        return owners[a] < owners[b]
+    return codes[a] < codes[b]
+
+
+@kernel
+def _push(heap, size, item, keys, owners, codes):
+    """Put a combination onto the heap of ``size`` entries."""
+    at = size
+    while at > 0:
+        above = (at - 1) // 2
+        if not _comes_first(keys, owners, codes, item, heap[above]):
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = item
+
+
+@kernel
+def _pop(heap, size, keys, owners, codes):
+    """Take the best combination off the heap of ``size`` entries and return it."""
+    best, item, at = heap[0], heap[size - 1], 0
+    while True:
+        below = 2 * at + 1
+        if below >= size - 1:
+            break
+        if below + 1 < size - 1 and _comes_first(
+            keys, owners, codes, heap[below + 1], heap[below]
+        ):
+            below += 1
+        if not _comes_first(keys, owners, codes, heap[below], item):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = item
+    return best
+
+
+@kernel
+def _read_places(places, code, sizes):
+    """Write the places of a combination, whose number is ``code``, the last joint counting fastest."""
+    for i in range(places.shape[0] - 1, -1, -1):
+        places[i] = code % sizes[i]
+        code //= sizes[i]
+
+
+@kernel
+def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, codes, places):
+    """
+    Write the best combinations of all branches, best first.
+
+    :param out: (k, n) joint angles, k at most the number of all combinations.
+    :param of_branch: (k,) the branch of each.
+    :param values, costs, sizes: from :func:`write_turns`.
+    :param metric: SUM_OF_SQUARES or LARGEST of :mod:`ranking`.
+    :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.
+    :param places: (n,) integers of scratch.
+    """
+    n, made, size = values.shape[1], 0, 0
+    for branch in range(values.shape[0]):
+        fill(places, 0)
+        keys[made], owners[made] = _distance(costs[branch], places, metric), branch
+        codes[made] = 0
+        _push(heap, size, made, keys, owners, codes)
+        made += 1
+        size += 1
+    for row in range(out.shape[0]):
+        item = _pop(heap, size, keys, owners, codes)
+        size -= 1
+        branch = owners[item]
+        _read_places(places, codes[item], sizes[branch])
+        of_branch[row] = branch
+        last = 0
+        for i in range(n):
+            out[row, i] = values[branch, i, places[i]]
+            if places[i] > 0:
+                last = i
+        stride = 1
+        for i in range(n - 1, last - 1, -1):
+            if places[i] + 1 < sizes[branch, i]:
+                places[i] += 1
+                keys[made], owners[made] = _distance(costs[branch], places, metric), branch
+                codes[made] = codes[item] + stride
+                places[i] -= 1
+                _push(heap, size, made, keys, owners, codes)
+                made += 1
+                size += 1
+            stride *= sizes[branch, i]
+
+
+@kernel
+def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
+    """
+    Write what is left at each joint vector.
+
+    :param errors: (k, 3) as of :func:`certify.measure`.
+    :param rows: (k, n) joint values [rad or m].
+    :param axes, points: (3 n,) the chain; ``home`` (12,) M; ``slides`` says which joints are prismatic.
+    :param target: (12,) T.
+    :param scratch: as for :func:`certify.certify`.
+    """
+    for row in range(rows.shape[0]):
+        certify.measure(
+            axes, points, home, rows.shape[1], slides, rows[row], target, errors[row], scratch
+        )

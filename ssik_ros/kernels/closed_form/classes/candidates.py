@@ -1,0 +1,182 @@
+"""
+Candidates of a whole arm: six joints by their class, fewer where some slide, seven with one joint held at a value.
+
+Seven joints with joint L held are six: what hangs behind joint L is moved by E_L, and G becomes G E_L^-1. Reversed,
+E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import write_motion
+from ssik_ros.kernels.closed_form.classes import orientation_first
+from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
+from ssik_ros.kernels.closed_form.classes import spherical_wrist
+from ssik_ros.kernels.closed_form.classes import three_parallel
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.vectors import copy
+
+SPHERICAL_WRIST = 0
+THREE_PARALLEL = 1
+GENERAL = 2
+"""Solved by elimination, in a module of its own."""
+PRISMATIC_SHOULDER = 3
+ORIENTATION_FIRST = 4
+
+OWN_SCRATCH = 94
+"""The largest number that a class needs; a number, so that an artifact of one class names no other."""
+SCRATCH = 36 + 6 + 12 + 12 + 12 + OWN_SCRATCH
+"""Numbers that :func:`write_candidates` needs: chain, special points, three transforms, and its solver's own."""
+
+
+@kernel
+def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
+    """
+    Write the free joints, six at most, in the order that the class wants.
+
+    :param out_axes, out_points: (18,).
+    :param axes, points: (3 n,) the chain.
+    :param held: index of the joint that is held, -1 for none.
+    :param moved: (12,) E of the held joint.
+    :param is_reversed: whether the class is that of the reversed chain.
+    """
+    row, last = 0, n - 1 if held < 0 else n - 2
+    for i in range(n):
+        if i == held:
+            continue
+        h, o = triple(axes, i), triple(points, i)
+        if 0 <= held < i:
+            h, o = map_direction(moved, h), map_point(moved, o)
+        place, sign = (last - row, -1.0) if is_reversed else (row, 1.0)
+        for k in range(3):
+            out_axes[3 * place + k] = sign * h[k]
+            out_points[3 * place + k] = o[k]
+        row += 1
+
+
+@inline_kernel
+def free_slides(slides, n, held, is_reversed):
+    """
+    Return which of the free joints are prismatic, in the order that the class wants.
+
+    :param slides: which joints of the chain are.
+    :param n: number of joints.
+    :param held: index of the joint that is held, -1 for none.
+    :param is_reversed: whether the class is that of the reversed chain.
+    """
+    found, row, last = 0, 0, n - 1 if held < 0 else n - 2
+    for i in range(n):
+        if i != held:
+            if is_slide(slides, i):
+                found |= 1 << (last - row if is_reversed else row)
+            row += 1
+    return found
+
+
+@kernel
+def write_candidates(
+    out,
+    kind,
+    case,
+    is_reversed,
+    axes,
+    points,
+    n,
+    slides,
+    held,
+    value,
+    special,
+    behind,
+    g,
+    offered,
+    scratch,
+):
+    """
+    Write the candidates of a chain of six joints, or of seven with one held, and return how many there are.
+
+    The classes with slides serve chains of fewer joints too.
+
+    :param out: (16, n) joint vectors, not certified.
+    :param kind, case: the class of the free joints.
+    :param is_reversed: whether it is the class of the reversed chain.
+    :param axes, points: (3 n,) the chain.
+    :param n: 6, or 7 with a held joint; fewer for classes with slides.
+    :param slides: which joints are prismatic; of those that are free none in classes without slides.
+    :param held: index of the held joint, -1 for none.
+    :param value: its angle [rad] or length [m].
+    :param special: (6,) special points of the class in the chain at zero.
+    :param behind: (2,) whether each special point hangs behind the held joint.
+    :param g: (12,) G.
+    :param offered: angle of a joint that a singular pose leaves free [rad].
+    :param scratch: (SCRATCH,) numbers.
+    """
+    own_axes, own_points = vector(scratch, 0, 18), vector(scratch, 18, 18)
+    own_special = vector(scratch, 36, 6)
+    moved, back, own_g = vector(scratch, 42, 12), vector(scratch, 54, 12), vector(scratch, 66, 12)
+    rest = vector(scratch, 78, OWN_SCRATCH)
+    copy(own_special, special)
+    if held >= 0:
+        write_motion(moved, axes, points, slides, held, value)
+        se3.invert(back, moved)
+        se3.compose(own_g, g, back)
+        for i in range(2):
+            if behind[i]:
+                point = map_point(moved, triple(special, i))
+                for k in range(3):
+                    own_special[3 * i + k] = point[k]
+    else:
+        copy(own_g, g)
+    write_six(own_axes, own_points, axes, points, n, held, moved, is_reversed)
+    if is_reversed:
+        copy(back, own_g)
+        se3.invert(own_g, back)
+    if kind == SPHERICAL_WRIST:
+        count = spherical_wrist.solve(
+            out, case, own_axes, own_points, own_special, own_g, offered, rest
+        )
+    elif kind == PRISMATIC_SHOULDER:
+        free = n if held < 0 else n - 1
+        count = prismatic_shoulder.solve(
+            out, own_axes, own_points, case, free, own_special, own_g, offered, rest
+        )
+    elif kind == ORIENTATION_FIRST:
+        free = n if held < 0 else n - 1
+        own_slides = free_slides(slides, n, held, is_reversed)
+        count = orientation_first.solve(
+            out, own_axes, own_points, own_slides, free, own_g, offered, rest
+        )
+    else:
+        if case == three_parallel.AXES_234 and special[0] == special[0]:
+            # Axes 5 and 6 meet: the sixth point is there.
+            copy(own_points[15:18], own_special[:3])
+        count = three_parallel.solve(
+            out, case, own_axes, own_points, own_special, own_g, offered, rest
+        )
+    put_in_order(out, count, n, held, value, is_reversed)
+    return count
+
+
+@kernel
+def put_in_order(out, count, n, held, value, is_reversed):
+    """
+    Bring the free joints of each row into the chain's order, the held joint among them, in place.
+
+    :param out: (count or more, n) rows; values of the free joints in the first columns.
+    :param n: number of joints.
+    :param held: index of the held joint, -1 for none.
+    :param value: its angle [rad] or length [m].
+    :param is_reversed: whether the free joints are those of the reversed chain.
+    """
+    last = n - 1 if held < 0 else n - 2
+    for row in range(count):
+        if is_reversed:
+            for k in range((last + 1) // 2):
+                out[row, k], out[row, last - k] = out[row, last - k], out[row, k]
+        if held >= 0:
+            for k in range(n - 1, held, -1):
+                out[row, k] = out[row, k - 1]
+            out[row, held] = value

@@ -1,0 +1,260 @@
+"""
+Eight candidates at once: the turn of each joint, its limits, the pose that is reached, the distance from the seed.
+
+Problem
+-------
+Given joint vectors that a closed form proposes, say for each which turn of its joints is wanted, and what is left
+between the pose of the tip there and the target.
+
+Method
+------
+1. :mod:`ranking`'s choice of turn and limit. It comes first, so that what is measured is what is handed out. Values
+   just outside a limit are put on it, and those for which that is too much no longer reach the pose.
+2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), to E_1; z = x cross y.
+3. Residuals as in :mod:`certify`.
+4. Duplicates differ by little in every joint, hence in every sum of their sines and cosines with given weights. Two
+   sums for each candidate show which ones have to be compared at all.
+
+Degeneracies
+------------
+None: there are no branches. Angles too large for :func:`lanes.sine_cosine` get the residual that sends them to the
+certification of one candidate, as do all that are not at rounding.
+
+Cost
+----
+That of one forward pass with the vectors of the processor, for eight.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.lanes import LANES
+
+# Rows of an area behind the n rows of joint values, each with a number for every candidate.
+# The first three are in the order of certify.write_errors.
+POSITION, ROTATION, RESIDUAL, DISTANCE, MARK, OTHER_MARK = 0, 1, 2, 3, 4, 5
+ROWS = 6
+
+
+@inline_kernel
+def area_size(n):
+    """
+    Return how many numbers the area of eight candidates has.
+
+    :param n: number of joints.
+    """
+    return LANES * (n + ROWS)
+
+
+@inline_kernel
+def row_of(n, what):
+    """
+    Return where in an area a row begins.
+
+    :param n: number of joints.
+    :param what: RESIDUAL, ...
+    """
+    return LANES * (n + what)
+
+
+@inline_kernel
+def read_candidates(area, rows, start, count, n):
+    """
+    Write candidates into an area; the last one stands for those that are missing.
+
+    :param area: (area_size(n),).
+    :param rows: (., n) candidates, of which those from ``start`` on are taken.
+    :param count: how many, up to eight.
+    """
+    for lane in range(LANES):
+        row = start + min(lane, count - 1)
+        for k in range(n):
+            area[LANES * k + lane] = rows[row, k]
+
+
+@inline_kernel
+def _place_in_limits(value, lower, upper, wish):
+    """Return what :func:`ranking.place_in_limits` does for each lane, and where there is such a turn."""
+    # No branches: whether a turn is needed is different for every pose.
+    value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.TURNS + 0.5)
+    high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
+    down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.TURNS)
+    up = lanes.ceil((lower - ranking.BESIDE_LIMIT - value) * ranking.TURNS)
+    value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
+    is_inside = (value >= lower - ranking.BESIDE_LIMIT) & (value <= upper + ranking.BESIDE_LIMIT)
+    return lanes.lesser(lanes.greater(value, lanes.spread(lower)), lanes.spread(upper)), is_inside
+
+
+@kernel
+def place(area, n, slides, lower, upper, seed, has_seed, mode):
+    """
+    Choose the representatives of eight candidates, in place; return the bits of those that have none.
+
+    :param area: (area_size(n),) joint values.
+    :param slides: which joints are prismatic.
+    :param lower, upper: (n,) limits.
+    :param seed: (n,) where joints should rather be, if ``has_seed``.
+    :param mode: as for :func:`ranking.place`.
+    """
+    lost = lanes.places() < 0.0
+    for k in range(n):
+        value = lanes.load(area, LANES * k)
+        turns = not is_slide(slides, k)
+        if turns:
+            value = lanes.wrap_to_pi(value)
+        if mode != ranking.KEEP_ALL:
+            wish = value
+            if has_seed and turns:
+                wish = lanes.spread(ranking.sensible_wish(seed[k], lower[k], upper[k]))
+            placed, is_inside = _place_in_limits(value, lower[k], upper[k], wish)
+            if not turns:
+                is_inside = (value >= lower[k] - ranking.BESIDE_LIMIT) & (
+                    value <= upper[k] + ranking.BESIDE_LIMIT
+                )
+            value = lanes.select(is_inside, placed, value)
+            lost = lost | (lanes.select(is_inside, 0.0, 1.0) > 0.0)
+        lanes.store(area, LANES * k, value)
+    return lanes.bits_of(lost) if mode == ranking.WITHIN_LIMITS else 0
+
+
+@inline_kernel
+def _turn(h, o, s, c, x, y, t):
+    """Return two directions and a point behind a rotation about a line, by sine and cosine of the angle."""
+    d = 1.0 - c
+    dx, dy, dz = d * h[0], d * h[1], d * h[2]
+    sx, sy, sz = s * h[0], s * h[1], s * h[2]
+    xy, xz, yz = dx * h[1], dx * h[2], dy * h[2]
+    r0 = (c + dx * h[0], xy - sz, xz + sy)
+    r1 = (xy + sz, c + dy * h[1], yz - sx)
+    r2 = (xz - sy, yz + sx, c + dz * h[2])
+    v = vectors.subtract(t, o)
+    return (
+        (vectors.dot(r0, x), vectors.dot(r1, x), vectors.dot(r2, x)),
+        (vectors.dot(r0, y), vectors.dot(r1, y), vectors.dot(r2, y)),
+        (vectors.dot(r0, v) + o[0], vectors.dot(r1, v) + o[1], vectors.dot(r2, v) + o[2]),
+    )
+
+
+@inline_kernel
+def _spread_vector(v):
+    """Return a vector that is the same in all lanes."""
+    return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
+
+
+@inline_kernel
+def _squared_difference(v, array, start, step):
+    """Return |v - w|^2 for a vector of numbers w that stand apart in an array."""
+    a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
+    return a * a + b * b + c * c
+
+
+@kernel
+def measure(area, axes, points, home, n, slides, target, doubtful):
+    """
+    Write what is left at eight candidates, and the marks by which duplicates are known.
+
+    :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
+    :param axes, points, home: the chain, ``slides`` its prismatic joints.
+    :param target: (12,) T.
+    :param doubtful: the residual of candidates whose angles are too large to be measured here.
+    """
+    x = _spread_vector((home[0], home[3], home[6]))
+    y = _spread_vector((home[1], home[4], home[7]))
+    t = _spread_vector((home[9], home[10], home[11]))
+    mark = other = lanes.spread(0.0)
+    is_large = mark > 0.0
+    for k in range(n - 1, -1, -1):
+        value, h = lanes.load(area, LANES * k), triple(axes, k)
+        if is_slide(slides, k):
+            t = vectors.add(t, vectors.scale(value, h))
+            mark = mark + (1.0 + k) * value
+            other = other + (1.0 + n - k) * value
+            continue
+        is_large = is_large | (lanes.absolute(value) >= so3.LARGEST_ANGLE)
+        s, c = lanes.sine_cosine(value)
+        x, y, t = _turn(h, triple(points, k), s, c, x, y, t)
+        mark = mark + (0.5 * (1.0 + k) * s + 0.4 * (2.0 + k) * c)
+        other = other + (0.4 * (n - k) * c - 0.5 * (1.0 + n - k) * s)
+    turned = _squared_difference(x, target, 0, 3) + _squared_difference(y, target, 1, 3)
+    turned = turned + _squared_difference(vectors.cross(x, y), target, 2, 3)
+    moved = _squared_difference(t, target, 9, 1)
+    residual = lanes.select(is_large, doubtful, lanes.root(turned + moved))
+    lanes.store(area, row_of(n, RESIDUAL), residual)
+    lanes.store(area, row_of(n, POSITION), lanes.root(moved))
+    # Twice the arc sine of certify.write_errors: at rounding, where this is read, it is its argument.
+    lanes.store(area, row_of(n, ROTATION), 2.0 * lanes.root(0.125 * turned))
+    lanes.store(area, row_of(n, MARK), mark)
+    lanes.store(area, row_of(n, OTHER_MARK), other)
+
+
+@kernel
+def find_alike(area, n, count, same):
+    """
+    Return the bits of those candidates that may be within ``same`` of another one in every joint.
+
+    :param area: (area_size(n),), measured.
+    :param count: how many candidates there are, up to eight.
+    :param same: largest difference of a joint [rad or m].
+    """
+    mark, other = lanes.load(area, row_of(n, MARK)), lanes.load(area, row_of(n, OTHER_MARK))
+    # The weights of all sines, cosines and lengths sum to less than this in either mark.
+    reach = same * n * (0.5 * n + 1.6)
+    bits, every = 0, (1 << count) - 1
+    for lane in range(count):
+        gap = lanes.absolute(mark - area[row_of(n, MARK) + lane])
+        other_gap = lanes.absolute(other - area[row_of(n, OTHER_MARK) + lane])
+        near = lanes.bits_of((gap <= reach) & (other_gap <= reach))
+        bits |= near & every & ~(1 << lane)
+    return bits
+
+
+@kernel
+def write_distances(area, seed, n, slides, lower, upper, metric):
+    """
+    Write how far eight candidates are from the seed, as :func:`ranking.distance` does.
+
+    :param area: (area_size(n),) joint values; DISTANCE is written.
+    :param seed, lower, upper: (n,).
+    :param slides: which joints are prismatic.
+    :param metric: as there.
+    """
+    total = lanes.spread(0.0)
+    for k in range(n):
+        d = lanes.load(area, LANES * k) - seed[k]
+        if math.isinf(lower[k]) and math.isinf(upper[k]) and not is_slide(slides, k):
+            d = lanes.wrap_to_pi(d)
+        total = (
+            lanes.greater(total, lanes.absolute(d)) if metric == ranking.LARGEST else total + d * d
+        )
+    lanes.store(area, row_of(n, DISTANCE), total)
+
+
+@kernel
+def order_few(keys, indices, count, scratch):
+    """
+    Write the indices of up to eight keys in ascending order; equal keys keep their order.
+
+    Every key is counted against every other one: no comparison decides what is done next.
+
+    :param keys: (8 or more,) numbers, of which ``count`` are read.
+    :param indices: (8 or more,) out.
+    :param scratch: (8,) numbers.
+    """
+    place = lanes.places()
+    value = lanes.select(place < 1.0 * count, lanes.load(keys, 0), math.inf)
+    lanes.store(scratch, 0, value)
+    rank = lanes.spread(0.0)
+    for lane in range(LANES):
+        key = scratch[lane]
+        comes_after = (value > key) | ((value == key) & (place > 1.0 * lane))
+        rank = rank + lanes.select(comes_after, 1.0, 0.0)
+    lanes.store(scratch, 0, rank)
+    for lane in range(LANES):
+        indices[int(scratch[lane])] = lane

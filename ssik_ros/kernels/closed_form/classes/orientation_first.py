@@ -1,0 +1,158 @@
+"""
+Chains in which the revolute joints alone make the orientation: at most three of them, and at most three slides.
+
+Problem
+-------
+E_1 ... E_n = G, n at most 6, joints that turn and joints that slide in any order. Gantries are of this class, whatever
+their wrist: its axes need not meet.
+
+Solutions
+---------
+Two with three revolute joints, one with fewer.
+
+Method
+------
+1. Slides do not turn anything: the product of the rotations is R_G. Three axes: see
+   :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first turns b onto R_G b, the second the rest. One:
+   it turns a vector perpendicular to it.
+2. With the angles known, every slide has a known direction d_i, and sum q_i d_i = G x - x', where x is any point and x'
+   what the chain makes of it with its slides at zero: linear.
+
+Degeneracies
+------------
+Neighbouring axes parallel: the class is not this one. A straight wrist: the last angle is the offered one. Directions
+of slides in one plane at a singular posture: see :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. Fewer joints than
+six miss most poses, which the certification finds out.
+
+Cost
+----
+Six arc tangents for two solutions.
+
+References
+----------
+[Pieper1968], [Shuster2003]
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.closed_form.classes import slide_lengths
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
+
+SCRATCH = 15
+"""Numbers that :func:`solve` needs."""
+
+
+@kernel
+def write_turns(out, axes, count, image_of, offered):
+    """
+    Write the angles of one to three axes whose rotations make R, and return how many rows there are.
+
+    :param out: (2, 3) rows of angles.
+    :param axes: (., 3) unit axes in its first ``count`` rows.
+    :param count: how many, 0 to 3.
+    :param image_of: (12,) a transform whose rotation is R.
+    :param offered: angle of the third where the pose leaves it free [rad].
+    """
+    if count == 0:
+        return 1
+    first = (axes[0, 0], axes[0, 1], axes[0, 2])
+    if count == 1:
+        aside = vectors.perpendicular(first)
+        out[0, 0] = angle_between(first, aside, map_direction(image_of, aside))
+        return 1
+    second = (axes[1, 0], axes[1, 1], axes[1, 2])
+    if count == 2:
+        q = angle_between(first, second, map_direction(image_of, second))
+        aside = vectors.perpendicular(second)
+        image = vectors.rotate(first, -q, map_direction(image_of, aside))
+        out[0, 0], out[0, 1] = q, angle_between(second, aside, image)
+        return 1
+    third = (axes[2, 0], axes[2, 1], axes[2, 2])
+    three_axes.solve(
+        out,
+        0,
+        first,
+        second,
+        third,
+        map_direction(image_of, third),
+        unmap_direction(image_of, first),
+        map_direction(image_of, vectors.perpendicular(third)),
+        offered,
+    )
+    return 2
+
+
+@kernel
+def solve(out, axes, points, slides, n, g, offered, scratch):
+    """
+    Write the candidates and return how many there are.
+
+    :param out: (2, n) candidates, not certified.
+    :param axes, points: (3 n,) the chain.
+    :param slides: which joints are prismatic, at most three of them and of the others.
+    :param n: number of joints.
+    :param g: (12,) G.
+    :param offered: angle of the last revolute joint where the pose leaves it free [rad].
+    :param scratch: (SCRATCH,) numbers.
+    """
+    turning, turns = matrix(scratch, 0, 3, 3), matrix(scratch, 9, 2, 3)
+    count = 0
+    for i in range(n):
+        if not is_slide(slides, i):
+            for k in range(3):
+                turning[count, k] = axes[3 * i + k]
+            count += 1
+    rows = write_turns(turns, turning, count, g, offered)
+    for row in range(rows):
+        _write_row(out, row, axes, points, slides, n, g, turns, count)
+    return rows
+
+
+@kernel
+def _write_row(out, row, axes, points, slides, n, g, turns, count):
+    """
+    Write one candidate: angles from ``turns``, and the slides that they leave.
+
+    :param turns: (2, 3) angles of the ``count`` revolute joints.
+    """
+    x = triple(points, n - 1)
+    target = map_point(g, x)
+    # Directions of the slides met on the way from the tip, the latest first.
+    a, b, c = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    found, angle = 0, count
+    for i in range(n - 1, -1, -1):
+        h = triple(axes, i)
+        if is_slide(slides, i):
+            a, b, c = h, a, b
+            found += 1
+            continue
+        angle -= 1
+        out[row, i] = turns[row, angle]
+        sine, cosine = so3.sine_cosine(out[row, i])
+        x = screw(h, triple(points, i), cosine, sine, x)
+        a, b = vectors.turn(h, cosine, sine, a), vectors.turn(h, cosine, sine, b)
+        c = vectors.turn(h, cosine, sine, c)
+    way = vectors.subtract(target, x)
+    lengths = (0.0, 0.0, 0.0)
+    if found == 3:
+        _, first, second, third = slide_lengths.solve_three(a, b, c, way)
+        lengths = (first, second, third)
+    elif found == 2:
+        _, first, second = slide_lengths.solve_two(a, b, way)
+        lengths = (first, second, 0.0)
+    elif found == 1:
+        lengths = (vectors.dot(a, way), 0.0, 0.0)
+    place = 0
+    for i in range(n):
+        if is_slide(slides, i):
+            out[row, i] = lengths[place]
+            place += 1

@@ -1,0 +1,323 @@
+"""
+A shoulder of three joints, one or two of them slides, and behind it a wrist whose axes meet.
+
+Problem
+-------
+E_1 ... E_n = G. One or two of joints 1 to 3 are prismatic; joints 4 to n, three at most, are revolute with axes through
+the point W.
+
+Solutions
+---------
+Up to two positions of W with one revolute joint, up to four with two; two wrists each where the wrist has three axes,
+one where it has fewer: 8.
+
+Method
+------
+W is not moved by the wrist: E_1 E_2 E_3 W = p = G W.
+
+* One revolute joint: what it does to a point minus a constant is made by the two slides, so its component along the
+  normal of their plane vanishes: subproblem 4. The slides follow, see :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`.
+  Slide, turn, slide: (h1 x R_2 h3) . (p - o2 - R_2 v) = 0 with v = W - o2. As R_2 h3 x R_2 v = R_2 (h3 x v), this too
+  is of degree one: R_2 h3 . ((p - o2) x h1) = h1 . R_2 (h3 x v).
+* Turn, slide, turn: R(-h1, q1) (p - o1) - R(h3, q3) (W - o3) - (o3 - o1) = q2 h2. Its two components across h2 are
+  subproblem 6.
+* The slide first or last: both are R(k, t) (b + s g) = R(m, u) v + c, with (k, b, g, m, v, c) = (h2, W - o2, h3, -h1,
+  p - o1, o1 - o2) or (-h2, p - o2, -h1, h3, W - o3, o3 - o2). Component along k and length do not know t:
+
+      (k.g) s = D1 + a1 cos u + b1 sin u        s^2 = D2 + 2 (a2 cos u + b2 sin u)
+
+  where b was made perpendicular to g by an offset of s, and c parallel to the common normal of k and m by moving b
+  along k and v along m. Eliminating s leaves a trigonometric polynomial of degree two in u. Where k.g vanishes the
+  first is subproblem 4 in u, and the second gives two s; where it nearly vanishes, the polynomial has nearly double
+  zeros, and three more rounds of this, with (k.g) s taken from the last one, come closer. t follows: subproblem 1.
+
+Then the rotations of the wrist make what is left of R_G, see :mod:`ssik_ros.kernels.closed_form.classes.orientation_first`.
+
+Degeneracies
+------------
+A point on the axis that should turn it: its angle is free, and zero is returned. Parallel slides, a slide across two
+parallel axes: W cannot be brought everywhere, and the class does not hold. A wrist of two parallel axes likewise.
+
+Cost
+----
+About thirty arc tangents for eight solutions.
+
+References
+----------
+[Pieper1968], [Elias2025]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.classes import orientation_first
+from ssik_ros.kernels.closed_form.classes import slide_lengths
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
+
+PRR, RPR, PPR, RRP, PRP, RPP = 1, 2, 3, 4, 5, 6
+"""Which of the first three joints slide, as bits."""
+
+SCRATCH = 12 + 12 + 6 + 12 + 4
+"""Numbers that :func:`solve` needs."""
+
+LEVEL = 2e-4
+"""Slide of a link against the plane across its axis, relative to its swing, below which it is nearly in the plane."""
+SKEW = 0.1
+"""Sine between axes from which on they have a common normal worth using."""
+
+
+@kernel
+def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
+    """Write two rows (q1, q2, q3) of a shoulder with one revolute joint into ``arm`` and return how many."""
+    if slides == RPP:
+        back = (-h1[0], -h1[1], -h1[2])
+        k, x, y, a, b = back, vectors.subtract(p, o1), vectors.subtract(w, o1), h2, h3
+    elif slides == PPR:
+        k, x, y, a, b = h3, vectors.subtract(w, o3), vectors.subtract(p, o3), h1, h2
+    else:
+        k, x, y, a, b = h2, vectors.subtract(w, o2), vectors.subtract(p, o2), h1, h3
+    if slides == PRP:
+        c1, s1, d1 = sp4.coefficients(vectors.cross(y, a), k, b)
+        c2, s2, d2 = sp4.coefficients(a, k, vectors.cross(b, x))
+        scale = vectors.norm(x) + vectors.norm(y)
+        _, angle, other = sp4.solve_linear(c1 - c2, s1 - s2, d2 - d1, scale)
+    else:
+        normal = vectors.cross(a, b)
+        _, angle, other = sp4.solve(normal, k, x, vectors.dot(normal, y))
+    for row in range(2):
+        sine, cosine = so3.sine_cosine(angle)
+        turned = vectors.turn(k, cosine, sine, x)
+        if slides == RPP:
+            _, q2, q3 = slide_lengths.solve_two(a, b, vectors.subtract(turned, y))
+            arm[row, 0], arm[row, 1], arm[row, 2] = angle, q2, q3
+        elif slides == PPR:
+            _, q1, q2 = slide_lengths.solve_two(a, b, vectors.subtract(y, turned))
+            arm[row, 0], arm[row, 1], arm[row, 2] = q1, q2, angle
+        else:
+            way = vectors.subtract(y, turned)
+            _, q1, q3 = slide_lengths.solve_two(a, vectors.turn(k, cosine, sine, b), way)
+            arm[row, 0], arm[row, 1], arm[row, 2] = q1, angle, q3
+        angle = other
+    return 2
+
+
+@kernel
+def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
+    """
+    Write rows (q1, q2, q3) of a shoulder that turns, slides and turns into ``arm`` and return how many.
+
+    :param pairs: (4, 2) scratch.
+    :param zeros: (4,) scratch.
+    """
+    back = (-h1[0], -h1[1], -h1[2])
+    x, y = vectors.subtract(p, o1), vectors.subtract(w, o3)
+    gap = vectors.subtract(o3, o1)
+    unit = vectors.norm(x) + vectors.norm(y) + vectors.norm(gap)
+    if not unit > 0.0:
+        unit = 1.0
+    e1 = vectors.perpendicular(h2)
+    e2 = vectors.cross(h2, e1)
+    a1, b1, c1 = sp4.coefficients(e1, back, x)
+    a2, b2, c2 = sp4.coefficients(e2, back, x)
+    a3, b3, c3 = sp4.coefficients(e1, h3, y)
+    a4, b4, c4 = sp4.coefficients(e2, h3, y)
+    d1, d2 = vectors.dot(e1, gap) + c3 - c1, vectors.dot(e2, gap) + c4 - c2
+    _, count = sp6.solve(
+        pairs,
+        (a1 / unit, b1 / unit, a2 / unit, b2 / unit),
+        (-a3 / unit, -b3 / unit, -a4 / unit, -b4 / unit),
+        (d1 / unit, d2 / unit),
+        1.0,
+        zeros,
+    )
+    for row in range(count):
+        q1, q3 = pairs[row, 0], pairs[row, 1]
+        way = vectors.subtract(vectors.rotate(back, q1, x), vectors.rotate(h3, q3, y))
+        arm[row, 0], arm[row, 2] = q1, q3
+        arm[row, 1] = vectors.dot(h2, vectors.subtract(way, gap))
+    return count
+
+
+@kernel
+def turn_and_slide(out, k, b, g, m, v, c, zeros):
+    """
+    Write rows (t, s, u) with R(k, t) (b + s g) = R(m, u) v + c, and return how many there are.
+
+    :param out: (4, 3).
+    :param k, m, g: unit axes, and unit direction of the slide.
+    :param b, v, c: vectors [m].
+    :param zeros: (4,) scratch.
+    """
+    normal = vectors.cross(k, m)
+    nn = vectors.dot(normal, normal)
+    if nn > SKEW * SKEW:
+        along_k = vectors.dot(vectors.cross(c, m), normal) / nn
+        v = vectors.add(v, vectors.scale(vectors.dot(vectors.cross(k, c), normal) / nn, m))
+        c = vectors.scale(vectors.dot(c, normal) / nn, normal)
+    else:
+        along_k = vectors.dot(c, k)
+        c = vectors.subtract(c, vectors.scale(along_k, k))
+    b = vectors.subtract(b, vectors.scale(along_k, k))
+    start = vectors.dot(b, g)
+    b = vectors.subtract(b, vectors.scale(start, g))
+    climb = vectors.dot(k, g)
+    a1, b1, d1 = sp4.coefficients(k, m, v)
+    a2, b2, d2 = sp4.coefficients(c, m, v)
+    d1 += vectors.dot(k, vectors.subtract(c, b))
+    d2 = 2.0 * d2 + vectors.dot(v, v) + vectors.dot(c, c) - vectors.dot(b, b)
+    size = vectors.norm(v) + vectors.norm(c) + vectors.norm(b)
+    swing = math.sqrt(a1 * a1 + b1 * b1)
+    if abs(climb) * size <= LEVEL * swing:
+        count = _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size)
+    elif swing + math.sqrt(a2 * a2 + b2 * b2) <= SMALL * size * size:
+        count = 1
+        out[0, 1], out[0, 2] = d1 / climb, 0.0
+    else:
+        square = climb * climb
+        count = trigonometric_zeros(
+            zeros,
+            d1 * d1 + 0.5 * swing * swing - square * d2,
+            2.0 * (d1 * a1 - square * a2),
+            2.0 * (d1 * b1 - square * b2),
+            0.5 * (a1 * a1 - b1 * b1),
+            a1 * b1,
+        )
+        for row in range(count):
+            sine, cosine = so3.sine_cosine(zeros[row])
+            out[row, 1], out[row, 2] = (d1 + a1 * cosine + b1 * sine) / climb, zeros[row]
+    for row in range(count):
+        reach = vectors.add(vectors.rotate(m, out[row, 2], v), c)
+        out[row, 0] = angle_between(k, vectors.add(b, vectors.scale(out[row, 1], g)), reach)
+        out[row, 1] -= start
+    return count
+
+
+@kernel
+def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
+    """
+    Write (., s, u) where ``climb`` = k.g nearly vanishes, four rows, and return how many.
+
+    :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u.
+    :param size: of the lengths that they were computed from.
+    """
+    rounds = 4 if abs(climb) > SMALL else 1
+    for row in range(4):
+        s = 0.0
+        for _ in range(rounds):
+            _, first, second = sp4.solve_linear(a1, b1, climb * s - d1, size)
+            u = first if row < 2 else second
+            sine, cosine = so3.sine_cosine(u)
+            s = math.sqrt(max(0.0, d2 + 2.0 * (a2 * cosine + b2 * sine)))
+            if row % 2 == 1:
+                s = -s
+            out[row, 1], out[row, 2] = s, u
+    return 4
+
+
+@kernel
+def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
+    """
+    Write rows (q1, q2, q3) of a shoulder whose first or last joint slides into ``arm`` and return how many.
+
+    :param rows: (4, 3) scratch.
+    :param zeros: (4,) scratch.
+    """
+    back1, back2 = (-h1[0], -h1[1], -h1[2]), (-h2[0], -h2[1], -h2[2])
+    if slides == RRP:
+        count = turn_and_slide(
+            rows,
+            h2,
+            vectors.subtract(w, o2),
+            h3,
+            back1,
+            vectors.subtract(p, o1),
+            vectors.subtract(o1, o2),
+            zeros,
+        )
+        for row in range(count):
+            arm[row, 0], arm[row, 1], arm[row, 2] = rows[row, 2], rows[row, 0], rows[row, 1]
+        return count
+    count = turn_and_slide(
+        rows,
+        back2,
+        vectors.subtract(p, o2),
+        back1,
+        h3,
+        vectors.subtract(w, o3),
+        vectors.subtract(o3, o2),
+        zeros,
+    )
+    for row in range(count):
+        arm[row, 0], arm[row, 1], arm[row, 2] = rows[row, 1], rows[row, 0], rows[row, 2]
+    return count
+
+
+@kernel
+def solve(out, axes, points, slides, n, special, g, offered, scratch):
+    """
+    Write the candidates and return how many there are.
+
+    :param out: (8, n) candidates, not certified.
+    :param axes, points: (3 n,) the chain.
+    :param slides: which of the first three joints are prismatic, see above.
+    :param n: number of joints, 3 to 6.
+    :param special: (3,) W.
+    :param g: (12,) G.
+    :param offered: angle of the last joint where the wrist is straight [rad].
+    :param scratch: (SCRATCH,) numbers.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    w = triple(special, 0)
+    p = map_point(g, w)
+    arm, rows = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 4, 3)
+    zeros = vector(scratch, 42, 4)
+    if slides == RPR:
+        count = _slide_between(arm, h1, o1, h2, h3, o3, w, p, matrix(scratch, 12, 4, 2), zeros)
+    elif slides == PRR or slides == RRP:
+        count = _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros)
+    else:
+        count = _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p)
+    return _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch)
+
+
+@kernel
+def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
+    """
+    Write the candidates with the wrists that some shoulders leave, and return how many there are.
+
+    :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
+    :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
+    """
+    wrist, left = matrix(scratch, 24, 2, 3), vector(scratch, 30, 12)
+    written = 0
+    for row in range(count):
+        for k in range(3):
+            unit = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+            column = map_direction(g, unit)
+            for joint in range(3):
+                if not is_slide(slides, joint):
+                    column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)
+            left[k], left[3 + k], left[6 + k] = column
+        wrists = orientation_first.write_turns(
+            wrist, matrix(axes, 9, n - 3, 3), n - 3, left, offered
+        )
+        for i in range(wrists):
+            for k in range(3):
+                out[written, k] = arm[row, k]
+            for k in range(n - 3):
+                out[written, 3 + k] = wrist[i, k]
+            written += 1
+    return written

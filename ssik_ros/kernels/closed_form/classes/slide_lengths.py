@@ -1,0 +1,76 @@
+"""
+How far to go along given directions.
+
+Problem
+-------
+x a + y b + z c = r, a, b, c unit vectors; likewise with two directions, and with one.
+
+Solutions
+---------
+One. With fewer directions than three, the one that comes nearest to r.
+
+Method
+------
+Quotients of triple products: with n = a x b, x = (r x b) . n / n.n and y = (a x r) . n / n.n; with three directions,
+x = r . (b x c) / a . (b x c), and in turn.
+
+Degeneracies
+------------
+Directions in one plane, or parallel: FREE; a direction that adds nothing gets the length zero.
+
+Cost
+----
+Three vector products and one division.
+
+References
+----------
+[Elias2025]
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+
+
+@inline_kernel
+def solve_two(a, b, r):
+    """
+    Return (outcome, x, y) with x a + y b nearest to r.
+
+    :param a, b: unit vectors.
+    :param r: where to go.
+    """
+    n = vectors.cross(a, b)
+    nn = vectors.dot(n, n)
+    if nn <= SMALL * SMALL:
+        return FREE, vectors.dot(a, r), 0.0
+    x = vectors.dot(vectors.cross(r, b), n) / nn
+    return EXACT, x, vectors.dot(vectors.cross(a, r), n) / nn
+
+
+@kernel
+def solve_three(a, b, c, r):
+    """
+    Return (outcome, x, y, z) with x a + y b + z c = r, or nearest to it.
+
+    :param a, b, c: unit vectors.
+    :param r: where to go.
+    """
+    bc, ca, ab = vectors.cross(b, c), vectors.cross(c, a), vectors.cross(a, b)
+    volume = vectors.dot(a, bc)
+    if abs(volume) > SMALL:
+        share = 1.0 / volume
+        x, y = share * vectors.dot(r, bc), share * vectors.dot(r, ca)
+        return EXACT, x, y, share * vectors.dot(r, ab)
+    sizes = vectors.dot(bc, bc), vectors.dot(ca, ca), vectors.dot(ab, ab)
+    if sizes[2] >= sizes[0] and sizes[2] >= sizes[1]:
+        _, x, y = solve_two(a, b, r)
+        return FREE, x, y, 0.0
+    if sizes[0] >= sizes[1]:
+        _, y, z = solve_two(b, c, r)
+        return FREE, 0.0, y, z
+    _, x, z = solve_two(a, c, r)
+    return FREE, x, 0.0, z

@@ -1,0 +1,232 @@
+"""
+Six revolute joints whose last three axes meet in one point.
+
+Problem
+-------
+E_1 ... E_6 = G with axes 4, 5, 6 through the point W.
+
+Solutions
+---------
+Up to eight: up to four positions of W by joints 1 to 3, each with two wrists.
+
+Method
+------
+W is not moved by joints 4 to 6: E_1 E_2 E_3 W = p = G W.
+
+* PARALLEL_23: joint 1 has to bring p to the height of W along h_2 (subproblem 4), joint 3 has to bring W to the
+  distance of p from axis 2 (3), joint 2 the rest (1).
+* PARALLEL_12: joint 3 brings W to the height of p along h_1 (4), joint 2 to its distance from axis 1 (3), joint 1 the
+  rest (1).
+* MEETING_12 at A: joint 3 brings W to the distance of p from A (3), joints 1 and 2 the rest (2).
+* MEETING_23 at A: joint 1 brings p to the distance of W from A (3), joints 2 and 3 the rest (2).
+* GENERIC: subproblem 5.
+
+Then R_4 R_5 R_6 = (R_1 R_2 R_3)^T R_G by its three axes.
+
+Degeneracies
+------------
+A stretched or folded arm makes a subproblem tangent: two solutions become one, and beyond reach the nearest angle is
+returned; the certification of candidates decides. A straight wrist: joint 6 takes the offered angle. W on axis 1: the
+angle of joint 1 is free, and zero is returned.
+
+Cost
+----
+About thirty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+:mod:`spherical_wrist_lanes`.
+
+References
+----------
+[Pieper1968], [Elias2025]
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp2
+from ssik_ros.kernels.geometry.subproblems import sp3
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp5
+from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
+
+PARALLEL_23 = 0
+PARALLEL_12 = 1
+MEETING_12 = 2
+MEETING_23 = 3
+GENERIC = 4
+SCRATCH = 22 + spherical_wrist_lanes.SCRATCH
+
+
+@kernel
+def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
+    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
+    back = (-h1[0], -h1[1], -h1[2])
+    _, q1, other = sp4.solve(
+        h2, back, vectors.subtract(p, o1), vectors.dot(h2, vectors.subtract(w, o1))
+    )
+    for i in range(2):
+        s, c = so3.sine_cosine(q1)
+        y = screw(back, o1, c, s, p)
+        reach = vectors.subtract(y, o2)
+        _, a, b = sp3.solve(
+            h3, vectors.subtract(w, o3), vectors.subtract(o2, o3), vectors.dot(reach, reach)
+        )
+        q3 = a
+        for j in range(2):
+            s, c = so3.sine_cosine(q3)
+            x = screw(h3, o3, c, s, w)
+            row = 2 * i + j
+            arm[row, 0], arm[row, 2] = q1, q3
+            arm[row, 1] = angle_between(h2, vectors.subtract(x, o2), reach)
+            q3 = b
+        q1 = other
+    return 4
+
+
+@kernel
+def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
+    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
+    _, q3, other = sp4.solve(
+        h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
+    )
+    reach = vectors.subtract(p, o1)
+    for i in range(2):
+        s, c = so3.sine_cosine(q3)
+        x = screw(h3, o3, c, s, w)
+        _, a, b = sp3.solve(
+            h2, vectors.subtract(x, o2), vectors.subtract(o1, o2), vectors.dot(reach, reach)
+        )
+        q2 = a
+        for j in range(2):
+            s, c = so3.sine_cosine(q2)
+            y = screw(h2, o2, c, s, x)
+            row = 2 * i + j
+            arm[row, 1], arm[row, 2] = q2, q3
+            arm[row, 0] = angle_between(h1, vectors.subtract(y, o1), reach)
+            q2 = b
+        q3 = other
+    return 4
+
+
+@kernel
+def _arm_meeting_12(arm, h1, h2, h3, o3, w, p, a):
+    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
+    back = (-h1[0], -h1[1], -h1[2])
+    reach = vectors.subtract(p, a)
+    _, q3, other = sp3.solve(
+        h3, vectors.subtract(w, o3), vectors.subtract(a, o3), vectors.dot(reach, reach)
+    )
+    for i in range(2):
+        s, c = so3.sine_cosine(q3)
+        x = screw(h3, o3, c, s, w)
+        _, s1, s2, t1, t2 = sp2.solve(back, reach, h2, vectors.subtract(x, a))
+        arm[2 * i, 0], arm[2 * i, 1], arm[2 * i, 2] = s1, s2, q3
+        arm[2 * i + 1, 0], arm[2 * i + 1, 1], arm[2 * i + 1, 2] = t1, t2, q3
+        q3 = other
+    return 4
+
+
+@kernel
+def _arm_meeting_23(arm, h1, o1, h2, h3, w, p, a):
+    """Write four rows (q1, q2, q3) into ``arm`` and return how many."""
+    back1 = (-h1[0], -h1[1], -h1[2])
+    back2 = (-h2[0], -h2[1], -h2[2])
+    reach = vectors.subtract(w, a)
+    _, q1, other = sp3.solve(
+        back1, vectors.subtract(p, o1), vectors.subtract(a, o1), vectors.dot(reach, reach)
+    )
+    for i in range(2):
+        s, c = so3.sine_cosine(q1)
+        y = screw(back1, o1, c, s, p)
+        _, s3, s2, t3, t2 = sp2.solve(h3, reach, back2, vectors.subtract(y, a))
+        arm[2 * i, 0], arm[2 * i, 1], arm[2 * i, 2] = q1, s2, s3
+        arm[2 * i + 1, 0], arm[2 * i + 1, 1], arm[2 * i + 1, 2] = q1, t2, t3
+        q1 = other
+    return 4
+
+
+@kernel
+def solve(out, case, axes, points, special, g, offered, scratch):
+    """
+    Write the candidates and return how many there are.
+
+    :param out: (8, 6) candidates, not certified.
+    :param case: one of the constants above.
+    :param axes, points: (18,) the chain.
+    :param special: (6,) W, then A where the case has one.
+    :param g: (12,) G.
+    :param offered: q6 where the wrist is straight [rad].
+    :param scratch: (SCRATCH,) numbers: (4, 3), (2, 3) and (4,), and those of eight candidates together.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    w, a = triple(special, 0), triple(special, 1)
+    p = map_point(g, w)
+    arm, wrist = matrix(scratch, 0, 4, 3), matrix(scratch, 12, 2, 3)
+    angles = vector(scratch, 22, spherical_wrist_lanes.SCRATCH)
+    if case == PARALLEL_23:
+        spherical_wrist_lanes.write_arm_parallel_23(angles, axes, points, w, p)
+        if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
+            return 8
+        count = _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p)
+    elif case == PARALLEL_12:
+        count = _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p)
+    elif case == MEETING_12:
+        count = _arm_meeting_12(arm, h1, h2, h3, o3, w, p, a)
+    elif case == MEETING_23:
+        count = _arm_meeting_23(arm, h1, o1, h2, h3, w, p, a)
+    else:
+        _, count = sp5.solve(
+            arm,
+            vectors.subtract(o1, o2),
+            (-h1[0], -h1[1], -h1[2]),
+            vectors.subtract(p, o1),
+            h2,
+            vectors.subtract(o3, o2),
+            h3,
+            vectors.subtract(w, o3),
+            vector(scratch, 18, 4),
+        )
+    if count == 0:
+        return 0
+    if case != PARALLEL_23:
+        spherical_wrist_lanes.spread_arm(angles, arm, count)
+        if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
+            return 2 * count
+    image, aside = map_direction(g, h6), map_direction(g, vectors.perpendicular(h6))
+    for i in range(count):
+        s1, c1 = so3.sine_cosine(arm[i, 0])
+        s2, c2 = so3.sine_cosine(arm[i, 1])
+        s3, c3 = so3.sine_cosine(arm[i, 2])
+        moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, vectors.turn(h3, c3, s3, h4)))
+        three_axes.solve(
+            wrist,
+            0,
+            h4,
+            h5,
+            h6,
+            _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, image),
+            unmap_direction(g, moved),
+            _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, aside),
+            offered,
+        )
+        for j in range(2):
+            for k in range(3):
+                out[2 * i + j, k] = arm[i, k]
+                out[2 * i + j, 3 + k] = wrist[j, k]
+    return 2 * count
+
+
+@kernel
+def _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, v):
+    """Return (R_1 R_2 R_3)^T v."""
+    return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))

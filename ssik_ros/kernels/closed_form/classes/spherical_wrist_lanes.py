@@ -1,0 +1,151 @@
+"""
+The candidates of :mod:`spherical_wrist`, where the wrist is not nearly straight: four at a time, then all eight.
+
+The formulas are the same: up to four postures of the first three joints, then both wrists of each in two neighbouring lanes.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.geometry import lane_angles
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import three_axes
+
+SCRATCH = 9 * lanes.HALF_LANES
+"""Numbers that the kernels here need: three angles of each posture, with their sines and cosines."""
+
+
+@inline_kernel
+def _store_angle(angles, joint, y, x):
+    """Write the angle of the vector (x, y) for one joint, and return its sine and cosine."""
+    s, c = lane_angles.turned_by(y, x)
+    lanes.store(angles, joint * lanes.HALF_LANES, lanes.arc_tangent(y, x))
+    lanes.store(angles, (3 + joint) * lanes.HALF_LANES, s)
+    lanes.store(angles, (6 + joint) * lanes.HALF_LANES, c)
+    return s, c
+
+
+@inline_kernel
+def _load_angle(angles, joint):
+    """Return sine and cosine of a joint."""
+    return (
+        lanes.load_half(angles, (3 + joint) * lanes.HALF_LANES),
+        lanes.load_half(angles, (6 + joint) * lanes.HALF_LANES),
+    )
+
+
+@kernel
+def write_arm_parallel_23(angles, axes, points, w, p):
+    """
+    Write the first three angles of four postures where axes 2 and 3 are parallel.
+
+    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    back = (-h1[0], -h1[1], -h1[2])
+    a, b, c = sp4.coefficients(h2, back, vectors.subtract(p, o1))
+    height = vectors.dot(h2, vectors.subtract(w, o1)) - c
+    side = lane_angles.side_of(lanes.places_half(), 2.0)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread_half(a), lanes.spread_half(b), lanes.spread_half(height), side
+    )
+    s1, c1 = _store_angle(angles, 0, sine, cosine)
+    reach = vectors.subtract(screw(back, o1, c1, s1, p), o2)
+    elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
+    a, b, c = sp4.coefficients(base, h3, elbow)
+    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - c
+    sine, cosine = lane_angles.of_component(
+        lanes.spread_half(a),
+        lanes.spread_half(b),
+        middle - 0.5 * vectors.dot(reach, reach),
+        lane_angles.side_of(lanes.places_half(), 1.0),
+    )
+    s3, c3 = _store_angle(angles, 2, sine, cosine)
+    x = screw(h3, o3, c3, s3, w)
+    sine, cosine = lane_angles.between(h2, vectors.subtract(x, o2), reach)
+    _store_angle(angles, 1, sine, cosine)
+
+
+@kernel
+def spread_arm(angles, arm, count):
+    """
+    Write the first three angles of four postures.
+
+    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param arm: (4, 3) postures of the first three joints, of which there are ``count``.
+    """
+    for k in range(3):
+        angle = lane_angles.read_rows(arm, k, count)
+        sine, cosine = lanes.sine_cosine(angle)
+        lanes.store(angles, k * lanes.HALF_LANES, angle)
+        lanes.store(angles, (3 + k) * lanes.HALF_LANES, sine)
+        lanes.store(angles, (6 + k) * lanes.HALF_LANES, cosine)
+
+
+@inline_kernel
+def _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
+    """Return (R_1 R_2 R_3)^T v."""
+    return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
+
+
+@kernel
+def write_wrists(out, angles, axes, g):
+    """
+    Write eight candidates; return whether no wrist is nearly straight, without which they are of no use.
+
+    :param out: (8, 6) candidates.
+    :param angles: (SCRATCH,) their first three angles, with sines and cosines, in four lanes; overwritten.
+    :param axes: (18,) of the chain.
+    :param g: (12,) G.
+    """
+    h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
+    h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
+    q1 = lanes.load_half(angles, 0)
+    q2, q3 = (
+        lanes.load_half(angles, lanes.HALF_LANES),
+        lanes.load_half(angles, 2 * lanes.HALF_LANES),
+    )
+    (s1, c1), (s2, c2) = _load_angle(angles, 0), _load_angle(angles, 1)
+    s3, c3 = _load_angle(angles, 2)
+    image = _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, map_direction(g, h6))
+    tilt = vectors.cross(h4, image)
+    nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
+    if lanes.bits_of(vectors.dot(tilt, tilt) <= nearly) != 0:
+        return False
+    moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, vectors.turn(h3, c3, s3, h4)))
+    # The angle of joint 5 from the angle between axes 4 and 6, see three_axes.
+    a, b, along = sp4.coefficients(h4, h5, h6)
+    d = vectors.dot(h4, image)
+    side = lanes.select(d >= 0.0, 1.0, -1.0)
+    apart = vectors.subtract(image, (side * h4[0], side * h4[1], side * h4[2]))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = vectors.dot(h4, h5) - side * vectors.dot(h5, h6)
+    height = e * (2.0 * (1.0 - side * along) - e) - skew * skew
+    # From here on both wrists of each posture.
+    x = lanes.in_pairs(lanes.root(lanes.greater(height, 0.0)))
+    x = lane_angles.side_of(lanes.places(), 1.0) * x
+    d, image = lanes.in_pairs(d), lane_angles.pair_of(image)
+    sine, cosine = b * (d - along) + a * x, a * (d - along) - b * x
+    q5 = lanes.arc_tangent(sine, cosine)
+    s5, c5 = lane_angles.turned_by(sine, cosine)
+    sine, cosine = lane_angles.between(h4, vectors.turn(h5, c5, s5, h6), image)
+    q4 = lanes.arc_tangent(sine, cosine)
+    wanted = lane_angles.pair_of(unmap_direction(g, moved))
+    sine, cosine = lane_angles.between(h6, vectors.turn(h5, c5, -s5, h4), wanted)
+    q6 = -lanes.arc_tangent(sine, cosine)
+    own = vector(angles, 0, lanes.LANES)
+    lane_angles.write_pairs(out, 0, q1, own)
+    lane_angles.write_pairs(out, 1, q2, own)
+    lane_angles.write_pairs(out, 2, q3, own)
+    lane_angles.write_columns(out, 3, q4, own)
+    lane_angles.write_columns(out, 4, q5, own)
+    lane_angles.write_columns(out, 5, q6, own)
+    return True

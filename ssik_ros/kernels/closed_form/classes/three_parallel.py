@@ -1,0 +1,280 @@
+"""
+Six revolute joints with three parallel axes next to each other.
+
+Problem
+-------
+E_1 ... E_6 = G with h_3 = +-h_2, h_4 = +-h_2 (AXES_234), or with h_2 = +-h_1, h_3 = +-h_1 and axes 5, 6 meeting in A
+(AXES_123). Other positions are these on the reversed chain.
+
+Solutions
+---------
+Up to eight: up to four pairs (q1, q5), each with two postures of the plane.
+
+Method
+------
+The three joints keep heights along h and turn about h only. K is the motion that they make.
+
+AXES_234, h = h_2, K = E_1^-1 G E_6^-1 E_5^-1:
+
+1. h . K x = h . x for x = E_5 o_6, and K keeps h: two equations in (q1, q5), subproblem 6. Where axes 5 and 6 meet, o_6
+   is their point, and the first has q1 alone.
+2. q6 turns R_G^T R_1 h onto R_5^T h: subproblem 1.
+3. The plane: joint 3 brings o_4 to the distance of K o_4 from axis 2 (subproblem 3), joint 2 the rest (1), joint 4 what
+   is left of the angle of K about h.
+
+AXES_123, h = h_1, K = G E_6^-1 E_5^-1 E_4^-1:
+
+1. h . G A = h . E_4 A: q4, subproblem 4.
+2. h . R_G h_6 = (R_4^T h) . R_5 h_6: q5, subproblem 4.
+3. q6 turns R_G^T h onto R_5^T R_4^T h: subproblem 1. Then the plane with axes 1, 2, 3.
+
+Degeneracies
+------------
+Stretched or folded: tangent subproblems. R_5^T h parallel to h_6 (a wrist singularity, four parallel axes): q6 is free;
+it takes the angle nearest to the offered one with which the plane is within reach, and the plane takes the rest. Near
+it, q5 is sharpened as in :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`.
+
+Cost
+----
+About fifty arc tangents for eight solutions, one at a time; six where all eight are computed together, see
+:mod:`three_parallel_lanes`.
+
+References
+----------
+[Pieper1968], [Elias2025]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.closed_form.certification.chain import unmap_point
+from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp3
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
+
+AXES_234 = 0
+AXES_123 = 1
+SCRATCH = max(12, three_parallel_lanes.SCRATCH)
+
+LINED_UP = 1e-11
+"""Sine of an angle below which q6 counts as free."""
+NEARLY_LINED_UP = 1e-3
+"""Sine of that angle below which q5 is taken from differences of vectors, not of products."""
+
+
+@kernel
+def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
+    """
+    Write the two solutions of three parallel joints a, b, c that make K, into two rows.
+
+    :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2``.
+    :param h, oa, ob, oc: common direction, and points of the axes.
+    :param sb, sc: signs of axes b and c against h.
+    :param kv: K's rotation applied to v, a unit vector perpendicular to h.
+    :param ko: K applied to the point oc.
+    """
+    theta = angle_between(h, v, kv)
+    reach = vectors.subtract(ko, oa)
+    arm = vectors.subtract(oc, ob)
+    _, tb, other = sp3.solve(h, arm, vectors.subtract(oa, ob), vectors.dot(reach, reach))
+    for i in range(row, row + 2):
+        x = vectors.add(ob, vectors.rotate(h, tb, arm))
+        ta = angle_between(h, vectors.subtract(x, oa), reach)
+        out[i, first] = ta
+        out[i, first + 1] = sb * tb
+        out[i, first + 2] = sc * (theta - ta - tb)
+        tb = other
+
+
+@kernel
+def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
+    """
+    Return q6 with R(h6, q6) p = q; where p is parallel to h6, the angle nearest to the offered one that the plane reaches.
+
+    :param u: the point that joint c carries, from a point of axis 6, before E_6^-1.
+    :param v: the point that its distance is measured from, likewise.
+    :param nearest, furthest: range of that distance, squared.
+    """
+    across = vectors.cross(h6, p)
+    if vectors.dot(across, across) >= LINED_UP * LINED_UP:
+        return angle_between(h6, p, q)
+    back = (-h6[0], -h6[1], -h6[2])
+    gap = vectors.subtract(vectors.rotate(back, offered, u), v)
+    wanted = min(max(vectors.dot(gap, gap), nearest), furthest)
+    if wanted == vectors.dot(gap, gap):
+        return offered
+    _, first, second = sp3.solve(back, u, v, wanted)
+    return first if math.cos(first - offered) >= math.cos(second - offered) else second
+
+
+@kernel
+def _reach(h, arm, base):
+    """
+    Return smallest and largest |R(h, t) arm - base|^2.
+
+    :param h: unit axis.
+    :param arm, base: vectors.
+    """
+    a, b, c = sp4.coefficients(base, h, arm)
+    middle = vectors.dot(arm, arm) + vectors.dot(base, base) - 2.0 * c
+    swing = 2.0 * math.sqrt(a * a + b * b)
+    return middle - swing, middle + swing
+
+
+@kernel
+def _sharpen(h, h5, h6, image, q5, is_second):
+    """
+    Return q5 with its digits kept where h nearly lines up with axis 6.
+
+    :param image: R_1^T R_G h6, or what else R_5 h6 has to make the angle of with h.
+    :param is_second: whether q5 is the second of two solutions that rounding may have made one.
+    """
+    across = vectors.cross(h, image)
+    if vectors.dot(across, across) > NEARLY_LINED_UP * NEARLY_LINED_UP:
+        return q5
+    _, first, second = three_axes.middle_angles(h, h5, h6, image)
+    near_first, near_second = math.cos(q5 - first), math.cos(q5 - second)
+    if near_first == near_second:
+        return second if is_second else first
+    return first if near_first > near_second else second
+
+
+@kernel
+def _solve_234(out, axes, points, g, offered, scratch):
+    """Write the candidates of AXES_234 and return how many there are."""
+    h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
+    sb = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
+    sc = 1.0 if vectors.dot(h, triple(axes, 3)) > 0.0 else -1.0
+    back = (-h1[0], -h1[1], -h1[2])
+    # Step 1, the first equation in units of the arm's size.
+    p = vectors.subtract(map_point(g, o6), o1)
+    d6 = vectors.subtract(o6, o5)
+    a, b, c = sp4.coefficients(h, back, p)
+    e, f, k = sp4.coefficients(h, h5, d6)
+    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    e2, f2, k2 = sp4.coefficients(h, h5, h6)
+    height = vectors.dot(h, vectors.subtract(o5, o1)) + k - c
+    unit = vectors.norm(p) + vectors.norm(d6) + vectors.norm(vectors.subtract(o5, o1))
+    pairs = matrix(scratch, 0, 4, 2)
+    _, count = sp6.solve(
+        pairs,
+        (a / unit, b / unit, a2, b2),
+        (-e / unit, -f / unit, -e2, -f2),
+        (height / unit, k2 - c2),
+        1.0,
+        vector(scratch, 8, 4),
+    )
+    v = vectors.perpendicular(h)
+    nearest, furthest = _reach(h, vectors.subtract(o4, o3), vectors.subtract(o2, o3))
+    image = map_direction(g, h6)
+    for i in range(count):
+        q1 = pairs[i, 0]
+        s1, c1 = so3.sine_cosine(q1)
+        q5 = _sharpen(h, h5, h6, vectors.turn(h1, c1, -s1, image), pairs[i, 1], i % 2 == 1)
+        s5, c5 = so3.sine_cosine(q5)
+        # Step 2.
+        q6 = _solve_last(
+            h6,
+            unmap_direction(g, vectors.turn(h1, c1, s1, h)),
+            vectors.turn(h5, c5, -s5, h),
+            offered,
+            vectors.subtract(screw(h5, o5, c5, -s5, o4), o6),
+            vectors.subtract(unmap_point(g, screw(h1, o1, c1, s1, o2)), o6),
+            nearest,
+            furthest,
+        )
+        s6, c6 = so3.sine_cosine(q6)
+        # Step 3.
+        kv = vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v))
+        kv = vectors.turn(h1, c1, -s1, map_direction(g, kv))
+        ko = screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4))
+        ko = screw(h1, o1, c1, -s1, map_point(g, ko))
+        _plane(out, 2 * i, 1, h, o2, o3, o4, sb, sc, kv, ko, v)
+        for j in range(2 * i, 2 * i + 2):
+            out[j, 0], out[j, 4], out[j, 5] = q1, q5, q6
+    return 2 * count
+
+
+@kernel
+def _solve_123(out, axes, points, meeting, g, offered):
+    """Write the candidates of AXES_123 and return how many there are."""
+    h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
+    o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)
+    sb = 1.0 if vectors.dot(h, triple(axes, 1)) > 0.0 else -1.0
+    sc = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
+    # Step 1.
+    height = vectors.dot(h, vectors.subtract(map_point(g, meeting), o4))
+    _, q4, other4 = sp4.solve(h, h4, vectors.subtract(meeting, o4), height)
+    v = vectors.perpendicular(h)
+    image = map_direction(g, h6)
+    nearest, furthest = _reach(h, vectors.subtract(o3, o2), vectors.subtract(o1, o2))
+    from_meeting = vectors.subtract(unmap_point(g, o1), meeting)
+    row = 0
+    for _ in range(2):
+        s4, c4 = so3.sine_cosine(q4)
+        h_in_4 = vectors.turn(h4, c4, -s4, h)
+        v_in_4 = vectors.turn(h4, c4, -s4, v)
+        # Step 2.
+        _, q5, other5 = three_axes.middle_angles(h_in_4, h5, h6, vectors.turn(h4, c4, -s4, image))
+        for _ in range(2):
+            s5, c5 = so3.sine_cosine(q5)
+            # Step 3.
+            ko = screw(h5, meeting, c5, -s5, screw(h4, o4, c4, -s4, o3))
+            q6 = _solve_last(
+                h6,
+                unmap_direction(g, h),
+                vectors.turn(h5, c5, -s5, h_in_4),
+                offered,
+                vectors.subtract(ko, meeting),
+                from_meeting,
+                nearest,
+                furthest,
+            )
+            s6, c6 = so3.sine_cosine(q6)
+            kv = vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v_in_4))
+            ko = map_point(g, screw(h6, meeting, c6, -s6, ko))
+            _plane(out, row, 0, h, o1, o2, o3, sb, sc, map_direction(g, kv), ko, v)
+            for j in range(row, row + 2):
+                out[j, 3], out[j, 4], out[j, 5] = q4, q5, q6
+            row += 2
+            q5 = other5
+        q4 = other4
+    return row
+
+
+@kernel
+def solve(out, case, axes, points, special, g, offered, scratch):
+    """
+    Write the candidates and return how many there are.
+
+    :param out: (8, 6) candidates, not certified.
+    :param case: AXES_234 or AXES_123.
+    :param axes, points: (18,) the chain; where axes 5 and 6 of AXES_234 meet, the sixth point is there.
+    :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
+    :param g: (12,) G.
+    :param offered: q6 where it is free [rad].
+    :param scratch: (SCRATCH,) numbers.
+    """
+    if case == AXES_234:
+        angles = vector(scratch, 0, three_parallel_lanes.SCRATCH)
+        count = three_parallel_lanes.write_outer(angles, axes, points, g)
+        if count == 0:
+            return 0
+        if three_parallel_lanes.write_inner(out, angles, axes, points, g):
+            return 2 * count
+        return _solve_234(out, axes, points, g, offered, scratch)
+    return _solve_123(out, axes, points, triple(special, 0), g, offered)

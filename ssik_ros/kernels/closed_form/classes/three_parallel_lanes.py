@@ -1,0 +1,183 @@
+"""
+The candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel: four pairs of joints 1 and 5 at a time, then all eight.
+
+The formulas are the same. Poses near a singularity of the wrist, where the one-by-one kernel chooses angles that are
+free and keeps digits that are lost, are left to it.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification.chain import map_direction
+from ssik_ros.kernels.closed_form.certification.chain import map_point
+from ssik_ros.kernels.closed_form.certification.chain import screw
+from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels.geometry import lane_angles
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp6
+
+NEARLY_LINED_UP = 1e-3
+"""Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""
+SCRATCH = 6 * lanes.HALF_LANES
+"""Numbers that the kernels need: two angles of each pair, with their sines and cosines."""
+
+
+@inline_kernel
+def _store_angle(angles, place, angle, sine, cosine):
+    """Write one of both angles with its sine and cosine."""
+    lanes.store(angles, place * lanes.HALF_LANES, angle)
+    lanes.store(angles, (2 + place) * lanes.HALF_LANES, sine)
+    lanes.store(angles, (4 + place) * lanes.HALF_LANES, cosine)
+
+
+@inline_kernel
+def _write_rank_one(angles, a, b, d):
+    """
+    Write the pairs of angles of :func:`sp6.solve` where b has rank one.
+
+    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param a, b: 2x2 matrices as tuples, row by row.
+    :param d: right-hand side.
+    """
+    alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(a, b, d)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread_half(alone[0]),
+        lanes.spread_half(alone[1]),
+        lanes.spread_half(alone[2]),
+        lane_angles.side_of(lanes.places_half(), 2.0),
+    )
+    s, c = lane_angles.turned_by(sine, cosine)
+    _store_angle(angles, 0, lanes.arc_tangent(sine, cosine), s, c)
+    sine, cosine = lane_angles.of_component(
+        lanes.spread_half(m1),
+        lanes.spread_half(m2),
+        md - ma1 * c - ma2 * s,
+        lane_angles.side_of(lanes.places_half(), 1.0),
+    )
+    s, c = lane_angles.turned_by(sine, cosine)
+    _store_angle(angles, 1, lanes.arc_tangent(sine, cosine), s, c)
+
+
+@kernel
+def write_outer(angles, axes, points, g):
+    """
+    Write the angles of joints 1 and 5, and return how many pairs there are, up to four.
+
+    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param axes, points: (18,) the chain.
+    :param g: (12,) G.
+    """
+    h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
+    o1, o5, o6 = triple(points, 0), triple(points, 4), triple(points, 5)
+    back = (-h1[0], -h1[1], -h1[2])
+    p, d6 = vectors.subtract(map_point(g, o6), o1), vectors.subtract(o6, o5)
+    a, b, c = sp4.coefficients(h, back, p)
+    e, f, k = sp4.coefficients(h, h5, d6)
+    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    e2, f2, k2 = sp4.coefficients(h, h5, h6)
+    offset = vectors.subtract(o5, o1)
+    inverse = 1.0 / (vectors.norm(p) + vectors.norm(d6) + vectors.norm(offset))
+    height = (vectors.dot(h, offset) + k - c) * inverse
+    first = (a * inverse, b * inverse, a2, b2)
+    second = (-e * inverse, -f * inverse, -e2, -f2)
+    if sp6.relative_determinant(second[0], second[1], second[2], second[3]) < sp6.RANK_ONE:
+        _write_rank_one(angles, first, second, (height, k2 - c2))
+        return 4
+    pairs = matrix(angles, 0, 4, 2)
+    _, count = sp6.solve(
+        pairs, first, second, (height, k2 - c2), 1.0, vector(angles, 2 * lanes.HALF_LANES, 4)
+    )
+    if count > 0:
+        q1 = lane_angles.read_rows(pairs, 0, count)
+        q5 = lane_angles.read_rows(pairs, 1, count)
+        s1, c1 = lanes.sine_cosine(q1)
+        s5, c5 = lanes.sine_cosine(q5)
+        _store_angle(angles, 0, q1, s1, c1)
+        _store_angle(angles, 1, q5, s5, c5)
+    return count
+
+
+@kernel
+def write_inner(out, angles, axes, points, g):
+    """
+    Write eight candidates; return whether none is nearly singular, without which they are of no use.
+
+    :param out: (8, 6) candidates.
+    :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
+    :param axes, points: (18,) the chain.
+    :param g: (12,) G.
+    """
+    h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
+    o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
+    o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
+    q1, q5 = lanes.load_half(angles, 0), lanes.load_half(angles, lanes.HALF_LANES)
+    s1, s5 = (
+        lanes.load_half(angles, 2 * lanes.HALF_LANES),
+        lanes.load_half(angles, 3 * lanes.HALF_LANES),
+    )
+    c1, c5 = (
+        lanes.load_half(angles, 4 * lanes.HALF_LANES),
+        lanes.load_half(angles, 5 * lanes.HALF_LANES),
+    )
+    turned = unmap_direction(g, vectors.turn(h1, c1, s1, h))
+    across = vectors.cross(h6, turned)
+    if lanes.bits_of(vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP) != 0:
+        return False
+    wanted = vectors.turn(h5, c5, -s5, h)
+    sine, cosine = lane_angles.between(h6, turned, wanted)
+    q6 = lanes.arc_tangent(sine, cosine)
+    s6, c6 = lane_angles.turned_by(sine, cosine)
+    # The motion K of the plane: what it does to a direction, and to the point of axis 4.
+    v = vectors.perpendicular(h)
+    kv = vectors.turn(h5, c5, -s5, v)
+    kv = map_direction(g, vectors.turn(h6, c6, -s6, kv))
+    kv = vectors.turn(h1, c1, -s1, kv)
+    ko = map_point(g, screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)))
+    reach = vectors.subtract(screw(h1, o1, c1, -s1, ko), o2)
+    sine, cosine = lane_angles.between(h, v, kv)
+    whole = lanes.arc_tangent(sine, cosine)
+    own = vector(angles, 0, lanes.LANES)
+    lane_angles.write_pairs(out, 0, q1, own)
+    lane_angles.write_pairs(out, 4, q5, own)
+    lane_angles.write_pairs(out, 5, q6, own)
+    sign3 = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
+    sign4 = 1.0 if vectors.dot(h, triple(axes, 3)) > 0.0 else -1.0
+    q2, elbow, rest = _elbows(h, o2, o3, o4, reach, whole)
+    lane_angles.write_columns(out, 1, q2, own)
+    lane_angles.write_columns(out, 2, sign3 * elbow, own)
+    lane_angles.write_columns(out, 3, sign4 * rest, own)
+    return True
+
+
+@inline_kernel
+def _elbows(h, o2, o3, o4, reach, whole):
+    """
+    Return the angles about the parallel axes, with both elbows of each pair in neighbouring lanes.
+
+    :param reach, whole: where the point of axis 4 is wanted, and the sum of the angles, in four lanes.
+    """
+    arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
+    a, b, c = sp4.coefficients(base, h, arm)
+    middle = 0.5 * (vectors.dot(arm, arm) + vectors.dot(base, base)) - c
+    sine, cosine = lane_angles.of_component(
+        lanes.spread(a),
+        lanes.spread(b),
+        lanes.in_pairs(middle - 0.5 * vectors.dot(reach, reach)),
+        lane_angles.side_of(lanes.places(), 1.0),
+    )
+    elbow = lanes.arc_tangent(sine, cosine)
+    s3, c3 = lane_angles.turned_by(sine, cosine)
+    x = vectors.add(vectors.turn(h, c3, s3, arm), (-base[0], -base[1], -base[2]))
+    sine, cosine = lane_angles.between(h, x, lane_angles.pair_of(reach))
+    q2 = lanes.arc_tangent(sine, cosine)
+    rest = lanes.in_pairs(whole) - q2 - elbow
+    # Wrapped here, without a branch, because nobody can predict for which poses it is needed.
+    rest = lanes.select(rest > math.pi, rest - so3.TWO_PI, rest)
+    return q2, elbow, lanes.select(rest <= -math.pi, rest + so3.TWO_PI, rest)

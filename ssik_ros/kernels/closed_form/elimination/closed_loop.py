@@ -1,0 +1,166 @@
+"""
+A chain of six and a target as a closed loop of turns about z, ready to be cut at a joint.
+
+Joint i gets a frame F_i with z on its axis; lengths are counted in the largest distance of neighbouring points. With
+B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0 the task E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A
+reversed loop has the axes -h_5 .. -h_0 and the target G^-1, and the same angles in reversed order.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.elimination import elimination as el
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
+from ssik_ros.kernels.geometry.se3 import compose
+from ssik_ros.kernels.geometry.se3 import invert
+from ssik_ros.kernels.geometry.vectors import cross
+from ssik_ros.kernels.geometry.vectors import perpendicular
+
+CUTS = 12
+"""Places to cut the loop: six joints, then the same six of the reversed chain."""
+
+# Constants: how many cuts, then for each its numbers, frames and motions, and its elimination where no target is needed
+# for it.
+AT_SCALE, AT_JOINT, AT_REVERSED, AT_FIXED = 0, 1, 2, 3
+AT_FIRST = 8
+AT_LAST = AT_FIRST + 12
+AT_MOTIONS = AT_LAST + 12
+AT_INVERSES = AT_MOTIONS + 60
+AT_ELIMINATION = AT_INVERSES + 60
+CUT = AT_ELIMINATION + el.ELIMINATION
+CONSTANTS = 1 + 2 * CUT
+"""Length of the constants of an arm."""
+
+
+@kernel
+def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
+    """
+    Write a frame whose z axis is that of a joint of the chain or of the reversed chain.
+
+    :param out: (12,).
+    :param inverse_scale: 1 / length unit.
+    """
+    i = 5 - joint if reversed_ else joint
+    sign = -1.0 if reversed_ else 1.0
+    z = (sign * axes[3 * i], sign * axes[3 * i + 1], sign * axes[3 * i + 2])
+    x = perpendicular(z)
+    y = cross(z, x)
+    for r in range(3):
+        out[3 * r], out[3 * r + 1], out[3 * r + 2] = x[r], y[r], z[r]
+        out[9 + r] = points[3 * i + r] * inverse_scale
+
+
+@kernel
+def _length_unit(points):
+    """Return the largest distance of neighbouring points, 1 if all coincide."""
+    largest = 0.0
+    for i in range(JOINTS - 1):
+        x = points[3 * i + 3] - points[3 * i]
+        y = points[3 * i + 4] - points[3 * i + 1]
+        z = points[3 * i + 5] - points[3 * i + 2]
+        largest = max(largest, x * x + y * y + z * z)
+    return math.sqrt(largest) if largest > 0.0 else 1.0
+
+
+@kernel
+def prepare_cut(out, axes, points, cut, work):
+    """
+    Write what a solver needs to know of a chain that is cut at one place.
+
+    :param out: (CUT,).
+    :param cut: 0 .. CUTS - 1.
+    """
+    joint = cut % JOINTS
+    reversed_ = cut >= JOINTS
+    unit = _length_unit(points)
+    out[AT_SCALE] = unit
+    out[AT_JOINT] = joint
+    out[AT_REVERSED] = 1.0 if reversed_ else 0.0
+    # The sixth motion, the one with the target in it, joins the frames of the joints 5 and 0.
+    out[AT_FIXED] = 1.0 if joint >= 3 else 0.0
+    first, last = vector(out, AT_FIRST, 12), vector(out, AT_LAST, 12)
+    near, far, back = vector(work, 0, 12), vector(work, 12, 12), vector(work, 24, 12)
+    motions, inverses = matrix(out, AT_MOTIONS, 5, 12), matrix(out, AT_INVERSES, 5, 12)
+    _write_frame(near, axes, points, 0, reversed_, 1.0 / unit)
+    for i in range(12):
+        first[i] = near[i]
+    for joint_ in range(5):
+        _write_frame(far, axes, points, joint_ + 1, reversed_, 1.0 / unit)
+        invert(back, near)
+        compose(motions[joint_], back, far)
+        invert(inverses[joint_], motions[joint_])
+        for i in range(12):
+            near[i] = far[i]
+    for i in range(12):
+        last[i] = near[i]
+    if joint >= 3:
+        all_inverses = matrix(work, 72, 6, 12)
+        for i in range(5):
+            for j in range(12):
+                all_inverses[i, j] = inverses[i, j]
+        block = el.view_elimination(out, AT_ELIMINATION)
+        el.eliminate(block, all_inverses, joint, vector(work, 144, el.SCRATCH))
+
+
+@kernel
+def prepare_constants(out, axes, points, start, work):
+    """
+    Write what a solver needs to know of a chain.
+
+    :param out: (CONSTANTS,).
+    :param axes: (18,) unit directions of the axes in the base frame, all joints at zero.
+    :param points: (18,) a point on each axis [m].
+    :param start: where to cut, from :func:`choose_start`.
+    :param work: float workspace, overwritten.
+    """
+    first, second = start % CUTS, start // CUTS - 1
+    prepare_cut(vector(out, 1, CUT), axes, points, first, work)
+    out[0] = 1.0
+    if second >= 0:
+        prepare_cut(vector(out, 1 + CUT, CUT), axes, points, second, work)
+        out[0] = 2.0
+
+
+@kernel
+def close_loop(constants, g, work):
+    """
+    Write the six motions of the loop and their inverses into the workspace.
+
+    :param g: (12,) target.
+    """
+    for i in range(60):
+        work[W_LOOP + i] = constants[AT_MOTIONS + i]
+        work[W_INVERSES + i] = constants[AT_INVERSES + i]
+    first, last = vector(constants, AT_FIRST, 12), vector(constants, AT_LAST, 12)
+    a, b = vector(work, W_SCRATCH, 12), vector(work, W_SCRATCH + 12, 12)
+    motion, inverse = vector(work, W_LOOP + 60, 12), vector(work, W_INVERSES + 60, 12)
+    scale = 1.0 / constants[AT_SCALE]
+    for i in range(9):
+        a[i] = g[i]
+    for i in range(9, 12):
+        a[i] = g[i] * scale
+    if constants[AT_REVERSED] != 0.0:
+        invert(b, a)
+        for i in range(12):
+            a[i] = b[i]
+    # inverse of the last motion = first^-1 G last
+    invert(motion, first)
+    compose(b, motion, a)
+    compose(inverse, b, last)
+    invert(motion, inverse)
+
+
+@inline_kernel
+def turn(out, q, pose):
+    """Write Rz(q) times a pose."""
+    c, s = math.cos(q), math.sin(q)
+    for j in range(3):
+        x, y = pose[j], pose[3 + j]
+        out[j], out[3 + j], out[6 + j] = c * x - s * y, s * x + c * y, pose[6 + j]
+    out[9], out[10], out[11] = c * pose[9] - s * pose[10], s * pose[9] + c * pose[10], pose[11]

@@ -1,0 +1,458 @@
+"""
+From a closed loop of six turns to a small eigenvalue problem in the half-angle of one of them.
+
+The loop is Rz(q_0) B_0 Rz(q_1) B_1 ... Rz(q_5) B_5 = I with constant motions B. Cutting it at a joint k gives 14
+equations in which joint k+3 does not occur; the joints k-1 and k-2 are eliminated by an orthogonal factorisation, k+1
+and k+2 by the eigenvalue problem. The derivation is in docs/math/general_6r.md.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.elimination.householder import factorise
+from ssik_ros.kernels.closed_form.elimination.householder import reduce_complex
+from ssik_ros.kernels.closed_form.elimination.householder import reflect
+from ssik_ros.kernels.closed_form.elimination.householder import write_orthogonal
+from ssik_ros.kernels.closed_form.elimination.line_representation import expand_turn
+from ssik_ros.kernels.closed_form.elimination.line_representation import LINE
+from ssik_ros.kernels.closed_form.elimination.line_representation import transform_lines
+from ssik_ros.kernels.closed_form.elimination.line_representation import write_line
+
+EQUATIONS = 14
+RANK = 8
+"""Unknowns of the joints k-1 and k-2: products of (sin, cos, 1), the last one known."""
+LEFT = 6
+"""Equations that remain when they are gone."""
+PRODUCTS = 9
+SIZE = 12
+"""Unknowns x_a^i x_b^j of the joints k+1 and k+2, i = 3..0, j = 2..0."""
+LARGEST = 16
+"""Largest size of the eigenvalue problem, and the largest number of solutions."""
+
+RANK_LOST = 1e-10
+"""Size relative to the largest below which an equation of the joints k-1 and k-2 says nothing."""
+PARTLY_FREE = 1e-8
+"""The same for what is left of the equations when the joint k is taken out."""
+
+
+class Elimination(NamedTuple):
+    """What the joints k-1 and k-2 have to do with the equations, as views of one flat array."""
+
+    null: np.ndarray
+    """(6, 14) combinations of the equations that do not contain them."""
+    mix: np.ndarray
+    """(6, 6) rows: combinations of these, pairs of linear ones first, then quadratic, then constant ones."""
+    offset: np.ndarray
+    """(6,) constant part of each row of ``null``."""
+    factors: np.ndarray
+    """(14, 8) orthogonal factorisation of their coefficients."""
+    tau: np.ndarray
+    """(8,) its reflectors."""
+    order: np.ndarray
+    """(8,) its column order."""
+    constant: np.ndarray
+    """(14,) constant part of their side."""
+    counts: np.ndarray
+    """(4,) pairs of linear rows, quadratic rows, constant rows, rank of the factorisation."""
+
+
+AT_MIX = LEFT * EQUATIONS
+AT_OFFSET = AT_MIX + LEFT * LEFT
+AT_FACTORS = AT_OFFSET + LEFT
+AT_TAU = AT_FACTORS + EQUATIONS * RANK
+AT_ORDER = AT_TAU + RANK
+AT_CONSTANT = AT_ORDER + RANK
+AT_COUNTS = AT_CONSTANT + EQUATIONS
+ELIMINATION = AT_COUNTS + 4
+"""Length of the array of an :class:`Elimination`."""
+
+SCRATCH = 3 * LINE * PRODUCTS + 200
+"""Floats of scratch for :func:`eliminate` and :func:`write_polynomials`."""
+
+
+@inline_kernel
+def view_elimination(array, start):
+    """Return the :class:`Elimination` in a flat array from ``start`` on."""
+    return Elimination(
+        matrix(array, start, LEFT, EQUATIONS),
+        matrix(array, start + AT_MIX, LEFT, LEFT),
+        vector(array, start + AT_OFFSET, LEFT),
+        matrix(array, start + AT_FACTORS, EQUATIONS, RANK),
+        vector(array, start + AT_TAU, RANK),
+        vector(array, start + AT_ORDER, RANK),
+        vector(array, start + AT_CONSTANT, EQUATIONS),
+        vector(array, start + AT_COUNTS, 4),
+    )
+
+
+@kernel
+def _write_products(out, first, middle, last, scratch):
+    """
+    Write rho(first) rho(Rz(u)) rho(middle) rho(Rz(v)) X as multiples of the products of (sin, cos, 1) of u and v.
+
+    :param out: (15, 9) column 3 i + j belongs to term i of u and term j of v.
+    :param first, middle, last: (12,) motions; X is the z axis of ``last``.
+    :param scratch: (2 LINE PRODUCTS,).
+    """
+    a = matrix(scratch, 0, LINE, PRODUCTS)
+    b = matrix(scratch, LINE * PRODUCTS, LINE, PRODUCTS)
+    write_line(a, 0, last)
+    expand_turn(b, a, 1)
+    transform_lines(a, middle, b, 3)
+    expand_turn(b, a, 3)
+    transform_lines(out, first, b, PRODUCTS)
+
+
+@kernel
+def _write_null_space(out, table, scratch):
+    """
+    Factorise the coefficients of the joints k-1 and k-2 and write the combinations free of them.
+
+    :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` are written.
+    :param table: (15, 9) their side of the equations.
+    :param scratch: (14,).
+    """
+    for i in range(EQUATIONS):
+        for j in range(RANK):
+            out.factors[i, j] = table[i + 1, j]
+        out.constant[i] = table[i + 1, RANK]
+    rank = factorise(out.factors, EQUATIONS, RANK, out.tau, out.order, RANK_LOST)
+    out.counts[3] = rank
+    for row in range(LEFT):
+        write_orthogonal(scratch, out.factors, EQUATIONS, out.tau, rank, RANK + row)
+        total = 0.0
+        for i in range(EQUATIONS):
+            out.null[row, i] = scratch[i]
+            total += scratch[i] * out.constant[i]
+        out.offset[row] = total
+
+
+# Rows of the 14 equations that a turn of joint k mixes: first of each pair.
+PAIRS = (0, 3, 8, 11)
+
+
+@kernel
+def _write_linear_pairs(mix, rows, real, scratch):
+    """
+    Write the pairs of combinations that are linear in the half-angle and return how many there are.
+
+    :param mix: (6, 6) to be written from row 0 on.
+    :param rows: (6, 8) real parts in columns 0..3, imaginary ones in 4..7, of which the first ``real`` rows count.
+    :param real: number of rows.
+    :param scratch: (132,).
+    """
+    total = 4 + real
+    re = matrix(scratch, 0, real, total)
+    im = matrix(scratch, 60, real, total)
+    for i in range(real):
+        for j in range(total):
+            re[i, j] = rows[i, j] if j < 4 else 0.0
+            im[i, j] = rows[i, 4 + j] if j < 4 else 0.0
+        re[i, 4 + i] = 1.0
+    rank = reduce_complex(re, im, real, 4, total, vector(scratch, 120, 2 * real), PARTLY_FREE)
+    pairs = min(real - rank, real // 2)
+    for p in range(pairs):
+        for i in range(LEFT):
+            inside = i < real
+            mix[2 * p, i] = re[real - 1 - p, 4 + i] if inside else 0.0
+            mix[2 * p + 1, i] = im[real - 1 - p, 4 + i] if inside else 0.0
+    return pairs
+
+
+@kernel
+def _write_mix(out, scratch):
+    """
+    Write which combinations of the six equations have a low degree in the half-angle of joint k.
+
+    :param out: an :class:`Elimination` whose ``null`` is known; it is turned so that rows without joint k come last.
+    :param scratch: (236,).
+    """
+    a = matrix(scratch, 0, LEFT, 8)
+    for i in range(LEFT):
+        for j in range(4):
+            a[i, j] = out.null[i, PAIRS[j]]
+            a[i, 4 + j] = out.null[i, PAIRS[j] + 1]
+    tau, order = vector(scratch, 48, 8), vector(scratch, 56, 8)
+    # Rows that joint k does not enter at all, from an orthogonal basis of the six.
+    real = factorise(a, LEFT, 8, tau, order, PARTLY_FREE)
+    basis = matrix(scratch, 200, LEFT, LEFT)
+    for j in range(LEFT):
+        write_orthogonal(basis[j], a, LEFT, tau, real, j)
+    turned = matrix(scratch, 0, LEFT, 8)
+    for i in range(LEFT):
+        for j in range(8):
+            entry = PAIRS[j % 4] + j // 4
+            total = 0.0
+            for c in range(LEFT):
+                total += basis[i, c] * out.null[c, entry]
+            turned[i, j] = total
+    mix = out.mix
+    inner = vector(scratch, 48, 132)
+    pairs = _write_linear_pairs(mix, turned, real, inner)
+    out.counts[0], out.counts[1], out.counts[2] = pairs, real - 2 * pairs, LEFT - real
+    # The quadratic rows complete them.
+    b = matrix(scratch, 48, LEFT, LEFT)
+    for i in range(real):
+        for j in range(2 * pairs):
+            b[i, j] = mix[j, i]
+    found = factorise(
+        b, real, 2 * pairs, vector(scratch, 84, LEFT), vector(scratch, 90, LEFT), 0.0
+    )
+    for row in range(2 * pairs, LEFT):
+        for i in range(LEFT):
+            mix[row, i] = 1.0 if i == row else 0.0
+        if row < real:
+            write_orthogonal(mix[row], b, real, vector(scratch, 84, LEFT), found, row)
+    # Back from the turned rows.
+    for row in range(LEFT):
+        for c in range(LEFT):
+            total = 0.0
+            for i in range(LEFT):
+                total += mix[row, i] * basis[i, c]
+            scratch[100 + c] = total
+        for c in range(LEFT):
+            mix[row, c] = scratch[100 + c]
+
+
+@kernel
+def eliminate(out, inverses, k, scratch):
+    """
+    Take the joints k-1 and k-2 out of the equations.
+
+    :param out: an :class:`Elimination`.
+    :param inverses: (6, 12) inverse motions of the loop.
+    :param k: joint whose half-angle remains.
+    :param scratch: (SCRATCH,).
+    """
+    table = matrix(scratch, 2 * LINE * PRODUCTS, LINE, PRODUCTS)
+    _write_products(
+        table, inverses[(k + 5) % 6], inverses[(k + 4) % 6], inverses[(k + 3) % 6], scratch
+    )
+    _write_null_space(out, table, scratch)
+    _write_mix(out, scratch)
+
+
+@inline_kernel
+def _to_half_angles(out, row, v):
+    """Write nine coefficients of products of (sin, cos, 1) as those of x_a^i x_b^j, times (1 + x_a^2)(1 + x_b^2)."""
+    for i in range(3):
+        s, c, one = v[3 * i], v[3 * i + 1], v[3 * i + 2]
+        v[3 * i], v[3 * i + 1], v[3 * i + 2] = one - c, 2.0 * s, one + c
+    for j in range(3):
+        s, c, one = v[j], v[3 + j], v[6 + j]
+        out[row, j], out[row, 3 + j], out[row, 6 + j] = one - c, 2.0 * s, one + c
+
+
+@kernel
+def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
+    """
+    Write the six equations in x_a and x_b: their coefficients are multiples of sin q_k, cos q_k and 1.
+
+    :param sine, cosine, one: (6, 9) coefficients of x_a^i x_b^j, i, j = 2..0, for the rows of ``null``.
+    :param elimination: the :class:`Elimination`.
+    :param loop: (6, 12) motions of the loop.
+    :param scratch: (SCRATCH,).
+    """
+    table = matrix(scratch, 2 * LINE * PRODUCTS, LINE, PRODUCTS)
+    _write_products(table, loop[k], loop[(k + 1) % 6], loop[(k + 2) % 6], scratch)
+    s, c, fixed = vector(scratch, 0, 9), vector(scratch, 9, 9), vector(scratch, 18, 9)
+    null = elimination.null
+    for row in range(LEFT):
+        for j in range(PRODUCTS):
+            s[j] = c[j] = fixed[j] = 0.0
+        for at in PAIRS:
+            x, y = null[row, at], null[row, at + 1]
+            for j in range(PRODUCTS):
+                s[j] += y * table[at + 1, j] - x * table[at + 2, j]
+                c[j] += x * table[at + 1, j] + y * table[at + 2, j]
+        for at in (2, 5, 6, 7, 10, 13):
+            z = null[row, at]
+            for j in range(PRODUCTS):
+                fixed[j] += z * table[at + 1, j]
+        fixed[8] -= elimination.offset[row]
+        _to_half_angles(sine, row, s)
+        _to_half_angles(cosine, row, c)
+        _to_half_angles(one, row, fixed)
+
+
+@kernel
+def mix_rows(out, mix, rows):
+    """
+    Write the combinations of the six equations.
+
+    :param out: (6, 9).
+    :param mix: (6, 6).
+    :param rows: (6, 9).
+    """
+    for i in range(LEFT):
+        for j in range(PRODUCTS):
+            out[i, j] = 0.0
+        for c in range(LEFT):
+            for j in range(PRODUCTS):
+                out[i, j] += mix[i, c] * rows[c, j]
+
+
+@inline_kernel
+def _put(table, column, row):
+    """Write an equation and its product with x_a into two columns of the transposed system."""
+    for j in range(SIZE):
+        table[j, column] = table[j, column + 1] = 0.0
+    for j in range(PRODUCTS):
+        table[3 + j, column] = row[j]
+        table[j, column + 1] = row[j]
+
+
+WIDTH = SIZE + LARGEST
+"""Columns of the transposed system: leading coefficients, then those of the lower powers."""
+
+
+@kernel
+def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row):
+    """
+    Write the leading and the lower coefficients of all equations, the origin of q_k moved, transposed.
+
+    :param table: (12, WIDTH); columns: leading of linear, quadratic, constant rows; then D0 of the linear rows, C1 and
+        C0 of the quadratic ones.
+    :param sine, cosine, one: (6, 9) mixed polynomials.
+    :param pairs, quadratic, constant: how many rows of each kind.
+    :param c, s: cosine and sine of the new origin.
+    :param row: (9,) scratch.
+    """
+    linear = 2 * pairs
+    lower = SIZE
+    for p in range(pairs):
+        i = 2 * p
+        # With r, t the two rows: r + x t and x r - t are linear in x.
+        for kind in range(4):
+            for j in range(PRODUCTS):
+                ec = c * cosine[i, j] + s * sine[i, j]
+                es = c * sine[i, j] - s * cosine[i, j]
+                if kind == 0:
+                    row[j] = es + one[i + 1, j]
+                elif kind == 1:
+                    row[j] = one[i, j] - ec
+                elif kind == 2:
+                    row[j] = ec + one[i, j]
+                else:
+                    row[j] = es - one[i + 1, j]
+            _put(table, (2 * i if kind < 2 else lower + 2 * i) + 2 * (kind % 2), row)
+    for p in range(quadratic):
+        i = linear + p
+        for j in range(PRODUCTS):
+            row[j] = one[i, j] - (c * cosine[i, j] + s * sine[i, j])
+        _put(table, 2 * i, row)
+        for j in range(PRODUCTS):
+            row[j] = 2.0 * (c * sine[i, j] - s * cosine[i, j])
+        _put(table, lower + 2 * i, row)
+        for j in range(PRODUCTS):
+            row[j] = one[i, j] + (c * cosine[i, j] + s * sine[i, j])
+        _put(table, lower + 2 * i + 2 * quadratic, row)
+    for p in range(constant):
+        i = linear + quadratic + p
+        _put(table, 2 * i, one[i])
+
+
+@kernel
+def _divide(table, width):
+    """
+    Solve with the leading twelve columns: turn them into the unit matrix by row operations, in place.
+
+    :param table: (12, WIDTH).
+    :param width: columns that are used.
+    :returns: the smallest pivot over the largest, 0 for a singular matrix.
+    """
+    smallest, largest = math.inf, 0.0
+    for j in range(SIZE):
+        place, pivot = j, abs(table[j, j])
+        for i in range(j + 1, SIZE):
+            if abs(table[i, j]) > pivot:
+                place, pivot = i, abs(table[i, j])
+        if not pivot > 0.0:
+            return 0.0
+        smallest, largest = min(smallest, pivot), max(largest, pivot)
+        inverse = 1.0 / table[place, j]
+        for c in range(j, width):
+            value = table[place, c]
+            table[place, c] = table[j, c]
+            table[j, c] = value * inverse
+        for i in range(SIZE):
+            factor = table[i, j]
+            if i != j and factor != 0.0:
+                for c in range(j, width):
+                    table[i, c] -= factor * table[j, c]
+    return smallest / largest
+
+
+@kernel
+def write_companion(out, sine, cosine, one, counts, c, s, scratch):
+    """
+    Write the matrix whose eigenvalues are tan((q_k - origin) / 2) and return its size and its largest entry.
+
+    The size is 0 where the origin does not serve, because the leading coefficients are singular.
+
+    :param out: (256,) the matrix by columns.
+    :param sine, cosine, one: (6, 9) mixed polynomials.
+    :param counts: of the :class:`Elimination`.
+    :param c, s: cosine and sine of the origin.
+    :param scratch: (12 WIDTH + 9,).
+    """
+    pairs, quadratic, constant = int(counts[0]), int(counts[1]), int(counts[2])
+    linear, second = 4 * pairs, 2 * quadratic
+    table = matrix(scratch, 0, SIZE, WIDTH)
+    row = vector(scratch, SIZE * WIDTH, PRODUCTS)
+    _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row)
+    width = SIZE + linear + 2 * second
+    if not _divide(table, width) > 1e-14:
+        return 0, math.inf
+    free = linear + second
+    size = free + second
+    h = matrix(out, 0, size, size)
+    largest = 0.0
+    for j in range(free):
+        for i in range(size):
+            h[j, i] = -table[j, SIZE + i]
+            largest = max(largest, abs(h[j, i]))
+    for j in range(second):
+        for i in range(size):
+            h[free + j, i] = 1.0 if i == linear + j else 0.0
+    return size, largest
+
+
+@kernel
+def other_angles(loop_line, elimination, scratch):
+    """
+    Return the angles of the joints k-1 and k-2 that the line left of them determines.
+
+    :param loop_line: (15, 1) the line, all joints of its side turned.
+    :param elimination: the :class:`Elimination`.
+    :param scratch: (14,).
+    """
+    e = elimination
+    rank = int(e.counts[3])
+    for i in range(EQUATIONS):
+        scratch[i] = loop_line[i + 1, 0] - e.constant[i]
+    for j in range(rank):
+        reflect(scratch, e.factors, EQUATIONS, e.tau, j)
+    for j in range(rank - 1, -1, -1):
+        total = scratch[j]
+        for i in range(j + 1, rank):
+            total -= e.factors[j, i] * scratch[i]
+        scratch[j] = total / e.factors[j, j]
+    s1 = c1 = s2 = c2 = 0.0
+    for j in range(rank):
+        place = e.order[j]
+        if place == 2:
+            s1 = scratch[j]
+        elif place == 5:
+            c1 = scratch[j]
+        elif place == 6:
+            s2 = scratch[j]
+        elif place == 7:
+            c2 = scratch[j]
+    return math.atan2(-s1, c1), math.atan2(-s2, c2)

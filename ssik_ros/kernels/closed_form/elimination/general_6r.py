@@ -1,0 +1,507 @@
+"""
+Every posture of any chain of six revolute joints, by elimination.
+
+Problem
+-------
+E_1(q_1) ... E_6(q_6) = G, with E_i the turn about axis i and G = T M^-1.
+
+Solutions
+---------
+At most sixteen candidates, close to exact; whoever asked certifies them on the chain. Solutions that share the angle
+of the joint k at which the loop is cut are told apart.
+
+Method
+------
+1. Write the chain as a loop Rz(q_0) B_0 .. Rz(q_5) B_5 = I and cut it at a joint k.
+2. Eliminate five joints: a real eigenvalue problem of size at most 16 in tan(q_k / 2) remains, its spurious roots
+   already divided out.
+3. At each real root take the null vector of twelve equations, read two joints from it, two more from a linear system
+   and the last from the closed loop.
+4. Where a root has no candidate, take safer roots, then another cut, then a target a little beside.
+
+Degeneracies
+------------
+A cut may be singular for a whole family of arms; :func:`choose_start` tries all twelve. Chains with infinitely many
+solutions for a target have no isolated roots there and give none, or some of them.
+
+Cost
+----
+Two small orthogonal factorisations, an elimination of 12 equations, eigenvalues of a 16x16 matrix, and a factorisation
+of 12 equations for each real root.
+
+References
+----------
+[Raghavan1993], [Manocha1994]
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.elimination import elimination as el
+from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_ELIMINATION
+from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_FIXED
+from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_JOINT
+from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_REVERSED
+from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_SCALE
+from ssik_ros.kernels.closed_form.elimination.closed_loop import close_loop
+from ssik_ros.kernels.closed_form.elimination.closed_loop import CONSTANTS
+from ssik_ros.kernels.closed_form.elimination.closed_loop import CUT
+from ssik_ros.kernels.closed_form.elimination.closed_loop import CUTS
+from ssik_ros.kernels.closed_form.elimination.closed_loop import prepare_constants
+from ssik_ros.kernels.closed_form.elimination.closed_loop import prepare_cut
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import INTS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import PENCIL
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import ROWS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_BETA
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_COUNT
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_DOUBT
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_ELIMINATION
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_FOUND
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_IMAGINARY
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LARGEST
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MATRIX
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MIXED
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MULTIPLE
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_NUDGED
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_PENCIL
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POLYNOMIALS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_REAL
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_ROOTS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SPARE
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import WORKSPACE
+from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates
+from ssik_ros.kernels.geometry.se3 import compose
+from ssik_ros.kernels.geometry.so3 import wrap_to_pi
+from ssik_ros.kernels.geometry.vectors import rotate
+from ssik_ros.kernels.rows.eigenvalues import eigenvalues
+from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS
+from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
+
+MOST = 16
+"""Rows that candidates need."""
+NUDGE = 3e-3
+"""How far a target is moved, in link lengths and radians, when nothing else removes a doubt."""
+NEARER = 3e-4
+"""The same for solutions that are nearly singular, and lost further off."""
+NUDGE_AXIS = (0.48, -0.6, 0.64)
+NUDGE_SHIFT = (0.6, 0.64, -0.48)
+"""Its directions, unit vectors."""
+BESIDE = 6
+"""Targets beside one that is in doubt."""
+CERTAIN, MULTIPLE, DOUBTFUL_TARGET = 0.0, 1.0, 2.0
+"""Whether every root has its candidate, some of them lie together, or a doubt is left."""
+
+NEARLY_REAL = 1e-3
+"""Imaginary part of tan, relative to 1 + |tan|^2, up to which a root counts as real."""
+SURELY_REAL = 1e-5
+"""The same, up to which a root must have a solution; beyond, it may be one of two that have just become complex."""
+GOOD = 100.0
+"""Entry of the eigenvalue problem up to which an origin is taken at once."""
+DOUBTFUL = 1e6
+"""Entry above which the eigenvalues are in doubt."""
+TRUSTED = 1e4
+"""Entry up to which a cut may say that there is no root, or remove the doubt of another one."""
+ORIGINS = 5
+"""Origins of q_k that are tried otherwise, 1 rad apart."""
+
+
+def workspace() -> tuple[Any, Any]:
+    """Return the float and the integer workspace of :func:`solve`."""
+    return np.zeros(WORKSPACE), np.zeros(INTS, dtype=np.int32)
+
+
+@kernel
+def _choose_matrix(elimination, work):
+    """
+    Write the eigenvalue problem at the first origin that serves well, else at the best one, to ``W_MATRIX``.
+
+    :returns: its size, 0 if there is none, the origin, and its largest entry.
+    """
+    sine, cosine = matrix(work, W_MIXED, 6, 9), matrix(work, W_MIXED + 54, 6, 9)
+    one = matrix(work, W_MIXED + 108, 6, 9)
+    scratch = vector(work, W_SCRATCH, el.SCRATCH)
+    size, origin, best = 0, 0.0, math.inf
+    for attempt in range(ORIGINS):
+        q = 1.0 * attempt
+        trial = vector(work, W_SPARE, 256)
+        found, largest = el.write_companion(
+            trial, sine, cosine, one, elimination.counts, math.cos(q), math.sin(q), scratch
+        )
+        if largest < best:
+            size, origin, best = found, q, largest
+            for i in range(size * size):
+                work[W_MATRIX + i] = trial[i]
+        if best < GOOD:
+            break
+    return size, origin, best
+
+
+@inline_kernel
+def _insert(out, count, q, sure):
+    """Insert a root, and whether it is surely real, into ascending lists; return how many there are then."""
+    place = count
+    while place > 0 and out[place - 1] > q:
+        out[place] = out[place - 1]
+        out[el.LARGEST + place] = out[el.LARGEST + place - 1]
+        place -= 1
+    out[place] = q
+    out[el.LARGEST + place] = 1.0 if sure else 0.0
+    return count + 1
+
+
+@kernel
+def _write_roots(out, size, origin, work):
+    """
+    Write the real roots q_k in ascending order and return how many there are, -1 where the eigenvalues are not found.
+
+    :param out: (32,) the roots, then 1 for each that is surely real and 0 for others.
+    """
+    real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
+    scratch = vector(work, W_SCRATCH, SCRATCH_ROWS * el.LARGEST)
+    if eigenvalues(real, imaginary, vector(work, W_MATRIX, 256), size, scratch) != 0:
+        return -1
+    count = 0
+    for i in range(size):
+        x, y = real[i], imaginary[i]
+        square = 1.0 + x * x + y * y
+        if abs(y) <= NEARLY_REAL * square:
+            q = wrap_to_pi(origin + 2.0 * math.atan(x))
+            count = _insert(out, count, q, abs(y) <= SURELY_REAL * square)
+    return count
+
+
+@kernel
+def _write_safe_roots(out, work):
+    """
+    Write the real roots from the pencil with its spurious roots, which needs no inverse; see :func:`_write_roots`.
+
+    :param out: (32,).
+    """
+    n = PENCIL
+    a, b = vector(work, W_PENCIL, n * n), vector(work, W_PENCIL + n * n, n * n)
+    for i in range(n * n):
+        a[i] = b[i] = 0.0
+    # By columns: where the equations depend on each other, QZ steps keep infinite roots of this pencil, and lose those
+    # of its transpose.
+    upper, lower = matrix(work, W_PENCIL, n, n), matrix(work, W_PENCIL + n * n, n, n)
+    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
+    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    for i in range(el.SIZE):
+        upper[el.SIZE + i, i] = lower[i, i] = 1.0
+        # The equation itself, then times x_a.
+        shift = 3 if i % 2 == 0 else 0
+        for j in range(el.PRODUCTS):
+            s, c, fixed = sine[i // 2, j], cosine[i // 2, j], one[i // 2, j]
+            upper[shift + j, el.SIZE + i] = -(fixed + c)
+            upper[el.SIZE + shift + j, el.SIZE + i] = -2.0 * s
+            lower[el.SIZE + shift + j, el.SIZE + i] = fixed - c
+    real, imaginary = vector(work, W_REAL, n), vector(work, W_IMAGINARY, n)
+    beta = vector(work, W_BETA, n)
+    if generalised_eigenvalues(real, imaginary, beta, a, b, n) != 0:
+        return -1
+    count = 0
+    for i in range(n):
+        x, y, z = real[i], imaginary[i], beta[i]
+        square = x * x + y * y + z * z
+        if count < el.LARGEST and abs(y) * z <= NEARLY_REAL * square:
+            q = wrap_to_pi(2.0 * math.atan2(x, z))
+            count = _insert(out, count, q, abs(y) * z <= SURELY_REAL * square)
+    return count
+
+
+@kernel
+def _add_roots(found, begin, elimination, k, work, ints):
+    """
+    Add the candidates of all roots, by the safe way to them where the fast one leaves a doubt.
+
+    :param found: (ROWS, 7), of which ``begin`` rows are filled.
+    :returns: how many are filled then, and whether every root has its candidate.
+    """
+    roots = vector(work, W_ROOTS, 2 * el.LARGEST)
+    size, origin, largest = _choose_matrix(elimination, work)
+    work[W_LARGEST] = largest
+    if size > 0 and largest < DOUBTFUL:
+        total = _write_roots(roots, size, origin, work)
+        if total >= 0:
+            count, complete = add_candidates(
+                found, begin, roots, total, elimination, k, work, ints
+            )
+            # Near symmetric targets real roots may be lost to rounding, all of them at once.
+            if complete and (count > begin or largest < TRUSTED):
+                return count, True
+    total = _write_safe_roots(roots, work)
+    if total < 0:
+        return begin, False
+    count, complete = add_candidates(found, begin, roots, total, elimination, k, work, ints)
+    # Equations that are singular for every angle have roots by chance: none is no evidence then.
+    return count, complete and count > begin
+
+
+@kernel
+def solve_cut(found, count, constants, g, work, ints):
+    """
+    Add the candidates that one cut gives, in the joint order of the chain.
+
+    :param found: (ROWS, 7) angles, then the miss.
+    :param constants: (CUT,).
+    :returns: the new count, and whether nothing casts a doubt on them.
+    """
+    k = int(constants[AT_JOINT])
+    close_loop(constants, g, work)
+    scratch = vector(work, W_SCRATCH, el.SCRATCH)
+    loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
+    block = el.view_elimination(work, W_ELIMINATION)
+    if constants[AT_FIXED] != 0.0:
+        for i in range(el.ELIMINATION):
+            work[W_ELIMINATION + i] = constants[AT_ELIMINATION + i]
+    else:
+        el.eliminate(block, inverses, k, scratch)
+    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
+    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    el.write_polynomials(sine, cosine, one, block, loop, k, scratch)
+    el.mix_rows(matrix(work, W_MIXED, 6, 9), block.mix, sine)
+    el.mix_rows(matrix(work, W_MIXED + 54, 6, 9), block.mix, cosine)
+    el.mix_rows(matrix(work, W_MIXED + 108, 6, 9), block.mix, one)
+    begin = count
+    count, certain = _add_roots(found, begin, block, k, work, ints)
+    if constants[AT_REVERSED] != 0.0:
+        for row in range(begin, count):
+            for j in range(3):
+                found[row, j], found[row, 5 - j] = found[row, 5 - j], found[row, j]
+    return count, certain and block.counts[3] == el.RANK
+
+
+@inline_kernel
+def _distance(found, i, j):
+    """Return the largest difference of two candidates in a joint [rad]."""
+    distance = 0.0
+    for joint in range(JOINTS):
+        distance = max(distance, abs(wrap_to_pi(found[i, joint] - found[j, joint])))
+    return distance
+
+
+@kernel
+def _write_merits(merits, found, count):
+    """
+    Write which candidates to keep when there are too many: close ones first, then those unlike any better one.
+
+    :param merits: (ROWS,).
+    """
+    for i in range(count):
+        nearest = math.pi
+        for j in range(count):
+            if found[j, 6] < found[i, 6] or (found[j, 6] == found[i, 6] and j < i):
+                nearest = min(nearest, _distance(found, i, j))
+        miss = found[i, 6]
+        merits[i] = nearest / (miss + NUDGE) + (1e4 if miss < 2.0 * NUDGE else 0.0)
+
+
+@kernel
+def _copy_best(out, found, count, merits):
+    """
+    Write at most sixteen candidates in the order in which they were found, and return how many.
+
+    :param out: (16, 6) angles in (-pi, pi].
+    :param found: (ROWS, 7).
+    :param merits: (ROWS,) scratch.
+    """
+    if count > MOST:
+        _write_merits(merits, found, count)
+    written = 0
+    for i in range(count):
+        better = 0
+        if count > MOST:
+            for j in range(count):
+                if merits[j] > merits[i] or (merits[j] == merits[i] and j < i):
+                    better += 1
+        if better < MOST:
+            for j in range(JOINTS):
+                out[written, j] = wrap_to_pi(found[i, j])
+            written += 1
+    return written
+
+
+@kernel
+def _nudge(out, g, number, unit):
+    """
+    Write a target a little beside another one, in no particular direction.
+
+    :param out: (12,).
+    :param g: (12,).
+    :param number: which of them: one way and the opposite way, both in another direction, both again but nearer.
+    :param unit: length unit of the chain [m].
+    """
+    way = NEARER if number > 3 else NUDGE
+    way = way if number % 2 == 0 else -way
+    axis, shift = (NUDGE_SHIFT, NUDGE_AXIS) if number // 2 == 1 else (NUDGE_AXIS, NUDGE_SHIFT)
+    for j in range(3):
+        x, y, z = rotate(axis, way, (g[j], g[3 + j], g[6 + j]))
+        out[j], out[3 + j], out[6 + j] = x, y, z
+    for i in range(3):
+        out[9 + i] = g[9 + i] + way * unit * shift[i]
+
+
+@kernel
+def solve(out, constants, g, work, ints):
+    """
+    Write candidates for all postures that reach a target and return how many there are.
+
+    :param out: (16, 6) joint angles in (-pi, pi].
+    :param constants: (CONSTANTS,) of :func:`prepare_constants`.
+    :param g: (12,) target, T M^-1.
+    :param work, ints: of :func:`workspace`.
+    """
+    found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
+    count, certain = solve_cut(found, 0, vector(constants, 1, CUT), g, work, ints)
+    multiple = work[W_MULTIPLE] != 0.0
+    if not certain and constants[0] > 1.0:
+        # What is in doubt at one cut is clear at another: solutions share the angle of one joint, not of two.
+        cut = vector(constants, 1 + CUT, CUT)
+        count, certain = solve_cut(found, count, cut, g, work, ints)
+        multiple = multiple or work[W_MULTIPLE] != 0.0
+        # Near symmetric targets every cut is nearly singular, and may have lost what the other one has lost.
+        certain = certain and work[W_LARGEST] < TRUSTED
+    work[W_DOUBT] = MULTIPLE if multiple else CERTAIN
+    work[W_COUNT] = count
+    if not certain:
+        work[W_DOUBT] = DOUBTFUL_TARGET
+        solve_beside(constants, g, work, ints)
+        count = int(work[W_COUNT])
+    return _copy_best(out, found, count, vector(work, W_SCRATCH, ROWS))
+
+
+@kernel
+def solve_beside(constants, g, work, ints):
+    """
+    Add the candidates of six targets beside the last one, which is in doubt, to those at ``W_FOUND``.
+
+    Targets with a symmetry make every cut singular, their neighbours do not. All six are taken, whatever the first
+    ones give: at a fold both solutions are out of reach on one side, and a cut may be singular beside as well.
+
+    :param constants, g, work, ints: as for :func:`solve`.
+    """
+    found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
+    nudged = vector(work, W_NUDGED, 12)
+    for number in range(BESIDE):
+        if count + 2 * el.LARGEST > ROWS:
+            break
+        first = count
+        _nudge(nudged, g, number, constants[1 + AT_SCALE])
+        place = CUT if number // 2 == 1 and constants[0] > 1.0 else 0
+        cut = vector(constants, 1 + place, CUT)
+        count, _ = solve_cut(found, count, cut, nudged, work, ints)
+        for row in range(first, count):
+            found[row, 6] += NUDGE
+    work[W_COUNT] = count
+
+
+TRIALS = 8
+"""Postures by which a cut is rated."""
+FOUND = 1e-3
+"""Distance up to which a known posture counts as found [rad]."""
+DIGITS_FOR_SPEED = 1.0
+"""Digits that a cut whose elimination can be done once may be worse and still be preferred."""
+DIGITS_FOR_DOUBT = 8.0
+"""Digits that a cut may be worse which never leaves a doubt where another one always does."""
+
+
+def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
+    """Return a posture (6,) of a fixed sequence without structure, and the target (12,) that it reaches."""
+    joints = np.arange(JOINTS)
+    share = (number + 1) * 0.7548776662 + joints * joints * 0.5698402910
+    angles = 2.0 * math.pi * (share % 1.0) - math.pi
+    g, step, before = np.zeros(12), np.empty(12), np.empty(12)
+    g[:9] = np.eye(3).ravel()
+    for h, o, q in zip(axes, points, angles, strict=True):
+        k = np.array([[0.0, -h[2], h[1]], [h[2], 0.0, -h[0]], [-h[1], h[0], 0.0]])
+        rotation = np.eye(3) + math.sin(q) * k + (1.0 - math.cos(q)) * (k @ k)
+        step[:9], step[9:] = rotation.ravel(), o - rotation @ o
+        before[:] = g
+        compose(g, before, step)
+    return angles, g
+
+
+def _rate_cut(constants: Any, trials: Any, found: Any, work: Any, ints: Any) -> float:
+    """
+    Return how well a cut serves: digits to which the worst of some postures is found, 0 if one is not.
+
+    Doubts cost digits, because they cost time later.
+
+    :param constants: (CUT,).
+    :param trials: postures and their targets.
+    :param found: (ROWS, 7) scratch.
+    """
+    digits, doubts = 15.0, 0
+    for angles, g in trials:
+        count, certain = solve_cut(found, 0, constants, g, work, ints)
+        turns = (found[:count, :JOINTS] - angles) / (2.0 * math.pi)
+        distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
+        nearest = float(distances.min(initial=math.inf))
+        if not nearest < FOUND:
+            return 0.0
+        digits = min(digits, -math.log10(nearest + 1e-15))
+        doubts += not certain
+    return max(0.1, digits - DIGITS_FOR_DOUBT * doubts / len(trials))
+
+
+def _joint_of(cut: int) -> int:
+    """Return the joint of the chain whose angle a cut leaves to the eigenvalue problem."""
+    return cut if cut < JOINTS else 11 - cut
+
+
+def choose_start(axes: Any, points: Any) -> int:
+    """
+    Return where the loop of a chain is best cut, and where else in doubt; -1 if no cut serves.
+
+    The number is for :func:`prepare` and :func:`prepare_constants`; it holds two cuts.
+
+    :param axes: (18,) unit directions.
+    :param points: (18,) a point on each axis [m].
+    """
+    # Copies: a read-only array would be another type, and all kernels be compiled once more.
+    axes = np.array(axes, dtype=float).ravel()
+    points = np.array(points, dtype=float).ravel()
+    trials = [_trial(axes.reshape(6, 3), points.reshape(6, 3), i) for i in range(TRIALS)]
+    constants, found = np.zeros(CUT), np.zeros((ROWS, JOINTS + 1))
+    work, ints = workspace()
+    ratings = np.zeros(CUTS)
+    for cut in range(CUTS):
+        prepare_cut(constants, axes, points, cut, work)
+        ratings[cut] = _rate_cut(constants, trials, found, work, ints)
+        if ratings[cut] > 0.0 and constants[AT_FIXED] != 0.0:
+            ratings[cut] += DIGITS_FOR_SPEED
+    best = int(ratings.argmax())
+    if ratings[best] == 0.0:
+        return -1
+    others = [c if _joint_of(c) != _joint_of(best) else best for c in range(CUTS)]
+    second = max((c for c in others if c != best), key=lambda c: float(ratings[c]))
+    return best + CUTS * (second + 1 if ratings[second] > 0.0 else 0)
+
+
+def prepare(axes: Any, points: Any, start: int) -> Any:
+    """
+    Return the constants of a chain.
+
+    :param axes: (18,) unit directions.
+    :param points: (18,) a point on each axis [m].
+    :param start: of :func:`choose_start`.
+    """
+    constants = np.zeros(CONSTANTS)
+    prepare_constants(
+        constants,
+        np.array(axes, dtype=float).ravel(),
+        np.array(points, dtype=float).ravel(),
+        start,
+        workspace()[0],
+    )
+    return constants

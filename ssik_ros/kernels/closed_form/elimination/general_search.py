@@ -1,0 +1,265 @@
+"""
+Every branch of one pose for chains without structure, or nearly with one: elimination.
+
+Where the chain is near one that has a closed form, that comes first, and the elimination only where it leaves a doubt.
+
+A module of its own, because the elimination is much machine code, and only few arms need it. Seven joints are six for
+each value of the held one; the constants of that chain are computed on the way.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.branches import search as common
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import nearby_branches
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification.chain import write_motion
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.closed_form.elimination import closed_loop
+from ssik_ros.kernels.closed_form.elimination import general_6r
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import ROWS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_COUNT
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_DOUBT
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_FOUND
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import WORKSPACE
+from ssik_ros.kernels.closed_form.singular import singular_postures
+from ssik_ros.kernels.closed_form.singular import singular_refinement
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.so3 import wrap_to_pi
+from ssik_ros.kernels.geometry.vectors import copy
+
+STANDS_STILL = 1e-3
+"""Angle of an added joint that counts as none; the certification on the real joints decides [rad]."""
+ASIDE = 0.1
+"""Value of each joint near which the point of a curve is looked for without a seed: at zero curves often cross [rad]."""
+LITTLE_ASIDE = 1e-6
+"""How far from a seed it is looked for, by joints [rad]."""
+MOST_JOINTS = 7
+ALL_OF_CLASS = 8
+"""Branches that the classes of nearby chains have for one value of the held joint."""
+
+
+@kernel
+def search(
+    out,
+    counters,
+    ints,
+    reals,
+    samples,
+    matrix_t,
+    seed,
+    options,
+    work,
+    constants,
+    six,
+    loop_work,
+    loop_ints,
+):
+    """
+    Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
+
+    :param out, counters, ints, reals, samples, matrix_t, seed, options, work: as for the search in closed form.
+    :param constants: of the elimination; written here where a joint is held.
+    :param six: (16, 6) scratch.
+    :param loop_work, loop_ints: scratch of the elimination.
+    """
+    if not common.begin(counters, ints, reals, matrix_t, options, work):
+        return -1
+    if common.is_refused(counters, ints, reals, options, work):
+        return 0
+    n, held = ints[common.N], ints[common.HELD]
+    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
+    g = vector(work, 0, 12)
+    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
+    own = common.STORE + 2 * n + common.BRANCHES_OF_SIX * n
+    own_axes, own_points = vector(work, own, 18), vector(work, own + 18, 18)
+    moved, back = vector(work, own + 42, 12), vector(work, own + 54, 12)
+    own_g = vector(work, own + 66, 12)
+    for sample in range(samples.shape[0]):
+        value, first = samples[sample], counters[common.KEPT]
+        if ints[common.KIND] != candidates.GENERAL and _keep_nearby(
+            counters, ints, reals, value, seed, options, out.shape[0], work
+        ):
+            continue
+        copy(own_g, g)
+        if held >= 0:
+            write_motion(moved, axes, points, ints[common.SLIDES], held, value)
+            se3.invert(back, moved)
+            se3.compose(own_g, g, back)
+            candidates.write_six(own_axes, own_points, axes, points, n, held, moved, False)
+            closed_loop.prepare_constants(
+                constants, own_axes, own_points, ints[common.CUT], loop_work
+            )
+        count = general_6r.solve(six, constants, own_g, loop_work, loop_ints)
+        count = _take_real_joints(raw, six, count, min(n, 6))
+        if n >= 6:
+            candidates.put_in_order(raw, count, n, held, value, False)
+        if loop_work[W_DOUBT] != general_6r.CERTAIN:
+            count = _settle(
+                raw,
+                count,
+                value,
+                constants,
+                own_g,
+                ints,
+                reals,
+                seed,
+                options,
+                work,
+                loop_work,
+                loop_ints,
+            )
+        common.keep(counters, ints, reals, count, first, seed, options, out.shape[0], work)
+    return common.finish(out, counters, ints, reals, options, work)
+
+
+@kernel
+def _keep_nearby(counters, ints, reals, value, seed, options, capacity, work):
+    """
+    Keep the branches that the closed form of a nearby chain leads to; return whether there are no others.
+
+    :param value: of the held joint.
+    :param capacity: rows of the store.
+    :param counters, ints, reals, seed, options, work: as for :func:`search`.
+    """
+    n = ints[common.N]
+    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
+    own = common.STORE + 2 * n + common.BRANCHES_OF_SIX * n
+    before, first = counters[common.BRANCHES], counters[common.KEPT]
+    count = candidates.write_candidates(
+        raw,
+        ints[common.KIND],
+        ints[common.CASE],
+        ints[common.REVERSED] != 0,
+        vector(reals, 8 * n + 30, 3 * n),
+        vector(reals, 11 * n + 30, 3 * n),
+        n,
+        ints[common.SLIDES],
+        ints[common.HELD],
+        value,
+        vector(reals, 8 * n + 24, 6),
+        vector(ints, common.BEHIND, 2),
+        vector(work, 0, 12),
+        common.offered_angle(ints, reals, seed, options),
+        vector(work, own, candidates.SCRATCH),
+    )
+    smallest = common.keep(counters, ints, reals, count, first, seed, options, capacity, work)
+    # Fewer candidates are those of a class that knows only real ones: no evidence that there are no others.
+    if count == ALL_OF_CLASS and smallest > options[common.NEAR]:
+        return True
+    if counters[common.BRANCHES] - before != ALL_OF_CLASS:
+        return False
+    return nearby_branches.are_all(
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        ints[common.SLIDES],
+        vector(ints, common.FREE, n),
+        raw,
+        count,
+        options[common.NEAR],
+        vector(work, own + candidates.SCRATCH, certify.scratch_size(n)),
+    )
+
+
+@kernel
+def _settle(
+    raw, count, value, constants, g, ints, reals, seed, options, work, loop_work, loop_ints
+):
+    """
+    Replace candidates by solutions, of which singular ones do not depend on rounding; return how many there are.
+
+    :param raw: (16, n) the best candidates, then solutions.
+    :param value: of the held joint.
+    :param g: (12,) target of the six joints.
+    :param constants, ints, reals, seed, options, work, loop_work, loop_ints: as for :func:`search`.
+    """
+    n = ints[common.N]
+    lower, upper = vector(loop_work, WORKSPACE, n), vector(loop_work, WORKSPACE + n, n)
+    wish = vector(loop_work, WORKSPACE + 2 * n, n)
+    for k in range(n):
+        is_free = int(options[common.MODE]) == ranking.KEEP_ALL
+        lower[k] = -math.inf if is_free else reals[6 * n + 24 + k]
+        upper[k] = math.inf if is_free else reals[7 * n + 24 + k]
+        # A little aside: of two points at the same distance one has to be the nearer.
+        if options[common.HAS_SEED] != 0.0:
+            wish[k] = seed[k] + LITTLE_ASIDE * (k + 1)
+        else:
+            wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
+    aim = singular_refinement.Aim(
+        vector(reals, 0, 3 * n),
+        vector(reals, 3 * n, 3 * n),
+        vector(reals, 6 * n, 12),
+        n,
+        ints[common.SLIDES],
+        vector(ints, common.FREE, n),
+        n if ints[common.HELD] < 0 else n - 1,
+        vector(work, common.TARGET, 12),
+        constants[1 + closed_loop.AT_SCALE],
+    )
+    scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
+    if loop_work[W_DOUBT] == general_6r.MULTIPLE:
+        # Roots that lie together are most often those of regular solutions that share an angle.
+        if singular_postures.are_regular(raw, count, aim, scratch):
+            return count
+        general_6r.solve_beside(constants, g, loop_work, loop_ints)
+    rows = matrix(loop_work, WORKSPACE + 3 * n, ROWS, n)
+    found = matrix(loop_work, W_FOUND, ROWS, 7)
+    count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), min(n, 6))
+    if n >= 6:
+        candidates.put_in_order(rows, count, n, ints[common.HELD], value, False)
+    exact = certify.rounding(aim.target)
+    choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
+    return singular_postures.settle(raw, rows, count, aim, choice, scratch)
+
+
+@kernel
+def _take_real_joints(raw, six, count, joints):
+    """
+    Copy candidates whose joints behind the first few are at zero, and return how many there are.
+
+    A chain of fewer than six joints is solved with joints added behind it, which must not have moved.
+
+    :param raw: (16, joints or more) out.
+    :param six: (16, 6) candidates.
+    :param joints: how many of the six are real.
+    """
+    taken = 0
+    for row in range(count):
+        is_real = True
+        for k in range(joints, 6):
+            is_real = is_real and abs(wrap_to_pi(six[row, k])) < STANDS_STILL
+        if is_real:
+            for k in range(joints):
+                raw[taken, k] = six[row, k]
+            taken += 1
+    return taken
+
+
+@inline_kernel
+def loop_size(n):
+    """
+    Return how many numbers ``loop_work`` needs for a chain of n joints.
+
+    :param n: number of joints.
+    """
+    return WORKSPACE + (3 + ROWS) * n + singular_postures.scratch_size(n)
+
+
+class EliminationArrays:
+    """Scratch of the elimination; never shared by two searches at a time."""
+
+    __slots__ = ('loop_ints', 'loop_work', 'six')
+
+    def __init__(self) -> None:
+        """Allocate."""
+        self.six = np.empty((common.BRANCHES_OF_SIX, 6))
+        _, self.loop_ints = general_6r.workspace()
+        self.loop_work = np.zeros(loop_size(MOST_JOINTS))

@@ -1,0 +1,44 @@
+"""Where the scratch of the elimination lies in one flat array, and how the rows of candidates are laid out."""
+
+from ssik_ros.kernels.closed_form.elimination import elimination as el
+from ssik_ros.kernels.closed_form.elimination import null_vectors as nv
+from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS
+
+JOINTS = 6
+ROWS = 192
+"""Rows of candidates before the best are chosen: two for each root of a cut, for two cuts and six targets beside: no more roots are real."""
+
+PENCIL = 2 * el.SIZE
+"""Size of the eigenvalue problem with its spurious roots."""
+
+W_LOOP = 0
+W_INVERSES = W_LOOP + 72
+W_ELIMINATION = W_INVERSES + 72
+W_POLYNOMIALS = W_ELIMINATION + el.ELIMINATION
+W_MIXED = W_POLYNOMIALS + 162
+W_MATRIX = W_MIXED + 162
+W_SPARE = W_MATRIX + 256
+W_REAL = W_SPARE + 256
+W_IMAGINARY = W_REAL + PENCIL
+W_BETA = W_IMAGINARY + PENCIL
+W_PENCIL = W_BETA + PENCIL
+W_SCRATCH = W_PENCIL + 2 * PENCIL * PENCIL
+W_LU = W_SCRATCH + max(el.SCRATCH, nv.SCRATCH, SCRATCH_ROWS * el.LARGEST)
+W_SPACE = W_LU + 144
+W_VECTORS = W_SPACE + 192
+W_POSES = W_VECTORS + 192
+W_LINE = W_POSES + 60
+W_ROOTS = W_LINE + 16
+W_FOUND = W_ROOTS + 2 * el.LARGEST
+W_NUDGED = W_FOUND + ROWS * (JOINTS + 1)
+W_DOUBT = W_NUDGED + 12
+"""How certain the candidates of the last target are, see :mod:`general_6r`."""
+W_MULTIPLE = W_DOUBT + 1
+"""1 where roots of the last cut lie close together or are nearly complex, else 0."""
+W_COUNT = W_MULTIPLE + 1
+"""How many candidates of the last target stand at ``W_FOUND``, the best of which were returned."""
+W_LARGEST = W_COUNT + 1
+"""Largest entry of the eigenvalue problem of the last cut, inf where there is none."""
+WORKSPACE = W_LARGEST + 1
+INTS = 12
+"""Lengths of the float and the int32 workspace."""

@@ -1,0 +1,267 @@
+"""
+Null vectors of the twelve equations at a root, and the two angles that each belongs to.
+
+A null vector has the entries x_a^i x_b^j, i = 3..0, j = 2..0, up to a factor. Several solutions that share the root
+span a null space of as many dimensions; multiplication by x_a and by x_b acts on it linearly, and the common
+eigenvectors of both are the solutions.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST
+from ssik_ros.kernels.closed_form.elimination.elimination import LEFT
+from ssik_ros.kernels.closed_form.elimination.elimination import PRODUCTS
+from ssik_ros.kernels.closed_form.elimination.elimination import SIZE
+from ssik_ros.kernels.closed_form.elimination.householder import factorise
+from ssik_ros.kernels.closed_form.elimination.householder import reflect
+from ssik_ros.kernels.rows.eigenvectors import eigensystem
+from ssik_ros.kernels.rows.eigenvectors import scratch_size
+
+TINY = 1e-15
+"""Pivot, relative to the largest entry, that replaces a smaller one."""
+TURN_A, TURN_B = 0.61, 1.13
+"""Half-angles by which the origins of x_a and x_b are moved before a space is split; any will do that no solution has."""
+WEIGHT_B = 0.71
+"""Share of x_b in the operator that tells the solutions of a space apart."""
+
+SCRATCH = 2 * LARGEST * (LARGEST + 1) + max(
+    2 * SIZE * LARGEST + 3 * LARGEST, scratch_size(LARGEST)
+)
+"""Floats of scratch for :func:`split_space`."""
+
+
+@kernel
+def factorise_equations(lu, pivots, sine, cosine, one, q):
+    """
+    Write the triangular factors of the twelve equations at an angle of joint k.
+
+    :param lu: (12, 12).
+    :param pivots: (12,) int32 row exchanges.
+    :param sine, cosine, one: (6, 9) polynomials.
+    :param q: angle [rad].
+    """
+    s, c = math.sin(q), math.cos(q)
+    largest = 0.0
+    for i in range(LEFT):
+        for j in range(3):
+            lu[2 * i, j] = lu[2 * i + 1, PRODUCTS + j] = 0.0
+        for j in range(PRODUCTS):
+            value = s * sine[i, j] + c * cosine[i, j] + one[i, j]
+            lu[2 * i, 3 + j] = value
+            lu[2 * i + 1, j] = value
+            largest = max(largest, abs(value))
+    for j in range(SIZE):
+        place, pivot = j, abs(lu[j, j])
+        for i in range(j + 1, SIZE):
+            if abs(lu[i, j]) > pivot:
+                place, pivot = i, abs(lu[i, j])
+        pivots[j] = place
+        if place != j:
+            for c_ in range(SIZE):
+                lu[j, c_], lu[place, c_] = lu[place, c_], lu[j, c_]
+        if not pivot > TINY * largest:
+            lu[j, j] = TINY * largest + 1e-300
+        inverse = 1.0 / lu[j, j]
+        for i in range(j + 1, SIZE):
+            factor = lu[i, j] * inverse
+            lu[i, j] = factor
+            for c_ in range(j + 1, SIZE):
+                lu[i, c_] -= factor * lu[j, c_]
+
+
+@inline_kernel
+def _back_substitute(lu, x):
+    """Solve with the upper factor in place and scale the result to a largest entry of one."""
+    largest = 0.0
+    for i in range(SIZE - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, SIZE):
+            total -= lu[i, j] * x[j]
+        x[i] = total / lu[i, i]
+        largest = max(largest, abs(x[i]))
+    scale = 1.0 / largest if largest > 0.0 else 0.0
+    for i in range(SIZE):
+        x[i] *= scale
+
+
+@kernel
+def refine(lu, pivots, x):
+    """
+    Make one step of inverse iteration in place.
+
+    :param lu, pivots: of :func:`factorise_equations`.
+    :param x: (12,).
+    """
+    for j in range(SIZE):
+        place = pivots[j]
+        value = x[place]
+        x[place] = x[j]
+        x[j] = value
+        for i in range(j + 1, SIZE):
+            x[i] -= lu[i, j] * value
+    _back_substitute(lu, x)
+
+
+@inline_kernel
+def _start(x, column):
+    """Write a start vector that depends on the column and has no structure."""
+    for i in range(SIZE):
+        x[i] = math.cos(1.0 + 2.7 * i + 1.3 * column * (i + 1))
+
+
+@kernel
+def null_vector(x, lu, pivots):
+    """
+    Write the vector that the equations make smallest.
+
+    :param x: (12,).
+    """
+    _start(x, 0)
+    _back_substitute(lu, x)
+    refine(lu, pivots, x)
+
+
+@kernel
+def read_angles(x):
+    """
+    Return the angles (q_a, q_b) of a null vector [rad].
+
+    Each comes from two entries that are one degree apart, one of them the largest of all.
+
+    :param x: (12,).
+    """
+    place, largest = 0, -1.0
+    for i in range(SIZE):
+        if abs(x[i]) > largest:
+            place, largest = i, abs(x[i])
+    i, j = place // 3, place % 3
+    if i == 3 or (i > 0 and abs(x[place - 3]) > abs(x[place + 3])):
+        qa = 2.0 * math.atan2(x[place - 3], x[place])
+    else:
+        qa = 2.0 * math.atan2(x[place], x[place + 3])
+    if j == 2 or (j > 0 and abs(x[place - 1]) > abs(x[place + 1])):
+        qb = 2.0 * math.atan2(x[place - 1], x[place])
+    else:
+        qb = 2.0 * math.atan2(x[place], x[place + 1])
+    return qa, qb
+
+
+@kernel
+def _orthogonalise(space, m):
+    """
+    Make the rows of a table orthonormal, one after the other.
+
+    :param space: (m, 12).
+    """
+    for i in range(m):
+        for _ in range(2):
+            for j in range(i):
+                total = 0.0
+                for c in range(SIZE):
+                    total += space[i, c] * space[j, c]
+                for c in range(SIZE):
+                    space[i, c] -= total * space[j, c]
+        total = 0.0
+        for c in range(SIZE):
+            total += space[i, c] * space[i, c]
+        scale = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+        for c in range(SIZE):
+            space[i, c] *= scale
+
+
+@kernel
+def null_space(space, lu, pivots, m):
+    """
+    Write an orthonormal basis of the m vectors that the equations make smallest.
+
+    :param space: (m, 12).
+    """
+    for i in range(m):
+        _start(space[i], i)
+    for _ in range(3):
+        for i in range(m):
+            refine(lu, pivots, space[i])
+        _orthogonalise(space, m)
+
+
+@inline_kernel
+def _is_high(index, step):
+    """Return whether an entry has one degree more than the entry ``step`` places on."""
+    return index < SIZE - 3 if step == 3 else index % 3 < 2
+
+
+@kernel
+def _write_operator(out, space, m, step, turn, weight, scratch):
+    """
+    Add the matrix of multiplication by x_a (step 3) or x_b (step 1), its origin moved, on a space.
+
+    :param out: (m, m) added to.
+    :param space: (m, 12).
+    :param turn: half-angle of the new origin.
+    :param weight: factor.
+    :param scratch: (2 SIZE LARGEST + 3 LARGEST,).
+    """
+    low, high = matrix(scratch, 0, SIZE, m), matrix(scratch, SIZE * LARGEST, m, SIZE)
+    tau = vector(scratch, 2 * SIZE * LARGEST, LARGEST)
+    order = vector(scratch, 2 * SIZE * LARGEST + LARGEST, LARGEST)
+    c, s = math.cos(turn), math.sin(turn)
+    rows = 0
+    for i in range(SIZE - step):
+        if _is_high(i, step):
+            for j in range(m):
+                up, down = space[j, i], space[j, i + step]
+                high[j, rows] = c * up - s * down
+                low[rows, j] = s * up + c * down
+            rows += 1
+    rank = factorise(low, rows, m, tau, order, 1e-12)
+    for column in range(m):
+        right = high[column]
+        for j in range(rank):
+            reflect(right, low, rows, tau, j)
+        for j in range(rank - 1, -1, -1):
+            total = right[j]
+            for i in range(j + 1, rank):
+                total -= low[j, i] * right[i]
+            right[j] = total / low[j, j]
+            out[int(order[j]), column] += weight * right[j]
+
+
+@kernel
+def split_space(vectors, space, m, scratch):
+    """
+    Write the null vectors x_a^i x_b^j that lie in a space and return how many there are.
+
+    :param vectors: (m, 12).
+    :param space: (m, 12) basis of the space.
+    :param scratch: (SCRATCH,).
+    """
+    size = LARGEST * LARGEST
+    operator, modes = matrix(scratch, 0, m, m), vector(scratch, size, size)
+    real, imaginary = (
+        vector(scratch, 2 * size, LARGEST),
+        vector(scratch, 2 * size + LARGEST, LARGEST),
+    )
+    place = 2 * size + 2 * LARGEST
+    rest = vector(scratch, place, SCRATCH - place)
+    for i in range(m):
+        for j in range(m):
+            operator[i, j] = 0.0
+    _write_operator(operator, space, m, 3, TURN_A, 1.0, rest)
+    _write_operator(operator, space, m, 1, TURN_B, WEIGHT_B, rest)
+    if eigensystem(real, imaginary, modes, vector(scratch, 0, m * m), m, rest) != 0:
+        return 0
+    count = 0
+    for i in range(m):
+        if imaginary[i] < 0.0:
+            continue
+        for c in range(SIZE):
+            total = 0.0
+            for j in range(m):
+                total += modes[i * m + j] * space[j, c]
+            vectors[count, c] = total
+        count += 1
+    return count

@@ -1,0 +1,177 @@
+"""
+From the real roots of a cut loop to candidates: all six angles, and how far the loop is from closing.
+
+A single root has one null vector. Roots closer than ``JOINED`` are treated in both ways, one by one and as a space
+that several solutions span; what does not nearly close the loop is dropped.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.elimination import elimination as el
+from ssik_ros.kernels.closed_form.elimination import null_vectors as nv
+from ssik_ros.kernels.closed_form.elimination.closed_loop import turn
+from ssik_ros.kernels.closed_form.elimination.line_representation import write_line
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LINE
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LU
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MULTIPLE
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POLYNOMIALS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POSES
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SPACE
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_VECTORS
+from ssik_ros.kernels.geometry.se3 import compose
+from ssik_ros.kernels.geometry.so3 import wrap_to_pi
+
+JOINED = 1e-4
+"""Roots closer than this share a null space [rad]."""
+SAME = 1e-9
+"""Candidates closer than this in every joint are one [rad]."""
+FAR = 0.3
+"""Candidates that miss the target by more, in link lengths and radians, come from no solution."""
+CLOSE = 1e-5
+"""Candidates that miss by more leave a doubt whether their root has been understood."""
+
+
+@kernel
+def _complete(found, elimination, k, qk, qa, qb, work):
+    """
+    Write all six angles of the loop and how far it is from closing, from those of three joints.
+
+    :param found: (7,) angles in the order of the loop, then the miss.
+    """
+    loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
+    left, right = vector(work, W_POSES, 12), vector(work, W_POSES + 12, 12)
+    a, b = vector(work, W_POSES + 24, 12), vector(work, W_POSES + 36, 12)
+    c = vector(work, W_POSES + 48, 12)
+    turn(a, qk, loop[k])
+    turn(b, qa, loop[(k + 1) % 6])
+    compose(c, a, b)
+    turn(a, qb, loop[(k + 2) % 6])
+    compose(left, c, a)
+    line = matrix(work, W_LINE, 15, 1)
+    write_line(line, 0, left)
+    q1, q2 = el.other_angles(line, elimination, vector(work, W_SCRATCH, 14))
+    turn(a, -q1, inverses[(k + 4) % 6])
+    turn(b, -q2, inverses[(k + 3) % 6])
+    compose(c, inverses[(k + 5) % 6], a)
+    compose(right, c, b)
+    sine = cosine = miss = 0.0
+    for r in range(3):
+        cosine += left[3 * r] * right[3 * r] + left[3 * r + 1] * right[3 * r + 1]
+        sine += left[3 * r + 1] * right[3 * r] - left[3 * r] * right[3 * r + 1]
+        miss = max(miss, abs(left[3 * r + 2] - right[3 * r + 2]), abs(left[9 + r] - right[9 + r]))
+    found[k] = qk
+    found[(k + 1) % 6] = qa
+    found[(k + 2) % 6] = qb
+    found[(k + 3) % 6] = math.atan2(sine, cosine)
+    found[(k + 4) % 6] = q2
+    found[(k + 5) % 6] = q1
+    found[6] = miss
+
+
+@kernel
+def _is_new(found, first, count):
+    """Return whether the row ``count`` differs from the rows from ``first`` on, and is near a solution."""
+    if not found[count, 6] < FAR:
+        return False
+    for row in range(first, count):
+        same = True
+        for j in range(JOINTS):
+            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < SAME
+        if same:
+            return False
+    return True
+
+
+@kernel
+def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
+    """
+    Add the candidates of roots that lie close together, from one null space, and return the new count.
+
+    :param found: (32, 7).
+    :param roots: (32,), of which ``begin`` .. ``end`` - 1 are meant.
+    """
+    m = end - begin
+    middle = 0.0
+    for i in range(begin, end):
+        middle += roots[i] / m
+    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
+    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    lu, pivots = matrix(work, W_LU, 12, 12), ints
+    space, vectors = matrix(work, W_SPACE, m, 12), matrix(work, W_VECTORS, m, 12)
+    nv.factorise_equations(lu, pivots, sine, cosine, one, middle)
+    nv.null_space(space, lu, pivots, m)
+    modes = nv.split_space(vectors, space, m, vector(work, W_SCRATCH, nv.SCRATCH))
+    first = count
+    for i in range(modes):
+        qa, qb = nv.read_angles(vectors[i])
+        _complete(found[count], elimination, k, middle, qa, qb, work)
+        count += 1 if _is_new(found, first, count) else 0
+    return count
+
+
+@kernel
+def _add_single(found, count, first, q, elimination, k, work, ints):
+    """Add the candidate of one root and return the new count."""
+    sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)
+    one = matrix(work, W_POLYNOMIALS + 108, 6, 9)
+    lu, pivots = matrix(work, W_LU, 12, 12), ints
+    x = vector(work, W_VECTORS, 12)
+    nv.factorise_equations(lu, pivots, sine, cosine, one, q)
+    nv.null_vector(x, lu, pivots)
+    qa, qb = nv.read_angles(x)
+    _complete(found[count], elimination, k, q, qa, qb, work)
+    return count + 1 if _is_new(found, first, count) else count
+
+
+@kernel
+def _join_ends(roots, total):
+    """Move roots from the end of the circle to its beginning where they lie close together."""
+    for _ in range(total):
+        last, sure = roots[total - 1] - 2.0 * math.pi, roots[el.LARGEST + total - 1]
+        if total < 2 or roots[0] - last > JOINED:
+            break
+        for i in range(total - 1, 0, -1):
+            roots[i] = roots[i - 1]
+            roots[el.LARGEST + i] = roots[el.LARGEST + i - 1]
+        roots[0], roots[el.LARGEST] = last, sure
+
+
+@kernel
+def add_candidates(found, count, roots, total, elimination, k, work, ints):
+    """
+    Add the candidates of all roots.
+
+    :param found: (ROWS, 7) angles in the order of the loop, then the miss; ``count`` rows are filled.
+    :param roots: (32,) ascending angles of joint k, of which ``total`` count, then whether each is surely real.
+    :param work: whether roots lie together, or are nearly complex, is told at ``W_MULTIPLE``.
+    :returns: the new count, and whether there are as many close candidates as sure roots, in every group of them.
+    """
+    _join_ends(roots, total)
+    work[W_MULTIPLE] = 0.0
+    begin, complete = 0, True
+    while begin < total:
+        end = begin + 1
+        while end < total and roots[end] - roots[end - 1] < JOINED:
+            end += 1
+        first = count
+        for i in range(begin, end):
+            count = _add_single(found, count, first, roots[i], elimination, k, work, ints)
+        if end > begin + 1:
+            count = _add_shared(found, count, roots, begin, end, elimination, k, work, ints)
+        missing = 0.0
+        for i in range(begin, end):
+            missing += roots[el.LARGEST + i]
+        for row in range(first, count):
+            missing -= 1.0 if found[row, 6] < CLOSE else 0.0
+        complete = complete and missing <= 0.0
+        if end > begin + 1 or roots[el.LARGEST + begin] == 0.0:
+            work[W_MULTIPLE] = 1.0
+        begin = end
+    return count, complete

@@ -1,0 +1,417 @@
+"""
+A chain at a posture with one singular direction: how many solutions lie there, or is it a curve of them.
+
+Problem
+-------
+The Jacobian at a solution q_0 has one null vector n. Say whether q_0 is an isolated solution, several that lie
+together, or a point of a curve of solutions, and name one point that does not depend on rounding.
+
+Method
+------
+1. For nine values of s around zero the point with n.(q - q_0) = s that has the smallest error e; g(s) is e along its
+   own direction. A polynomial of degree eight goes through them. Solutions near q_0 are its zeros.
+2. g vanishes at all of them: the same with a larger distance of the values. Again: a curve.
+3. Otherwise, if by Pellet's test m > 1 zeros lie within a small radius, they are an m-fold solution that rounding has
+   pulled apart. Their mean, -a_(m-1) / (m a_m), is known almost to rounding while each of them moves by its m-th root;
+   the point there is taken if its pose is as exact.
+4. A curve is followed by steps along its tangent, each corrected across it, until it closes. Where the scalar product
+   of the tangent with the way to a reference posture changes sign upwards, the curve is nearest to it; regula falsi
+   finds the place. The nearest of all, within limits if possible, stands for the curve.
+
+Degeneracies
+------------
+Where curves cross, the tangent keeps its direction. A curve that does not close within the allowed steps is searched
+as far as it was followed.
+
+Cost
+----
+About fifty forward passes for an isolated solution, some six hundred for a curve.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.vectors import copy
+
+PLACES = 9
+"""Places at which g is measured."""
+SPACINGS = (5e-4, 2e-2)
+"""Distances of these places; the larger one where g vanishes at all of them with the smaller one [rad]."""
+_NODES = np.arange(PLACES) - PLACES // 2
+COEFFICIENTS = tuple(
+    tuple(row) for row in np.linalg.inv(np.vander(_NODES.astype(float), increasing=True)).tolist()
+)
+"""From the values to the coefficients of the polynomial."""
+CORRECTIONS = 8
+"""Most steps across a curve."""
+ARRIVED = 1e-13
+"""Step across a curve after which there is nothing to gain [rad]."""
+VANISHES = 1e-13
+"""Value of g that rounding makes."""
+RADII = (0.05, 0.25, 1.0, 4.0)
+"""Within which zeros count as one, in distances of places."""
+FARTHEST = 4.0
+"""Farthest mean of such zeros that is believed, in the same."""
+SETTLED = 1e-4
+"""Move, in the same, after which the next one is not worth its time."""
+LOOKS = 5
+"""How often the mean is taken again from there."""
+STRIDE = 0.1
+"""Length of a step along a curve [rad]."""
+MOST_STRIDES = 240
+"""Steps along one curve."""
+ON_CURVE = 1e-11
+"""Error of a point that is on a curve."""
+CLOSED = 0.7
+"""Distance from its beginning at which a curve is closed, in strides."""
+BESIDE = 0.02
+"""Distance from the chords of a curve below which a posture is on it [rad]."""
+FALSI_STEPS = 30
+NEAREST = 1e-11
+"""Scalar product of the tangent and the way to the reference that counts as none [rad]."""
+NOT_NEAREST = 1e3
+"""Added to the squared distance of points that are nearest to nothing: they depend on where the curve was met."""
+
+ISOLATED = 0
+CURVE = 1
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return how many numbers the functions of this module need for a chain of n joints.
+
+    :param n: number of joints.
+    """
+    return sr.scratch_size(n) + 6 * n + 8 * PLACES
+
+
+@kernel
+def _dot(step, a, b, aim):
+    """Return the scalar product of a direction (count,) and the way from a to b (n,), angles modulo a turn."""
+    total = 0.0
+    for j in range(aim.moving):
+        i = aim.free[j]
+        way = b[i] - a[i]
+        total += step[j] * (way if is_slide(aim.slides, i) else so3.wrap_to_pi(way))
+    return total
+
+
+@kernel
+def correct(q, start, along, s, aim, scratch):
+    """
+    Bring a posture to the smallest error among those at a distance along a direction, and return that error.
+
+    :param q: (n,) where to begin, then the result.
+    :param start: (n,) from where the distance counts.
+    :param along: (6,) the direction in the free joints, a unit vector.
+    :param s: the distance.
+    :param aim: chain and pose.
+    :param scratch: (sr.scratch_size(n),) numbers.
+    """
+    n, free, count = aim.n, aim.free, aim.moving
+    walk, trial = vector(scratch, 0, 6 * n + 12), vector(scratch, 6 * n + 12, n)
+    system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
+    normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)
+    error = math.inf
+    for _ in range(CORRECTIONS):
+        error = sr.write_equations(system, q, aim, walk)
+        sr.write_normal(normal, system, count)
+        missing = s - _dot(along, start, q, aim)
+        for a in range(count):
+            for b in range(count):
+                normal[a, b] += along[a] * along[b]
+            normal[a, count] += missing * along[a]
+        sr.solve_positive(normal, count)
+        longest = 0.0
+        for a in range(count):
+            longest = max(longest, abs(normal[a, count]))
+        if longest <= ARRIVED:
+            break
+        sr.move(trial, q, free, count, normal)
+        copy(q, trial)
+    return error
+
+
+@inline_kernel
+def _go(q, start, along, s, aim):
+    """Write the posture at a distance along a direction."""
+    copy(q, start)
+    for j in range(aim.moving):
+        q[aim.free[j]] += s * along[j]
+
+
+@kernel
+def _measure(g, start, along, h, aim, q, errors, scratch):
+    """
+    Write g at nine places, h apart, around a posture, and return the largest.
+
+    :param g: (9,).
+    :param q: (n,) scratch.
+    :param errors: (9, 6) scratch.
+    """
+    system = matrix(scratch, 7 * aim.n + 12, sr.ROWS, 7)
+    largest, place = -1.0, 0
+    for i in range(PLACES):
+        s = (i - PLACES // 2) * h
+        _go(q, start, along, s, aim)
+        size = correct(q, start, along, s, aim, scratch)
+        for k in range(sr.ROWS):
+            errors[i, k] = system[k, aim.moving]
+        if size > largest:
+            largest, place = size, i
+    for i in range(PLACES):
+        g[i] = 0.0
+        for k in range(sr.ROWS):
+            g[i] += errors[i, k] * errors[place, k] / (largest + 1e-300)
+    return largest
+
+
+@inline_kernel
+def _power(x, m):
+    """Return x to a small integer power."""
+    result = 1.0
+    for _ in range(m):
+        result *= x
+    return result
+
+
+@kernel
+def _mean_zero(g, a):
+    """
+    Return how many zeros of the polynomial through g lie together near zero, and their mean.
+
+    :param g: (9,) values at -4 .. 4.
+    :param a: (9,) scratch.
+    """
+    for m in range(PLACES):
+        a[m] = 0.0
+        for i in range(PLACES):
+            a[m] += COEFFICIENTS[m][i] * g[i]
+    for radius in RADII:
+        total = 0.0
+        for m in range(PLACES):
+            total += abs(a[m]) * _power(radius, m)
+        for m in range(1, PLACES):
+            own = abs(a[m]) * _power(radius, m)
+            if own > 2.0 * (total - own):
+                return m, -a[m - 1] / (m * a[m])
+    # Zeros of many coming together look so only from their middle: a first guess.
+    best, power = 2, -1.0
+    for m in range(2, PLACES):
+        own = abs(a[m]) * _power(FARTHEST, m)
+        if own > power:
+            best, power = m, own
+    return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST), FARTHEST)
+
+
+@kernel
+def examine(q, along, aim, exact, scratch):
+    """
+    Move a singular solution, in place, to the mean of the solutions that lie with it; return what it is.
+
+    :param q: (n,) a solution.
+    :param along: (6,) null vector of the Jacobian in the free joints, a unit vector.
+    :param aim: chain and pose.
+    :param exact: error up to which a point is a solution.
+    :param scratch: (scratch_size(n),) numbers.
+    :returns: ISOLATED or CURVE.
+    """
+    n = aim.n
+    place = sr.scratch_size(n)
+    other, g = vector(scratch, place, n), vector(scratch, place + n, PLACES)
+    a = vector(scratch, place + n + PLACES, PLACES)
+    errors = matrix(scratch, place + n + 2 * PLACES, PLACES, sr.ROWS)
+    copy(other, q)
+    best = correct(other, q, along, 0.0, aim, scratch)
+    is_curve = False
+    for h in SPACINGS:
+        for _ in range(LOOKS):
+            is_curve = _measure(g, q, along, h, aim, other, errors, scratch) < VANISHES
+            if is_curve:
+                break
+            multiplicity, s = _mean_zero(g, a)
+            if multiplicity < 2 or not abs(s) <= FARTHEST:
+                return ISOLATED
+            _go(other, q, along, s * h, aim)
+            error = correct(other, q, along, s * h, aim, scratch)
+            if not error <= max(best, exact):
+                break
+            copy(q, other)
+            best = error
+            if abs(s) < SETTLED:
+                return ISOLATED
+    return CURVE if is_curve else ISOLATED
+
+
+@kernel
+def _write_tangent(along, q, aim, scratch):
+    """Turn a direction (6,) into the tangent of the curve at q, in place."""
+    n, count = aim.n, aim.moving
+    system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
+    normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)
+    sr.write_equations(system, q, aim, vector(scratch, 0, 6 * n + 12))
+    sr.write_normal(normal, system, count)
+    for a in range(count):
+        for b in range(count):
+            normal[a, b] += along[a] * along[b]
+        normal[a, count] = along[a]
+    sr.solve_positive(normal, count)
+    total = 0.0
+    for a in range(count):
+        total += normal[a, count] ** 2
+    for a in range(count):
+        along[a] = normal[a, count] / math.sqrt(total)
+
+
+@kernel
+def _rate(q, aim, lower, upper, wish):
+    """Return how many joints stand outside their limits, and the squared distance from a wish."""
+    outside, total = 0.0, 0.0
+    for i in range(aim.n):
+        if is_slide(aim.slides, i):
+            value, way = min(max(q[i], lower[i]), upper[i]), q[i] - wish[i]
+            outside += 0.0 if value == q[i] else 1.0
+        else:
+            value = ranking.place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wish[i])
+            way = so3.wrap_to_pi(q[i] - wish[i])
+            outside += 0.0 if value == value else 1.0
+        total += way * way
+    return outside, total
+
+
+@kernel
+def _approach(q, start, along, aim, wish, tangent, scratch):
+    """
+    Write the point nearest to a wish between a point of the curve and the one a stride further on.
+
+    :param q: (n,) out.
+    :param start, along: where the stride begins, and its direction.
+    :param tangent: (6,) scratch.
+    """
+    low, high = 0.0, STRIDE
+    at_low, at_high = -1.0, 1.0
+    for side in range(FALSI_STEPS):
+        # The ends are measured first, then Illinois' false position.
+        if side == 0:
+            s = low
+        elif side == 1:
+            s = high
+        else:
+            s = high - at_high * (high - low) / (at_high - at_low)
+        _go(q, start, along, s, aim)
+        correct(q, start, along, s, aim, scratch)
+        copy(tangent, along)
+        _write_tangent(tangent, q, aim, scratch)
+        slope = -_dot(tangent, q, wish, aim)
+        if side == 0:
+            at_low = slope
+        elif side == 1:
+            at_high = slope
+        else:
+            if abs(slope) < NEAREST:
+                break
+            if slope < 0.0:
+                low, at_low, at_high = s, slope, 0.5 * at_high
+            else:
+                high, at_high, at_low = s, slope, 0.5 * at_low
+        if side == 1 and not at_low < 0.0 < at_high:
+            break
+
+
+@kernel
+def represent(q, along, aim, lower, upper, wish, trace, scratch):
+    """
+    Move a point of a curve of solutions, in place, to the one that stands for it; return how far it was followed.
+
+    :param q: (n,) a solution on the curve.
+    :param along: (6,) its tangent in the free joints, a unit vector; overwritten.
+    :param aim: chain and pose.
+    :param lower, upper: (n,) limits.
+    :param wish: (n,) the reference posture.
+    :param trace: (MOST_STRIDES + 1, n) points of the curve, written.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    n = aim.n
+    place = sr.scratch_size(n)
+    here, before = vector(scratch, place, n), vector(scratch, place + n, n)
+    near, best = vector(scratch, place + 2 * n, n), vector(scratch, place + 3 * n, n)
+    last, tangent = vector(scratch, place + 4 * n, 6), vector(scratch, place + 4 * n + 6, 6)
+    copy(here, q)
+    copy(best, q)
+    copy(trace[0], q)
+    best_outside, best_distance = _rate(q, aim, lower, upper, wish)
+    best_distance += NOT_NEAREST
+    slope, strides = -_dot(along, q, wish, aim), 0
+    while strides < MOST_STRIDES:
+        copy(before, here)
+        copy(last, along)
+        _go(here, before, last, STRIDE, aim)
+        if not correct(here, before, last, STRIDE, aim, scratch) < ON_CURVE:
+            break
+        strides += 1
+        copy(trace[strides], here)
+        _write_tangent(along, here, aim, scratch)
+        was, slope = slope, -_dot(along, here, wish, aim)
+        for number in range(2):
+            # The point of the stride itself; the nearest one between it and the one before.
+            if number == 0:
+                copy(near, here)
+            elif was < 0.0 <= slope:
+                _approach(near, before, last, aim, wish, tangent, scratch)
+            else:
+                break
+            outside, distance = _rate(near, aim, lower, upper, wish)
+            distance += NOT_NEAREST if number == 0 else 0.0
+            if outside < best_outside or (outside == best_outside and distance < best_distance):
+                best_outside, best_distance = outside, distance
+                copy(best, near)
+        if strides > 3 and _gap(here, q, aim) < CLOSED * STRIDE:
+            break
+    copy(q, best)
+    return strides
+
+
+@kernel
+def _gap(a, b, aim):
+    """Return the distance of two postures, angles modulo a turn."""
+    total = 0.0
+    for i in range(aim.n):
+        way = a[i] - b[i]
+        if not is_slide(aim.slides, i):
+            way = so3.wrap_to_pi(way)
+        total += way * way
+    return math.sqrt(total)
+
+
+@kernel
+def is_on_trace(trace, strides, q, aim):
+    """
+    Return whether a posture lies on a curve that was followed.
+
+    :param trace: (MOST_STRIDES + 1, n) of which ``strides`` + 1 rows are filled.
+    :param q: (n,).
+    :param aim: chain and pose.
+    """
+    for i in range(strides):
+        square = along = length = 0.0
+        for k in range(aim.n):
+            way, chord = q[k] - trace[i, k], trace[i + 1, k] - trace[i, k]
+            if not is_slide(aim.slides, k):
+                way = so3.wrap_to_pi(way)
+            square += way * way
+            along += way * chord
+            length += chord * chord
+        share = min(max(along / length, 0.0), 1.0)
+        if square - share * (2.0 * along - share * length) < BESIDE * BESIDE:
+            return True
+    return False

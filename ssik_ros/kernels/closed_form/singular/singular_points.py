@@ -1,0 +1,148 @@
+"""
+The exact place of an isolated solution at which the Jacobian has several null vectors.
+
+Problem
+-------
+Rounding leaves such a solution unknown to the square root of its size. At the solution not only the error vanishes but
+also the Jacobian J on its null space, which tells the place to rounding.
+
+Method
+------
+With null vectors N and left null vectors L of J, and D_i the derivative of J along the i-th column of N, by central
+differences, the move N t has to satisfy L^T (J + sum_i t_i D_i) N = 0: k^2 equations for k unknowns, by least squares.
+The other components follow from the error by the pseudo-inverse. Both again from there.
+
+Degeneracies
+------------
+Where the derivatives vanish as well the place stays as it is in those directions.
+
+Cost
+----
+2 k^2 + 2 k + 1 forward passes and two decompositions of 6x6 matrices for each of three steps.
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
+from ssik_ros.kernels.closed_form.singular import singular_values
+from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.geometry.vectors import copy_table
+
+STEPS = 3
+SIDE = 1e-3
+"""Distance of the places between which J is differentiated [rad]."""
+SAYS_NOTHING = 1e-6
+"""Damping of the least squares relative to its size: directions in which the derivatives vanish stay."""
+FARTHEST = 1e-3
+"""Largest move [rad]; the solution was known better than that."""
+
+AT_RIGHT = 42
+AT_VALUES = AT_RIGHT + 36
+AT_LEFT = AT_VALUES + 6
+AT_FIRST = AT_LEFT + 36
+AT_SECOND = AT_FIRST + 36
+AT_NORMAL = AT_SECOND + 36
+AT_TABLE = AT_NORMAL + 42
+SCRATCH = AT_TABLE + 42
+"""Numbers that :func:`sharpen` needs besides those of a refinement."""
+
+
+@kernel
+def _write_left(left, values, system, count, spare):
+    """Write the left singular vectors of a Jacobian (6, 7) as columns (6, 6)."""
+    for i in range(count):
+        for j in range(sr.ROWS):
+            spare[i, j] = system[j, i]
+    singular_values.decompose(values, left, spare, count, sr.ROWS)
+
+
+@kernel
+def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
+    """Write the derivative (6, 6) of the Jacobian along a column of null vectors."""
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        copy(probe, q)
+        for j in range(aim.moving):
+            probe[aim.free[j]] += sign * SIDE * vectors[j, column]
+        sr.write_equations(table, probe, aim, scratch)
+        for i in range(sr.ROWS):
+            for j in range(aim.moving):
+                value = sign * table[i, j] / (2.0 * SIDE)
+                out[i, j] = value if side == 0 else out[i, j] + value
+
+
+@kernel
+def _form(left, row, table, right, column, count):
+    """Return one number of L^T A N."""
+    total = 0.0
+    for i in range(sr.ROWS):
+        inner = 0.0
+        for j in range(count):
+            inner += table[i, j] * right[j, column]
+        total += left[i, row] * inner
+    return total
+
+
+@kernel
+def sharpen(q, nulls, aim, probe, extra, scratch):
+    """
+    Move a solution with several null vectors, in place, to where the Jacobian vanishes on them.
+
+    :param q: (n,) a solution to the square root of rounding.
+    :param nulls: how many null vectors there are.
+    :param aim: chain and pose.
+    :param probe: (n,) scratch.
+    :param extra: (SCRATCH,) scratch.
+    :param scratch: (6 n + 12,) scratch.
+    """
+    count = aim.moving
+    system, right = matrix(extra, 0, sr.ROWS, 7), matrix(extra, AT_RIGHT, 6, 6)
+    values, left = vector(extra, AT_VALUES, 6), matrix(extra, AT_LEFT, 6, 6)
+    one, two = matrix(extra, AT_FIRST, 6, 6), matrix(extra, AT_SECOND, 6, 6)
+    normal, table = matrix(extra, AT_NORMAL, 6, 7), matrix(extra, AT_TABLE, sr.ROWS, 7)
+    first, skipped = count - nulls, sr.ROWS - nulls
+    for _ in range(STEPS):
+        sr.write_equations(system, q, aim, scratch)
+        copy_table(table, system)
+        singular_values.decompose(values, right, table, sr.ROWS, count)
+        _write_left(left, values, system, count, one)
+        # The normal equations of the k^2 ones.
+        size = 0.0
+        for a in range(nulls):
+            _write_derivative(one, q, probe, right, first + a, aim, table, scratch)
+            normal[a, nulls] = 0.0
+            for b in range(nulls):
+                _write_derivative(two, q, probe, right, first + b, aim, table, scratch)
+                normal[a, b] = 0.0
+                for row in range(nulls):
+                    for column in range(nulls):
+                        mine = _form(left, skipped + row, one, right, first + column, count)
+                        other = _form(left, skipped + row, two, right, first + column, count)
+                        normal[a, b] += mine * other
+                        if a == b:
+                            miss = _form(left, skipped + row, system, right, first + column, count)
+                            normal[a, nulls] -= mine * miss
+            size += normal[a, a]
+        for a in range(nulls):
+            normal[a, a] += SAYS_NOTHING * size + 1e-300
+        sr.solve_positive(normal, nulls)
+        _move(q, right, left, values, system, normal, nulls, aim)
+
+
+@kernel
+def _move(q, right, left, values, system, normal, nulls, aim):
+    """Add the move along the null vectors, and the pseudo-inverse's answer to the error across them."""
+    count = aim.moving
+    for j in range(count):
+        step = 0.0
+        for a in range(nulls):
+            step += right[j, count - nulls + a] * min(max(normal[a, nulls], -FARTHEST), FARTHEST)
+        # J^+ e = J^T U S^-2 U^T e over the singular values that do not vanish.
+        for k in range(count - nulls):
+            inner = outer = 0.0
+            for i in range(sr.ROWS):
+                inner += left[i, k] * system[i, count]
+                outer += left[i, k] * system[i, j]
+            step += outer * inner / (values[k] * values[k])
+        q[aim.free[j]] += step

@@ -1,0 +1,346 @@
+"""
+Candidates of a pose at which some postures are singular: each solution once, by a point that rounding does not move.
+
+Problem
+-------
+Given candidates for one pose, some of which lie on folds, on multiple solutions or on curves of solutions, return each
+different solution, and one point of each curve. The same pose with its last bits changed has to give the same points.
+
+Method
+------
+1. Every candidate is refined to rounding. Those that arrive come first; others within tolerance count only if nothing
+   else is near, for they may be what rounding has left of an exact one.
+2. Where the Jacobian is regular the point is as exact as can be.
+3. With one null vector: :mod:`singular_curve` tells an isolated solution from a curve and moves to the point that
+   stands for it.
+4. With more: the point is tried for a curve in the direction of each null vector, both ways. If there is none it is
+   isolated, and :mod:`singular_points` finds its exact place.
+5. Points are dropped that are known, or lie on a curve that was followed.
+
+Degeneracies
+------------
+Surfaces of solutions are represented by the points that the candidates lead to. Where an arm nearly has a curve of
+solutions, but misses the pose along it by more than rounding and less than the tolerance, which points are found is
+left to chance.
+
+Cost
+----
+Some five forward passes for a regular candidate, and what :mod:`singular_curve` needs for others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.certification.nearby_branches import smallest_pivot
+from ssik_ros.kernels.closed_form.singular import singular_curve as sc
+from ssik_ros.kernels.closed_form.singular import singular_points as sp
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
+from ssik_ros.kernels.closed_form.singular import singular_values
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.vectors import copy
+
+REGULAR = 1e-5
+"""Singular value, lengths counted in the chain's unit, above which the Jacobian is regular."""
+NULL = 1e-3
+"""The same, below which a direction may be a null vector where there is one already."""
+NEARLY_SINGULAR = 3e-4
+"""Pivot, relative to the largest entry, below which the Jacobian of a candidate is looked at more closely."""
+SAME = 1e-6
+"""Regular solutions nearer than this in every joint are one [rad]."""
+SAME_SINGULAR = 3e-5
+"""Singular ones nearer than this are one: rounding moves them by the root of its size [rad]."""
+APART = 1e-2
+"""Distance of a solution that is not exact from all others; it may be what rounding has left of one of these [rad]."""
+PROBE = 0.25
+"""How far along a null vector a curve is looked for [rad]."""
+STAYED = 0.3
+"""Share of that way below which there is none."""
+FOLLOWED = 1e-10
+"""Frobenius norm of FK - T at a point of a curve, which is corrected later."""
+CURVES = 4
+"""Curves that are remembered."""
+MOST = 16
+"""Solutions that are returned."""
+
+
+class Place(NamedTuple):
+    """Where the solutions of one pose are collected, as views of one flat array."""
+
+    found: np.ndarray
+    """(16, n) solutions."""
+    is_point: np.ndarray
+    """(16,) 1 for singular solutions, which may turn out to lie on a curve, 0 for others."""
+    q: np.ndarray
+    """(1, n) the one in hand."""
+    probe: np.ndarray
+    """(n,) one beside it."""
+    values: np.ndarray
+    """(6,) singular values."""
+    vectors: np.ndarray
+    """(6, 6) null vectors in the last columns."""
+    along: np.ndarray
+    """(6,) the direction of a curve."""
+    strides: np.ndarray
+    """(CURVES,) how far each curve was followed."""
+    traces: np.ndarray
+    """(CURVES, MOST_STRIDES + 1, n) flat, its points."""
+    extra: np.ndarray
+    """Scratch of :mod:`singular_points`."""
+    rest: np.ndarray
+    """Scratch of :mod:`singular_curve`."""
+
+
+class Choice(NamedTuple):
+    """What counts as a solution, and which point stands for a curve of them."""
+
+    exact: float
+    """Frobenius norm of FK - T that rounding makes."""
+    tolerance: float
+    """The same, up to which a posture is a solution."""
+    lower: np.ndarray
+    """(n,) limits, within which the point is looked for that stands for a curve."""
+    upper: np.ndarray
+    wish: np.ndarray
+    """(n,) posture to which this point shall be near."""
+
+
+@inline_kernel
+def scratch_size(n):
+    """
+    Return how many numbers :func:`settle` needs for a chain of n joints.
+
+    :param n: number of joints.
+    """
+    trace = (sc.MOST_STRIDES + 1) * n
+    own = (MOST + 2) * n + MOST + 48 + CURVES * (1 + trace)
+    return own + sp.SCRATCH + sc.scratch_size(n)
+
+
+@inline_kernel
+def _view(scratch, n):
+    """Return the views of a flat array."""
+    at = (MOST + 2) * n + MOST
+    trace = CURVES * (sc.MOST_STRIDES + 1) * n
+    return Place(
+        matrix(scratch, 0, MOST, n),
+        vector(scratch, (MOST + 2) * n, MOST),
+        matrix(scratch, MOST * n, 1, n),
+        vector(scratch, (MOST + 1) * n, n),
+        vector(scratch, at, 6),
+        matrix(scratch, at + 6, 6, 6),
+        vector(scratch, at + 42, 6),
+        vector(scratch, at + 48, CURVES),
+        vector(scratch, at + 48 + CURVES, trace),
+        vector(scratch, at + 48 + CURVES + trace, sp.SCRATCH),
+        vector(scratch, at + 48 + CURVES + trace + sp.SCRATCH, sc.scratch_size(n)),
+    )
+
+
+@kernel
+def _count_null_vectors(place, q, aim):
+    """Write singular values and vectors at q, and return how many values vanish."""
+    system = matrix(place.rest, 7 * aim.n + 12, sr.ROWS, 7)
+    sr.write_equations(system, q, aim, vector(place.rest, 0, 6 * aim.n + 12))
+    singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
+    nulls = 0
+    for j in range(aim.moving):
+        nulls += 1 if place.values[j] < NULL else 0
+    return nulls if place.values[aim.moving - 1] < REGULAR else 0
+
+
+@kernel
+def _error(place, q, aim):
+    """Return the Frobenius norm of FK(q) - T."""
+    screws, pose = vector(place.rest, 0, 6 * aim.n), vector(place.rest, 6 * aim.n, 12)
+    certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, screws, pose)
+    return certify.residual(pose, aim.target)
+
+
+@kernel
+def _is_known(rows, kept, q, aim, same):
+    """Return whether a posture stands among the first rows."""
+    for row in range(kept):
+        largest = 0.0
+        for k in range(aim.n):
+            way = q[k] - rows[row, k]
+            largest = max(largest, abs(way if is_slide(aim.slides, k) else so3.wrap_to_pi(way)))
+        if largest < same:
+            return True
+    return False
+
+
+@inline_kernel
+def _trace(place, curve, n):
+    """Return the points (MOST_STRIDES + 1, n) of a curve."""
+    rows = sc.MOST_STRIDES + 1
+    return matrix(place.traces, curve * rows * n, rows, n)
+
+
+@kernel
+def _is_on_curve(place, curves, q, aim):
+    """Return whether a posture lies on one of the curves that were followed."""
+    for curve in range(curves):
+        if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
+            return True
+    return False
+
+
+@kernel
+def _add(place, kept, q, aim, same):
+    """Add a solution unless it is known, and return the new count."""
+    if kept >= MOST or _is_known(place.found, kept, q, aim, same):
+        return kept
+    copy(place.found[kept], q)
+    place.is_point[kept] = 0.0 if same == SAME else 1.0
+    return kept + 1
+
+
+@kernel
+def _add_curve(place, kept, curves, q, aim, choice):
+    """
+    Add the point that stands for the curve through q; return how many solutions there are, and curves.
+
+    :param place: the tangent of the curve stands in ``along``.
+    :param q: (n,) overwritten.
+    """
+    # The last one is forgotten where there are too many.
+    curve = min(curves, CURVES - 1)
+    trace = _trace(place, curve, aim.n)
+    place.strides[curve] = sc.represent(
+        q, place.along, aim, choice.lower, choice.upper, choice.wish, trace, place.rest
+    )
+    added = _add(place, kept, q, aim, SAME_SINGULAR)
+    if added > kept:
+        place.is_point[kept] = 0.0
+    return added, curve + 1
+
+
+@kernel
+def _write_null_vector(place, number, sign, aim):
+    """Write a null vector, the last one for number 0, as the direction of a curve."""
+    for j in range(aim.moving):
+        place.along[j] = sign * place.vectors[j, aim.moving - 1 - number]
+
+
+@kernel
+def _add_crossing(place, kept, curves, nulls, q, aim, choice):
+    """
+    Add the curves that pass through a posture with several null vectors, or itself if there are none.
+
+    :param nulls: how many null vectors there are.
+    :returns: how many solutions there are, and curves.
+    """
+    is_crossing = False
+    for way in range(2 * nulls):
+        # The vectors of q: those of a probe have taken their place.
+        _count_null_vectors(place, q, aim)
+        _write_null_vector(place, way // 2, 1.0 - 2.0 * (way % 2), aim)
+        copy(place.probe, q)
+        for j in range(aim.moving):
+            place.probe[aim.free[j]] += PROBE * place.along[j]
+        error = sr.refine(place.probe, aim, place.rest)
+        if not error <= FOLLOWED or _is_known(place.q, 1, place.probe, aim, STAYED * PROBE):
+            continue
+        is_crossing = True
+        if _is_on_curve(place, curves, place.probe, aim):
+            continue
+        if _count_null_vectors(place, place.probe, aim) == 1:
+            _write_null_vector(place, 0, 1.0, aim)
+            kept, curves = _add_curve(place, kept, curves, place.probe, aim, choice)
+    if not is_crossing:
+        _sharpen(place, nulls, q, aim, choice.exact)
+        kept = _add(place, kept, q, aim, SAME_SINGULAR)
+    return kept, curves
+
+
+@kernel
+def _sharpen(place, nulls, q, aim, exact):
+    """Move an isolated solution with several null vectors to its exact place; some may not be null after all."""
+    for number in range(nulls, 1, -1):
+        copy(place.probe, q)
+        spare = vector(place.rest, 6 * aim.n + 12, aim.n)
+        sp.sharpen(place.probe, number, aim, spare, place.extra, place.rest)
+        if _error(place, place.probe, aim) <= exact:
+            copy(q, place.probe)
+            return
+    _count_null_vectors(place, q, aim)
+    _write_null_vector(place, 0, 1.0, aim)
+    sc.examine(q, place.along, aim, exact, place.rest)
+
+
+@kernel
+def are_regular(rows, count, aim, scratch):
+    """
+    Return whether the Jacobian is regular at all candidates.
+
+    :param rows: (., n) of which ``count`` rows are candidates.
+    :param aim: chain and pose.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    place = _view(scratch, aim.n)
+    system = matrix(place.rest, 7 * aim.n + 12, sr.ROWS, 7)
+    for row in range(count):
+        if aim.moving < sr.ROWS:
+            if _count_null_vectors(place, rows[row], aim) > 0:
+                return False
+            continue
+        sr.write_equations(system, rows[row], aim, vector(place.rest, 0, 6 * aim.n + 12))
+        if not smallest_pivot(system) > NEARLY_SINGULAR:
+            return False
+    return True
+
+
+@kernel
+def _take(place, kept, curves, aim, choice):
+    """Add the solution in hand as what it is; return how many solutions there are, and curves."""
+    q = place.q[0]
+    nulls = _count_null_vectors(place, q, aim)
+    if nulls == 0:
+        return _add(place, kept, q, aim, SAME), curves
+    if _is_on_curve(place, curves, q, aim):
+        return kept, curves
+    if nulls > 1:
+        return _add_crossing(place, kept, curves, nulls, q, aim, choice)
+    _write_null_vector(place, 0, 1.0, aim)
+    if sc.examine(q, place.along, aim, choice.exact, place.rest) == sc.CURVE:
+        return _add_curve(place, kept, curves, q, aim, choice)
+    same = SAME_SINGULAR if _error(place, q, aim) <= choice.exact else APART
+    return _add(place, kept, q, aim, same), curves
+
+
+@kernel
+def settle(out, rows, count, aim, choice, scratch):
+    """
+    Write the solutions that candidates lead to, each once, and return how many these are.
+
+    :param out: (16, n); may be the same as ``rows``.
+    :param rows: (., n) of which ``count`` rows are candidates; they are refined in place.
+    :param aim: chain and pose.
+    :param choice: what counts as a solution, and which one is preferred.
+    :param scratch: (scratch_size(n),) numbers.
+    """
+    place = _view(scratch, aim.n)
+    q = place.q[0]
+    kept = curves = 0
+    for row in range(count):
+        sr.refine(rows[row], aim, place.rest)
+    for is_exact in (True, False):
+        for row in range(count):
+            error = _error(place, rows[row], aim)
+            if error <= choice.tolerance and (error <= choice.exact) == is_exact:
+                copy(q, rows[row])
+                kept, curves = _take(place, kept, curves, aim, choice)
+    left = 0
+    for row in range(kept):
+        copy(q, place.found[row])
+        if place.is_point[row] == 0.0 or not _is_on_curve(place, curves, q, aim):
+            copy(out[left], q)
+            left += 1
+    return left

@@ -1,0 +1,107 @@
+"""
+Subproblems 1 and 4 for four or eight candidates at a time: angles with their sines and cosines.
+
+The formulas are those of :mod:`ssik_ros.kernels.geometry.subproblems`. Sine and cosine come from the same two numbers as the
+angle, without a trigonometric function.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry import lanes
+from ssik_ros.kernels.geometry import vectors
+
+
+@inline_kernel
+def spread_vector(v):
+    """Return a vector of numbers that is the same in all lanes."""
+    return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
+
+
+@inline_kernel
+def turned_by(y, x):
+    """Return the sine and the cosine of the angle of the vector (x, y); 0 and 1 for (0, 0)."""
+    size = lanes.root(x * x + y * y)
+    is_none = size == 0.0
+    inverse = 1.0 / lanes.select(is_none, 1.0, size)
+    return y * inverse, lanes.select(is_none, 1.0, x * inverse)
+
+
+@inline_kernel
+def between(k, p, q):
+    """
+    Return (y, x) with atan2(y, x) the angle t for which R(k, t) p is nearest to q: subproblem 1.
+
+    :param k: unit axis; ``p``, ``q`` vectors.
+    """
+    a, b = vectors.cross(k, p), vectors.cross(k, q)
+    return vectors.dot(k, vectors.cross(a, b)), vectors.dot(a, b)
+
+
+@inline_kernel
+def of_component(a, b, d, side):
+    """
+    Return (y, x) with atan2(y, x) an angle t with a cos t + b sin t = d, or nearest to it: subproblem 4.
+
+    :param a, b, d: in each lane.
+    :param side: 1 for the first of both solutions, -1 for the second.
+    """
+    r, size = lanes.root(a * a + b * b), lanes.absolute(d)
+    x = side * lanes.root(lanes.greater((r - size) * (size + r), 0.0))
+    return b * d + a * x, a * d - b * x
+
+
+@inline_kernel
+def side_of(places, stride):
+    """
+    Return 1 in lanes of the first solution and -1 in those of the second, which alternate every so many lanes.
+
+    :param places: the place of each lane.
+    :param stride: 1.0, 2.0 or 4.0.
+    """
+    place = lanes.floor(places / stride)
+    return lanes.select(place - 2.0 * lanes.floor(0.5 * place) > 0.5, -1.0, 1.0)
+
+
+@inline_kernel
+def pair_of(v):
+    """Return a vector in four lanes as one in eight, each lane in two neighbouring ones."""
+    return lanes.in_pairs(v[0]), lanes.in_pairs(v[1]), lanes.in_pairs(v[2])
+
+
+@inline_kernel
+def read_rows(table, column, count):
+    """
+    Return a column of a table, each of up to four rows in a lane.
+
+    :param table: (4, .) numbers; the last of ``count`` rows stands for those that are missing.
+    """
+    places = lanes.places_half()
+    value = lanes.spread_half(table[0, column])
+    for row in range(1, count):
+        value = lanes.select(places >= 1.0 * row, table[row, column], value)
+    return value
+
+
+@inline_kernel
+def write_columns(out, column, value, scratch):
+    """
+    Write eight numbers into a column of a table.
+
+    :param out: (8 or more, .) table.
+    :param scratch: (8,) numbers.
+    """
+    lanes.store(scratch, 0, value)
+    for lane in range(lanes.LANES):
+        out[lane, column] = scratch[lane]
+
+
+@inline_kernel
+def write_pairs(out, column, value, scratch):
+    """
+    Write four numbers into a column of a table, each into two neighbouring rows.
+
+    :param out: (8 or more, .) table.
+    :param scratch: (4,) numbers.
+    """
+    lanes.store(scratch, 0, value)
+    for lane in range(lanes.HALF_LANES):
+        out[2 * lane, column] = out[2 * lane + 1, column] = scratch[lane]

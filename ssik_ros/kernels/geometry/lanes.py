@@ -1,0 +1,224 @@
+"""
+Eight numbers side by side, for what is done to all candidates of a pose alike.
+
+A value of :func:`load` is used like a number: ``+ - * /``, comparisons, which give masks, and the functions here. The
+formulas of :mod:`ssik_ros.kernels.geometry.vectors` and of other modules without branches serve it as they are. There is no
+``if``: :func:`select` chooses in each lane. Where what is done is the same for neighbours, four lanes take half the time:
+:func:`load_half` and its like, and :func:`in_pairs` back to eight. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
+numbers in it.
+
+References: [Cody1980] and [Ng1992] for the trigonometric functions, as in :mod:`ssik_ros.kernels.geometry.so3`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import JIT_DISABLED
+from ssik_ros.kernels.geometry import so3
+
+if JIT_DISABLED:
+    LANES = 8
+    """How many numbers stand side by side."""
+    HALF_LANES = 4
+    """How many are half of them."""
+
+    def load(array: Any, start: int) -> Any:
+        """Return eight numbers of a flat array, from ``start`` on."""
+        return np.array(array[start : start + LANES])
+
+    def load_half(array: Any, start: int) -> Any:
+        """Return four numbers of a flat array, from ``start`` on."""
+        return np.array(array[start : start + HALF_LANES])
+
+    def store(array: Any, start: int, value: Any) -> None:
+        """Write lanes into a flat array, from ``start`` on; a number becomes eight of them."""
+        count = np.size(value) if np.ndim(value) else LANES
+        array[start : start + count] = value
+
+    def spread(value: float) -> Any:
+        """Return the same number in all lanes."""
+        return np.full(LANES, value)
+
+    def spread_half(value: float) -> Any:
+        """Return the same number in four lanes."""
+        return np.full(HALF_LANES, value)
+
+    def places() -> Any:
+        """Return the place of each lane, from 0.0 on."""
+        return np.arange(LANES) + 0.0
+
+    def places_half() -> Any:
+        """Return the place of each of four lanes, from 0.0 on."""
+        return np.arange(HALF_LANES) + 0.0
+
+    def in_pairs(value: Any) -> Any:
+        """Return eight lanes, each of four in two neighbouring ones."""
+        return np.repeat(value, 2)
+
+    def select(mask: Any, a: Any, b: Any) -> Any:
+        """Return a where the mask is true and b elsewhere."""
+        return np.where(mask, a, b)
+
+    def bits_of(mask: Any) -> int:
+        """Return a mask as an integer, bit i for lane i."""
+        return sum(1 << lane for lane in range(len(mask)) if mask[lane])
+
+    def floor(value: Any) -> Any:
+        """Return the largest whole numbers that are not above."""
+        return np.floor(value)
+
+    def root(value: Any) -> Any:
+        """Return the square roots."""
+        return np.sqrt(value)
+
+    def absolute(value: Any) -> Any:
+        """Return the absolute values."""
+        return np.abs(value)
+
+else:
+    from ssik_ros.kernels.native.lane_types import absolute
+    from ssik_ros.kernels.native.lane_types import bits_of
+    from ssik_ros.kernels.native.lane_types import floor
+    from ssik_ros.kernels.native.lane_types import HALF_LANES
+    from ssik_ros.kernels.native.lane_types import in_pairs
+    from ssik_ros.kernels.native.lane_types import LANES
+    from ssik_ros.kernels.native.lane_types import load
+    from ssik_ros.kernels.native.lane_types import load_half
+    from ssik_ros.kernels.native.lane_types import places
+    from ssik_ros.kernels.native.lane_types import places_half
+    from ssik_ros.kernels.native.lane_types import root
+    from ssik_ros.kernels.native.lane_types import select
+    from ssik_ros.kernels.native.lane_types import spread
+    from ssik_ros.kernels.native.lane_types import spread_half
+    from ssik_ros.kernels.native.lane_types import store
+
+__all__ = (
+    'HALF_LANES',
+    'LANES',
+    'absolute',
+    'arc_tangent',
+    'bits_of',
+    'ceil',
+    'floor',
+    'greater',
+    'in_pairs',
+    'lesser',
+    'load',
+    'load_half',
+    'places',
+    'places_half',
+    'root',
+    'select',
+    'sine_cosine',
+    'spread',
+    'spread_half',
+    'store',
+    'wrap_to_pi',
+)
+
+FOLD = 0.41421356237309503
+"""tan(pi/8): above it an arc tangent is taken as pi/4 and that of (t - 1) / (t + 1)."""
+QUARTER, QUARTER_REST = 0.7853981633974483, 3.061616997868383e-17
+"""pi/4 in two parts."""
+HALF, HALF_REST = 1.5707963267948966, 6.123233995736766e-17
+"""pi/2 in two parts."""
+WHOLE, WHOLE_REST = 3.141592653589793, 1.2246467991473532e-16
+"""pi in two parts."""
+
+
+@inline_kernel
+def lesser(a, b):
+    """Return the smaller one in each lane; b where one is not a number."""
+    return select(a < b, a, b)
+
+
+@inline_kernel
+def greater(a, b):
+    """Return the larger one in each lane; b where one is not a number."""
+    return select(a > b, a, b)
+
+
+@inline_kernel
+def ceil(value):
+    """Return the smallest whole numbers that are not below."""
+    return -floor(-value)
+
+
+@inline_kernel
+def sine_cosine(angle):
+    """
+    Return sine and cosine of angles below :data:`so3.LARGEST_ANGLE`, with the same bits as :func:`so3.sine_cosine`.
+
+    :param angle: in each lane [rad].
+    """
+    quarters = floor(angle * so3.TO_QUARTERS + 0.5)
+    x = (angle - quarters * so3.QUARTER_HIGH) - quarters * so3.QUARTER_MIDDLE
+    x = x - quarters * so3.QUARTER_LOW
+    z = x * x
+    sine = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
+    sine = sine * z + 2.75573137070700676789e-06
+    sine = sine * z - 1.98412698298579493134e-04
+    sine = sine * z + 8.33333333332248946124e-03
+    sine = sine * z - 1.66666666666666324348e-01
+    sine = x + x * z * sine
+    cosine = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
+    cosine = cosine * z - 2.75573143513906633035e-07
+    cosine = cosine * z + 2.48015872894767294178e-05
+    cosine = cosine * z - 1.38888888888741095749e-03
+    cosine = cosine * z + 4.16666666666666019037e-02
+    half = 0.5 * z
+    rest = 1.0 - half
+    cosine = rest + (((1.0 - rest) - half) + z * z * cosine)
+    # The last two binary digits of the count of quarters: which function, and which sign.
+    halves = floor(0.5 * quarters)
+    odd = quarters - 2.0 * halves
+    sign = 1.0 - 2.0 * (halves - 2.0 * floor(0.5 * halves))
+    is_odd = odd > 0.5
+    return (
+        sign * select(is_odd, cosine, sine),
+        (sign - 2.0 * sign * odd) * select(is_odd, sine, cosine),
+    )
+
+
+@inline_kernel
+def arc_tangent(y, x):
+    """
+    Return the angles of vectors (x, y) in (-pi, pi] within two units in the last place; 0 for (0, 0).
+
+    The smaller component over the larger one, folded at tan(pi/8), is an argument for which one polynomial serves.
+    """
+    across, along = absolute(y), absolute(x)
+    is_steep = across > along
+    small, large = select(is_steep, along, across), select(is_steep, across, along)
+    is_folded = small > FOLD * large
+    below = select(is_folded, small + large, large)
+    t = select(is_folded, small - large, small) / select(below == 0.0, 1.0, below)
+    z = t * t
+    w = z * z
+    even = 4.97687799461593236017e-02 + w * 1.62858201153657823623e-02
+    even = 6.66107313738753120669e-02 + w * even
+    even = 9.09088713343650656196e-02 + w * even
+    even = 1.42857142725034663711e-01 + w * even
+    even = 3.33333333333329318027e-01 + w * even
+    odd = -5.83357013379057348645e-02 + w * -3.65315727442169155270e-02
+    odd = -7.69187620504482999495e-02 + w * odd
+    odd = -1.11111104054623557880e-01 + w * odd
+    odd = -1.99999999998764832476e-01 + w * odd
+    bend = t * (z * even + w * odd)
+    angle = select(is_folded, QUARTER, 0.0) - ((bend - select(is_folded, QUARTER_REST, 0.0)) - t)
+    angle = select(is_steep, HALF - (angle - HALF_REST), angle)
+    angle = select(x < 0.0, WHOLE - (angle - WHOLE_REST), angle)
+    return select(y < 0.0, -angle, angle)
+
+
+@inline_kernel
+def wrap_to_pi(angle):
+    """Return the equivalent angles in (-pi, pi] [rad], with the same bits as :func:`so3.wrap_to_pi`."""
+    if bits_of((angle > math.pi) | (angle <= -math.pi)) == 0:
+        return angle
+    wrapped = angle - so3.TWO_PI * ceil((angle - math.pi) / so3.TWO_PI)
+    wrapped = select(wrapped > math.pi, wrapped - so3.TWO_PI, wrapped)
+    return select(wrapped <= -math.pi, math.pi, wrapped)

@@ -1,0 +1,72 @@
+"""
+Subproblem 1: turn one vector onto another.
+
+Problem
+-------
+R(k, t) p = q, k a unit axis; p, q any vectors.
+
+Solutions
+---------
+One. It is also the angle that brings R(k, t) p nearest to q.
+
+Method
+------
+1. a = k x p, b = k x q: the parts perpendicular to k, turned by a quarter.
+2. t = atan2(k . (a x b), a . b).
+
+The sine is taken from a x b: (k x p) . q would lose the angle when p and q are nearly parallel to k.
+
+Degeneracies
+------------
+p or q parallel to k: the angle is FREE. Lengths or heights along k that differ: NEAREST.
+
+Cost
+----
+Two cross products, one arc tangent.
+
+References
+----------
+[Paden1986], [Elias2025]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+
+
+@inline_kernel
+def angle_between(k, p, q):
+    """
+    Return t in [-pi, pi] with R(k, t) p nearest to q; 0 where p or q is parallel to k.
+
+    :param k: unit axis.
+    :param p, q: vectors.
+    """
+    a, b = vectors.cross(k, p), vectors.cross(k, q)
+    return math.atan2(vectors.dot(k, vectors.cross(a, b)), vectors.dot(a, b))
+
+
+@inline_kernel
+def solve(k, p, q):
+    """
+    Return (outcome, t) of R(k, t) p = q.
+
+    :param k: unit axis.
+    :param p, q: vectors.
+    """
+    a, b = vectors.cross(k, p), vectors.cross(k, q)
+    t = math.atan2(vectors.dot(k, vectors.cross(a, b)), vectors.dot(a, b))
+    size = max(vectors.dot(p, p), vectors.dot(q, q))
+    la, lb = vectors.norm(a), vectors.norm(b)
+    height = abs(vectors.dot(k, p) - vectors.dot(k, q))
+    if height * height > CLOSE * CLOSE * size or abs(la - lb) > CLOSE * math.sqrt(size):
+        return NEAREST, t
+    if min(la, lb) <= SMALL * math.sqrt(size):
+        return FREE, t
+    return EXACT, t

@@ -1,0 +1,46 @@
+"""
+Subproblem 3: turn a point until it is at a given distance from another.
+
+Problem
+-------
+|R(k, t) p - q| = d, k a unit axis; p, q any vectors, d >= 0.
+
+Solutions
+---------
+Two, one when tangent. Where there is none, the angle whose distance is nearest to d.
+
+Method
+------
+1. Squared: q . R(k, t) p = (p.p + q.q - d^2) / 2.
+2. Subproblem 4 with h = q.
+
+Degeneracies
+------------
+p or q on the axis: the distance does not change, the angles are FREE.
+
+Cost
+----
+That of subproblem 4.
+
+References
+----------
+[Paden1986], [Elias2025]
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp4
+
+
+@inline_kernel
+def solve(k, p, q, squared_distance):
+    """
+    Return (outcome, t1, t2) of |R(k, t) p - q|^2 = d^2.
+
+    :param k: unit axis.
+    :param p, q: vectors.
+    :param squared_distance: d^2.
+    """
+    pp, qq = vectors.dot(p, p), vectors.dot(q, q)
+    a, b, c = sp4.coefficients(q, k, p)
+    return sp4.solve_linear(a, b, 0.5 * (pp + qq - squared_distance) - c, pp + qq)

@@ -1,0 +1,84 @@
+"""
+Subproblem 4: turn a vector until it has a given component.
+
+Problem
+-------
+h . R(k, t) p = d, k a unit axis; h and p any vectors.
+
+Solutions
+---------
+Two, one when tangent. Where there is none, the one angle whose component is nearest to d.
+
+Method
+------
+1. h . R(k, t) p = A cos t + B sin t + C with A = h.p - (h.k)(k.p), B = h . (k x p), C = (h.k)(k.p).
+2. D = d - C, r2 = A^2 + B^2, x = sqrt(max(0, r2 - D^2)).
+3. t = atan2(B D +- A x, A D -+ B x).
+
+Degeneracies
+------------
+r2 = 0 (h or p parallel to k): the component does not change, the angles are FREE. |D| > sqrt(r2): NEAREST.
+
+Cost
+----
+Two arc tangents, one square root.
+
+References
+----------
+[Elias2025]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+
+
+@inline_kernel
+def coefficients(h, k, p):
+    """
+    Return A, B, C of h . R(k, t) p = A cos t + B sin t + C.
+
+    :param h, p: vectors.
+    :param k: unit axis.
+    """
+    along = vectors.dot(h, k) * vectors.dot(k, p)
+    return vectors.dot(h, p) - along, vectors.dot(h, vectors.cross(k, p)), along
+
+
+@inline_kernel
+def solve_linear(a, b, d, scale):
+    """
+    Return (outcome, t1, t2) of a cos t + b sin t = d.
+
+    :param a, b, d: numbers.
+    :param scale: size of the terms that a, b and d were computed from, for what counts as zero.
+    """
+    r = math.sqrt(a * a + b * b)
+    miss = abs(d) - r
+    x = math.sqrt(max(0.0, -miss * (abs(d) + r)))
+    t1 = math.atan2(b * d + a * x, a * d - b * x)
+    t2 = math.atan2(b * d - a * x, a * d + b * x)
+    if miss > CLOSE * scale:
+        return NEAREST, t1, t2
+    if r <= SMALL * scale:
+        return FREE, t1, t2
+    return EXACT, t1, t2
+
+
+@inline_kernel
+def solve(h, k, p, d):
+    """
+    Return (outcome, t1, t2) of h . R(k, t) p = d.
+
+    :param h, p: vectors.
+    :param k: unit axis.
+    :param d: the component.
+    """
+    a, b, c = coefficients(h, k, p)
+    return solve_linear(a, b, d - c, vectors.norm(h) * vectors.norm(p) + abs(d))

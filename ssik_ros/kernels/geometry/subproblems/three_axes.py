@@ -1,0 +1,113 @@
+"""
+A rotation as a product of rotations about three given axes.
+
+Problem
+-------
+R(h1, t1) R(h2, t2) R(h3, t3) = R, h1, h2, h3 unit axes in general position.
+
+Solutions
+---------
+Two triples; none where the axes cannot make R (then the nearest one, twice); a continuum where the outer axes line
+up.
+
+Method
+------
+1. h1 . R(h2, t2) h3 = h1 . R h3 = d is subproblem 4, a cos t2 + b sin t2 = d - p with p = (h1.h2)(h2.h3). Its root
+   x^2 = a^2 + b^2 - (d - p)^2 is taken from e = 1 -+ d = |R h3 -+ h1|^2 / 2, which keeps its digits where the outer
+   axes nearly line up: x^2 = 2 e (1 -+ p) - e^2 - (h1.h2 -+ h2.h3)^2, upper signs where d > 0.
+2. t1 turns R(h2, t2) h3 onto R h3; t3 turns R(h2, t2)^T h1 onto R^T h1, about -h3: subproblem 1.
+
+Degeneracies
+------------
+R h3 within NEARLY_ALIGNED of h1 or -h1: t1 and t3 are ill-conditioned, their sum or difference is not; t3 is then
+read from a vector perpendicular to h3, so that the product is R whatever t1 is. Within ALIGNED: t3 is what the caller
+offers, and t1 is read from that vector.
+
+Cost
+----
+Six arc tangents, one square root.
+
+References
+----------
+[Shuster2003]
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
+from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
+
+ALIGNED = 1e-11
+"""Sine of the angle between the outer axes below which they count as lined up."""
+NEARLY_ALIGNED = 1e-3
+"""Sine below which the last angle is read from a vector perpendicular to its axis."""
+
+
+@inline_kernel
+def middle_angles(h1, h2, h3, image):
+    """
+    Return (outcome, t2, t2') with h1 . R(h2, t2) h3 = h1 . image.
+
+    :param h1, h2, h3, image: unit vectors.
+    """
+    a, b, p = sp4.coefficients(h1, h2, h3)
+    d = vectors.dot(h1, image)
+    sign = 1.0 if d >= 0.0 else -1.0
+    apart = vectors.subtract(image, vectors.scale(sign, h1))
+    e = 0.5 * vectors.dot(apart, apart)
+    skew = vectors.dot(h1, h2) - sign * vectors.dot(h2, h3)
+    root = e * (2.0 * (1.0 - sign * p) - e) - skew * skew
+    x = math.sqrt(max(0.0, root))
+    rest = d - p
+    first = math.atan2(b * rest + a * x, a * rest - b * x)
+    second = math.atan2(b * rest - a * x, a * rest + b * x)
+    r = math.sqrt(a * a + b * b)
+    if root < -CLOSE * (r + abs(rest)):
+        return NEAREST, first, second
+    return FREE if r <= SMALL else EXACT, first, second
+
+
+@kernel
+def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
+    """
+    Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R, and return the outcome.
+
+    R is given by what it does to three vectors, so that a product of rotations need not be multiplied out.
+
+    :param out: (., 3 or more) triples in its first three columns; rows ``row`` and ``row + 1`` are written.
+    :param h1, h2, h3: unit axes.
+    :param image: R h3.
+    :param preimage: R^T h1.
+    :param aside: R v for v = perpendicular(h3); used where the outer axes line up.
+    :param offered: t3 where it is free [rad].
+    """
+    outcome, t2, other = middle_angles(h1, h2, h3, image)
+    tilt = vectors.cross(h1, image)
+    squared_sine = vectors.dot(tilt, tilt)
+    is_free = squared_sine <= ALIGNED * ALIGNED
+    for i in range(row, row + 2):
+        s, c = so3.sine_cosine(t2)
+        out[i, 1] = t2
+        if is_free:
+            turned = vectors.rotate(h3, offered, vectors.perpendicular(h3))
+            out[i, 0] = angle_between(h1, vectors.turn(h2, c, s, turned), aside)
+            out[i, 2] = offered
+        else:
+            t1 = angle_between(h1, vectors.turn(h2, c, s, h3), image)
+            out[i, 0] = t1
+            if squared_sine > NEARLY_ALIGNED * NEARLY_ALIGNED:
+                out[i, 2] = -angle_between(h3, vectors.turn(h2, c, -s, h1), preimage)
+            else:
+                turned = vectors.turn(h2, c, -s, vectors.rotate(h1, -t1, aside))
+                out[i, 2] = angle_between(h3, vectors.perpendicular(h3), turned)
+        t2 = other
+    return FREE if is_free and outcome == EXACT else outcome

@@ -1,0 +1,138 @@
+"""
+Vectors of three numbers as tuples, rotations about unit axes, and copies of arrays.
+
+A tuple lives in registers: nothing is allocated and nothing is indexed at run time.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry import so3
+
+
+@inline_kernel
+def dot(a, b):
+    """Return the scalar product of two vectors."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inline_kernel
+def cross(a, b):
+    """Return the vector product of two vectors."""
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+@inline_kernel
+def add(a, b):
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inline_kernel
+def subtract(a, b):
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inline_kernel
+def scale(s, a):
+    """Return s a."""
+    return s * a[0], s * a[1], s * a[2]
+
+
+@inline_kernel
+def norm(a):
+    """Return the length of a vector."""
+    return math.sqrt(dot(a, a))
+
+
+@inline_kernel
+def turn(k, cosine, sine, v):
+    """
+    Return R(k, t) v by cosine and sine of t.
+
+    :param k: unit axis.
+    :param cosine, sine: of the angle.
+    :param v: the vector.
+    """
+    along = dot(k, v) * (1.0 - cosine)
+    w = cross(k, v)
+    return (
+        cosine * v[0] + sine * w[0] + along * k[0],
+        cosine * v[1] + sine * w[1] + along * k[1],
+        cosine * v[2] + sine * w[2] + along * k[2],
+    )
+
+
+@inline_kernel
+def rotate(k, t, v):
+    """
+    Return R(k, t) v.
+
+    :param k: unit axis.
+    :param t: angle [rad].
+    :param v: the vector.
+    """
+    s, c = so3.sine_cosine(t)
+    return turn(k, c, s, v)
+
+
+@inline_kernel
+def perpendicular(k):
+    """
+    Return a unit vector perpendicular to a unit vector, the same one every time.
+
+    :param k: unit vector.
+    """
+    # The coordinate axis furthest from k.
+    ax, ay, az = abs(k[0]), abs(k[1]), abs(k[2])
+    if ax <= ay and ax <= az:
+        v = (0.0, -k[2], k[1])
+    elif ay <= az:
+        v = (k[2], 0.0, -k[0])
+    else:
+        v = (-k[1], k[0], 0.0)
+    return scale(1.0 / norm(v), v)
+
+
+@inline_kernel
+def copy(out, source):
+    """
+    Copy an array, which must not overlap with the place it goes to.
+
+    An assignment to a slice would do, yet numba compiles a copy for overlaps and the text of an error with each one.
+
+    :param out: (n,).
+    :param source: (n,) at least.
+    """
+    for i in range(len(out)):
+        out[i] = source[i]
+
+
+@inline_kernel
+def copy_table(out, source):
+    """
+    Copy a table; see :func:`copy`.
+
+    :param out: (m, n).
+    :param source: (m, n) at least.
+    """
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = source[i, j]
+
+
+@inline_kernel
+def fill(out, value):
+    """
+    Set all elements of an array; see :func:`copy`.
+
+    :param out: (n,).
+    :param value: of each.
+    """
+    for i in range(len(out)):
+        out[i] = value

@@ -1,0 +1,473 @@
+"""
+How a mechanism and the solve of one of its chains are laid out in flat arrays.
+
+A mechanism has one row per frame in two tables that are the storage of its objects: numbers (pose, values, limits, ...)
+and flags. They may change between solves without any notice. What a chain is made of stands in ``ints`` and ``reals``,
+which are written once, when its structure is compiled: a header of ``HEADER`` numbers, then tables with rows of a
+fixed width.
+
+===========  ======================================================================================
+table        one row per
+===========  ======================================================================================
+node         elementary motion: one degree of freedom, or the rotation of a ball; parents first
+variable     unknown of the solve, numbered in the order of elimination
+constraint   closing frame and closed link
+path         node that moves a constraint's closing frame (2), closed link (1) or both (3)
+column       variable that a constraint depends on, ascending
+joint        joint with degrees of freedom: which variables are its six
+segment      frame whose fixed pose goes into a placement
+===========  ======================================================================================
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.geometry.addresses import floats_at
+from ssik_ros.kernels.geometry.addresses import integers_at
+
+# Columns of the table of numbers, one row per frame.
+POSITION = 0
+QUATERNION = 3
+FIXED = 7
+"""How many of them, from the first on, are a frame's fixed pose."""
+VALUES = 7
+ROTATION = 13
+"""The rotation of a joint with three turns as a quaternion: the state of a ball."""
+TARGET = 17
+REST = 23
+LOWER = 29
+UPPER = 35
+REST_WEIGHT = 41
+TARGET_WEIGHT = 47
+FRAME_REALS = 48
+
+# Columns of the table of flags.
+LOCKED = 0
+TARGET_SET = 6
+REST_SET = 7
+EXCLUDED = 8
+TRACK_WRAP = 9
+FRAME_FLAGS = 10
+
+# Header of ``ints``.
+NODES = 0
+VARIABLES = 1
+STATES = 2
+CONSTRAINTS = 3
+JOINTS = 4
+BLOCKS = 5
+"""Columns of all constraints together."""
+PROFILE = 6
+"""Numbers in the profile of the normal matrix."""
+AT_NODE = 7
+AT_VARIABLE = 8
+AT_CONSTRAINT = 9
+AT_PATH = 10
+AT_COLUMN = 11
+AT_JOINT = 12
+AT_SEGMENT = 13
+MOTIONS = 14
+"""Most elementary motions (nodes, of balls three) on the path of a constraint."""
+WORK = 15
+"""The places of the workspace's arrays, one after the other, follow from here."""
+WORK_ARRAYS = 30
+RESULT = 14
+"""Which of them is the first of those that a result keeps, from the errors to the end."""
+HEADER = WORK + WORK_ARRAYS + 1
+
+# Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
+NODE_INTS = 8
+NODE_KIND = 0
+NODE_PARENT = 1
+NODE_FRAME = 2
+NODE_VARIABLE = 3
+NODE_STATE = 4
+NODE_SEGMENT = 5
+NODE_SEGMENTS = 6
+NODE_OWNER = 7
+"""1 where the variable is this node's own; 0 where the node follows another one."""
+NODE_REALS = 2
+NODE_MULTIPLIER = 0
+NODE_OFFSET = 1
+BALL = 6
+FIRST_TURN = 3
+
+# Variable table.
+VARIABLE_INTS = 6
+VARIABLE_KIND = 0
+"""Degree of freedom 0 to 5; a ball has BALL first, then twice BALL_REST."""
+VARIABLE_STATE = 1
+VARIABLE_FRAME = 2
+VARIABLE_DOF = 3
+VARIABLE_FIRST = 4
+"""First column of its row of the normal matrix."""
+VARIABLE_DIAGONAL = 5
+"""Where its diagonal stands in the profile."""
+BALL_REST = 7
+
+# Constraint table.
+CONSTRAINT_INTS = 14
+CONSTRAINT_FRAME = 0
+CONSTRAINT_MASK = 1
+"""Bit k: row k counts."""
+CONSTRAINT_WORLD = 2
+"""1: measured along the axes of the world; 0: along those of the closing frame."""
+CONSTRAINT_NODE_A = 3
+CONSTRAINT_SEGMENT_A = 4
+CONSTRAINT_SEGMENTS_A = 5
+CONSTRAINT_NODE_B = 6
+CONSTRAINT_SEGMENT_B = 7
+CONSTRAINT_SEGMENTS_B = 8
+CONSTRAINT_PATH = 9
+CONSTRAINT_PATHS = 10
+CONSTRAINT_COLUMN = 11
+CONSTRAINT_COLUMNS = 12
+
+# Path table.
+PATH_INTS = 3
+PATH_NODE = 0
+PATH_SIDE = 1
+PATH_COLUMN = 2
+MOVES_B = 1
+MOVES_A = 2
+
+# Joint table: frame, then the variable of each degree of freedom (or -1), then the kind of its rotation.
+JOINT_INTS = 9
+JOINT_FRAME = 0
+JOINT_VARIABLES = 1
+JOINT_ROTATION = 7
+JOINT_NODE = 8
+"""Its first turn about z (or its ball), whose pose has the axes of the rotation."""
+SINGLE = 0
+TRIPLE = 1
+BALL_ROTATION = 2
+
+# Options of a solve.
+METHOD = 0
+MAX_ITERATIONS = 1
+STALL = 2
+DIVERGE = 3
+DAMPING = 4
+REST_FACTOR = 5
+TRANSLATION_TOLERANCE = 6
+ROTATION_TOLERANCE = 7
+TRANSLATION_FACTOR = 8
+ROTATION_FACTOR = 9
+TRANSLATION_CLAMP = 10
+ROTATION_CLAMP = 11
+SIGMA = 12
+LOW_TARGETS = 13
+ESCAPES = 14
+KEEP_FAILED = 15
+SECONDARY = 16
+OPTIONS = 17
+
+# Methods.
+LM = 0
+DLS = 1
+SVD = 2
+
+# Secondary objectives.
+POSTURE = 0
+LIMIT_CENTRE = 1
+
+# Counters: what goes in and out of a solve as integers.
+STATUS = 0
+ITERATIONS = 1
+BAD = 2
+"""Row of a frame that has a number that is none, or -1."""
+STOP = 3
+"""Monotonic time at which to stop [ns]."""
+RANDOM = 4
+ESCAPED = 5
+HELD = 6
+CLOCK = 7
+TASK = 9
+FRESH = 10
+"""Whether the state to be measured starts a descent."""
+TRIES = 11
+ANEW = 12
+WATCH = 13
+"""Steps since a descent has gone uphill; 0 on its way down."""
+EXCURSIONS = 14
+COUNTERS = 15
+
+# Head of a block, of integers: where the arrays are that may be others at every solve, and the sizes of those that follow.
+# Behind it stand ``ints`` and the counters, then ``reals`` and the workspace.
+BLOCK_TABLE = 0
+BLOCK_FLAGS = 1
+BLOCK_OPTIONS = 2
+BLOCK_CANCEL = 3
+BLOCK_FRAMES = 4
+"""Rows of table and flags."""
+BLOCK_INTS = 5
+BLOCK_REALS = 6
+BLOCK_WORK = 7
+BLOCK = 8
+
+# Statuses.
+CONVERGED = 0
+STALLED = 1
+DIVERGED = 2
+TIMEOUT = 3
+RUNNING = -1
+BAD_FRAME = -2
+
+# Single numbers of a solve, at the end of the workspace.
+COST = 0
+TARGET_TRANSLATION = 1
+TARGET_ROTATION = 2
+REST_COST = 3
+MU = 4
+BOOST = 5
+LEAST = 6
+LARGEST = 7
+EXPECTED = 8
+GOOD_ERROR = 9
+BEST_ERROR = 10
+CLAMP = 11
+GAIN = 12
+SPREAD = 13
+BEST_COST = 14
+SLOW = 15
+"""1 once a descent falls slowly, so that second derivatives pay."""
+WATCH_COST = 16
+"""Cost of the state to return to when going uphill does not help."""
+STEPS = 17
+TRIED = 18
+"""Iterations and escapes, for whoever reads results."""
+FIRST_ERROR = 19
+"""Sum of unmet errors where a descent with fixed damping began."""
+NUMBERS = 20
+
+# Columns of elementary motions: turn, motion of d = p_A - p_B, derivative of the rotation vector, signed axis,
+# column of the Jacobian's first three rows; then variable and side.
+TURN = 0
+SHIFT = 3
+SPIN = 6
+AXIS = 9
+ROWS = 12
+MOTION_VARIABLE = 15
+MOTION_SIDE = 16
+MOTION = 17
+SCRATCH = 64
+
+
+class Block(NamedTuple):
+    """Everything that a solve of one chain reads and writes, as views of what a block tells."""
+
+    table: np.ndarray
+    """(F, FRAME_REALS) numbers of the mechanism's frames."""
+    flags: np.ndarray
+    """(F, FRAME_FLAGS) their flags."""
+    options: np.ndarray
+    """(OPTIONS,)"""
+    cancel: np.ndarray
+    """(1,) set to 1 by another thread, it ends the solve."""
+    ints: np.ndarray
+    counters: np.ndarray
+    """(COUNTERS,)"""
+    reals: np.ndarray
+    work: np.ndarray
+
+
+class Tables(NamedTuple):
+    """The tables of a compiled chain, as views."""
+
+    node: np.ndarray
+    variable: np.ndarray
+    constraint: np.ndarray
+    path: np.ndarray
+    column: np.ndarray
+    joint: np.ndarray
+    segment: np.ndarray
+    factors: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """Scratch and results of a solve, as views of one float array."""
+
+    poses: np.ndarray
+    """(N, 12) pose of each node after its motion."""
+    placements: np.ndarray
+    """(N, 12) fixed pose of each node in its parent."""
+    end_placements: np.ndarray
+    """(2 C, 12) fixed pose of each closing frame and closed link in its node."""
+    ends: np.ndarray
+    """(2 C, 12) their poses."""
+    residual: np.ndarray
+    """(C, 6) weighted rows; those that do not count are zero."""
+    rates: np.ndarray
+    """(N, 12) twist of each node along a step, and its derivative."""
+    blocks: np.ndarray
+    """(columns, 6) Jacobian of each constraint, column by column."""
+    motions: np.ndarray
+    """(M, MOTION) elementary motions of one constraint."""
+    normal: np.ndarray
+    """(P,) profile of J^T J."""
+    factor: np.ndarray
+    """(P,) profile of its L D L^T factors."""
+    scratch: np.ndarray
+    """(SCRATCH,)"""
+    fixed: np.ndarray
+    """(segments, FIXED) fixed poses of frames as placements have them; NaN for none yet."""
+    turns: np.ndarray
+    """(C, 3) rotation vector of each constraint in world axes, whole and without weight."""
+    dense: np.ndarray
+    """(2 n n,) scratch of spectral steps."""
+    errors: np.ndarray
+    """(C, 2) length and angle [m, rad] of the rows that count."""
+    gradient: np.ndarray
+    """(n,) J^T e."""
+    step: np.ndarray
+    """(n,)"""
+    right: np.ndarray
+    """(n,)"""
+    lower: np.ndarray
+    """(n,) limits of the values."""
+    upper: np.ndarray
+    """(n,)"""
+    held: np.ndarray
+    """(n,) 0 free, 1 at the upper bound of the step, -1 at the lower one, 2 locked."""
+    low: np.ndarray
+    """(n,) bounds of the step."""
+    high: np.ndarray
+    """(n,)"""
+    pull: np.ndarray
+    """(n,) gradient of the secondary objective."""
+    current: np.ndarray
+    """(S,) state at hand."""
+    trial: np.ndarray
+    """(S,)"""
+    best: np.ndarray
+    """(S,)"""
+    good: np.ndarray
+    """(S,)"""
+    start: np.ndarray
+    """(S,)"""
+    numbers: np.ndarray
+    """(NUMBERS,)"""
+
+
+def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
+    """Return the shapes of the workspace's arrays, in order, given the integers of a chain."""
+    nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
+    motions = (int(header[MOTIONS]), MOTION)
+    poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
+    rows = [(count, 6), (nodes, 12), (columns, 6), motions, (profile,), (profile,), (SCRATCH,)]
+    segments = len(header) - int(header[AT_SEGMENT])
+    more = [(segments, FIXED), (count, 3), (2 * n * n,)]
+    return [*poses, *rows, *more, (count, 2), *[(n,)] * 9, *[(states,)] * 5, (NUMBERS,)]
+
+
+def place_workspace(header: np.ndarray) -> int:
+    """Write the places of the workspace's arrays into a header with all counts; return their size together."""
+    place = 0
+    for k, shape in enumerate(workspace_shapes(header)):
+        header[WORK + k] = place
+        place += int(np.prod(shape))
+    return place
+
+
+def show_workspace(header: np.ndarray, work: np.ndarray) -> Workspace:
+    """Return the views of :func:`view_workspace` without a kernel, given the integers of a chain."""
+    places = header[WORK : WORK + WORK_ARRAYS].tolist()
+    return Workspace(
+        *(
+            work[place : place + int(np.prod(shape))].reshape(shape)
+            for place, shape in zip(places, workspace_shapes(header), strict=True)
+        )
+    )
+
+
+def show_tables(ints: np.ndarray, reals: np.ndarray) -> Tables:
+    """Return the views of :func:`view_tables` without a kernel."""
+    ends = [*ints[AT_NODE:MOTIONS].tolist(), len(ints)]
+    widths = (NODE_INTS, VARIABLE_INTS, CONSTRAINT_INTS, PATH_INTS, 0, JOINT_INTS, 0)
+    parts = [ints[a:b] for a, b in pairwise(ends)]
+    tables = [p.reshape(-1, w) if w else p for p, w in zip(parts, widths, strict=True)]
+    return Tables(*[*tables, reals.reshape(-1, NODE_REALS)])
+
+
+@inline_kernel
+def view_tables(ints, reals):
+    """Return the :class:`Tables` of a compiled chain."""
+    segments = ints.shape[0] - ints[AT_SEGMENT]
+    paths = (ints[AT_COLUMN] - ints[AT_PATH]) // PATH_INTS
+    return Tables(
+        matrix(ints, ints[AT_NODE], ints[NODES], NODE_INTS),
+        matrix(ints, ints[AT_VARIABLE], ints[VARIABLES], VARIABLE_INTS),
+        matrix(ints, ints[AT_CONSTRAINT], ints[CONSTRAINTS], CONSTRAINT_INTS),
+        matrix(ints, ints[AT_PATH], paths, PATH_INTS),
+        vector(ints, ints[AT_COLUMN], ints[BLOCKS]),
+        matrix(ints, ints[AT_JOINT], ints[JOINTS], JOINT_INTS),
+        vector(ints, ints[AT_SEGMENT], segments),
+        matrix(reals, 0, ints[NODES], NODE_REALS),
+    )
+
+
+@inline_kernel
+def view_workspace(ints, work):
+    """Return the :class:`Workspace` of a solve."""
+    nodes, n, states, count = ints[NODES], ints[VARIABLES], ints[STATES], ints[CONSTRAINTS]
+    columns, profile = ints[BLOCKS], ints[PROFILE]
+    segments = ints.shape[0] - ints[AT_SEGMENT]
+    return Workspace(
+        matrix(work, ints[WORK], nodes, 12),
+        matrix(work, ints[WORK + 1], nodes, 12),
+        matrix(work, ints[WORK + 2], 2 * count, 12),
+        matrix(work, ints[WORK + 3], 2 * count, 12),
+        matrix(work, ints[WORK + 4], count, 6),
+        matrix(work, ints[WORK + 5], nodes, 12),
+        matrix(work, ints[WORK + 6], columns, 6),
+        matrix(work, ints[WORK + 7], ints[MOTIONS], MOTION),
+        vector(work, ints[WORK + 8], profile),
+        vector(work, ints[WORK + 9], profile),
+        vector(work, ints[WORK + 10], SCRATCH),
+        matrix(work, ints[WORK + 11], segments, FIXED),
+        matrix(work, ints[WORK + 12], count, 3),
+        vector(work, ints[WORK + 13], 2 * n * n),
+        matrix(work, ints[WORK + 14], count, 2),
+        vector(work, ints[WORK + 15], n),
+        vector(work, ints[WORK + 16], n),
+        vector(work, ints[WORK + 17], n),
+        vector(work, ints[WORK + 18], n),
+        vector(work, ints[WORK + 19], n),
+        vector(work, ints[WORK + 20], n),
+        vector(work, ints[WORK + 21], n),
+        vector(work, ints[WORK + 22], n),
+        vector(work, ints[WORK + 23], n),
+        vector(work, ints[WORK + 24], states),
+        vector(work, ints[WORK + 25], states),
+        vector(work, ints[WORK + 26], states),
+        vector(work, ints[WORK + 27], states),
+        vector(work, ints[WORK + 28], states),
+        vector(work, ints[WORK + 29], NUMBERS),
+    )
+
+
+@inline_kernel
+def view_block(address):
+    """
+    Return the :class:`Block` at an address.
+
+    :param address: of its head.
+    """
+    head = integers_at(address, 0, BLOCK)
+    frames, ints, reals = head[BLOCK_FRAMES], head[BLOCK_INTS], head[BLOCK_REALS]
+    at = BLOCK + ints + COUNTERS
+    return Block(
+        matrix(floats_at(head[BLOCK_TABLE], 0, frames * FRAME_REALS), 0, frames, FRAME_REALS),
+        matrix(integers_at(head[BLOCK_FLAGS], 0, frames * FRAME_FLAGS), 0, frames, FRAME_FLAGS),
+        floats_at(head[BLOCK_OPTIONS], 0, OPTIONS),
+        integers_at(head[BLOCK_CANCEL], 0, 1),
+        integers_at(address, BLOCK, ints),
+        integers_at(address, BLOCK + ints, COUNTERS),
+        floats_at(address, at, reals),
+        floats_at(address, at + reals, head[BLOCK_WORK]),
+    )

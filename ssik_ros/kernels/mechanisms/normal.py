@@ -1,0 +1,506 @@
+"""
+Damped normal equations of a chain: sparse by their profile, solved within bounds.
+
+Problem
+    min |J d - e|^2 + damping |d|^2 with low <= d <= high, where each constraint depends on few of the variables.
+
+Method
+    1. H = J^T J and g = J^T e are gathered constraint by constraint. H is kept by its profile: each row from its first
+       column that can be filled up to the diagonal. The variables are numbered so that those on which many constraints
+       depend (a platform) come last; the profile then is hardly larger than the fill of the factors.
+    2. H + damping I = L D L^T within the profile.
+    3. Bounds: solve; what goes beyond a bound is held there and moves to the right side; repeat. When nothing does,
+       the held variable that most wants back inward is freed. Each pass holds or frees; they are counted.
+    4. The spectral step damps single directions instead, by the eigenvalues s^2 of H: s / (s^2 + damping_s) with
+       damping_s = sigma^2 - s^2 below sigma and none above.
+
+Degeneracies
+    A pivot lost to rounding (``LOST``) leaves its unknown at zero: loops closed with more rows than they need are no
+    special case.
+
+Cost
+    The sum of squares of the profile's row lengths, for each pass.
+
+References
+    [George1981] for profiles; [Nocedal2006] for active sets; [Nakamura1986] for damping by singular values.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.mechanisms import layout
+
+LOST = 1e-15
+"""Share of its diagonal entry below which a pivot counts as lost."""
+NEGATIVE = 1e-9
+"""Share of its diagonal entry below zero from which a pivot counts as negative."""
+INDEFINITE = -1
+TARGETS = 1
+RESTS = 2
+CENTRES = 4
+FREE_AGAIN = 1e-12
+"""Pull inward, relative to the largest gradient, from which a held variable is freed."""
+SWEEPS = 30
+ROTATED_OFF = 1e-30
+"""Squared off-diagonal part, relative to the squared matrix, at which it counts as diagonal."""
+
+
+@inline_kernel
+def gather(
+    options,
+    clamp,
+    variable,
+    constraint,
+    column,
+    blocks,
+    residual,
+    errors,
+    normal,
+    gradient,
+    scratch,
+):
+    """
+    Write H and g of all constraints from their Jacobians and residuals.
+
+    :param clamp: factor on the options' largest errors in a step; infinity for none.
+    """
+    for k in range(normal.shape[0]):
+        normal[k] = 0.0
+    for v in range(gradient.shape[0]):
+        gradient[v] = 0.0
+    e = vector(scratch, 0, 6)
+    for c in range(constraint.shape[0]):
+        for half in range(2):
+            largest = clamp * options[layout.TRANSLATION_CLAMP + half]
+            scale = 1.0
+            if errors[c, half] > largest:
+                scale = largest / errors[c, half]
+            for k in range(3 * half, 3 * half + 3):
+                e[k] = scale * residual[c, k]
+        first = constraint[c, layout.CONSTRAINT_COLUMN]
+        for a in range(constraint[c, layout.CONSTRAINT_COLUMNS]):
+            va = column[first + a]
+            j = blocks[first + a]
+            j0, j1, j2, j3, j4, j5 = j[0], j[1], j[2], j[3], j[4], j[5]
+            gradient[va] += j0 * e[0] + j1 * e[1] + j2 * e[2] + j3 * e[3] + j4 * e[4] + j5 * e[5]
+            row = variable[va, layout.VARIABLE_DIAGONAL] - va
+            for b in range(a + 1):
+                o = blocks[first + b]
+                normal[row + column[first + b]] += (
+                    j0 * o[0] + j1 * o[1] + j2 * o[2] + (j3 * o[3] + j4 * o[4] + j5 * o[5])
+                )
+
+
+@kernel
+def joint_terms(
+    table,
+    flags,
+    options,
+    variable,
+    joints,
+    lower,
+    upper,
+    held,
+    state,
+    which,
+    build,
+    gain,
+    clamp,
+    normal,
+    gradient,
+    scratch,
+):
+    """
+    Measure targets, rest poses and centres of limits, and add them to H and g.
+
+    :param which: bits TARGETS, RESTS, CENTRES.
+    :param build: False only measures.
+    :param gain: factor on the errors in g.
+    :param clamp: as for :func:`gather`.
+    :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
+    """
+    e, weights = vector(scratch, 0, 6), vector(scratch, 6, 6)
+    cost, translation, rotation, count = 0.0, 0.0, 0.0, 0
+    for turn in range(3 * joints.shape[0]):
+        joint, kind = joints[turn // 3], 1 << (turn % 3)
+        frame = joint[layout.JOINT_FRAME]
+        if kind & which == 0:
+            continue
+        if kind != CENTRES and flags[frame, layout.TARGET_SET + (kind == RESTS)] == 0:
+            continue
+        count += 1
+        joint_errors(table, flags, variable, joint, lower, upper, held, state, kind, scratch)
+        for k in range(6):
+            cost += 0.5 * (weights[k] * e[k]) ** 2
+            if weights[k] != 0.0 and k < 3:
+                translation = max(translation, abs(e[k]))
+            elif weights[k] != 0.0:
+                rotation = max(rotation, abs(e[k]))
+        if build:
+            for half in range(2):
+                total = 0.0
+                for k in range(3 * half, 3 * half + 3):
+                    total += e[k] * e[k]
+                largest = clamp * options[layout.TRANSLATION_CLAMP + half]
+                scale = gain
+                if total > largest * largest:
+                    scale *= largest / math.sqrt(total)
+                for k in range(3 * half, 3 * half + 3):
+                    e[k] *= scale
+            add_joint(joint, variable, e, weights, scratch, normal, gradient)
+    return cost, translation, rotation, count
+
+
+@inline_kernel
+def joint_errors(table, flags, variable, joint, lower, upper, held, state, kind, scratch):
+    """Write errors, weights and (of three turns) the columns of a joint's own rows into the scratch."""
+    e, weights = vector(scratch, 0, 6), vector(scratch, 6, 6)
+    frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
+    wanted = layout.TARGET if kind == TARGETS else layout.REST
+    for d in range(6):
+        e[d] = weights[d] = 0.0
+        v = joint[layout.JOINT_VARIABLES + d]
+        if v < 0 or held[v] == 2.0:
+            continue
+        low, high = lower[v], upper[v]
+        value = state[variable[v, layout.VARIABLE_STATE]]
+        if kind == CENTRES:
+            if high - low < math.inf and high > low:
+                weights[d] = 2.0 / (high - low)
+                e[d] = 0.5 * (low + high) - value
+            continue
+        weights[d] = table[frame, layout.TARGET_WEIGHT]
+        if kind == RESTS:
+            weights[d] = table[frame, layout.REST_WEIGHT + d]
+        if d < layout.FIRST_TURN or rotation == layout.SINGLE:
+            e[d] = table[frame, wanted + d] - value
+            if d >= layout.FIRST_TURN and flags[frame, layout.TRACK_WRAP] == 0:
+                short = so3.wrap_to_pi(e[d])
+                if low <= value + short <= high:
+                    e[d] = short
+            e[d] = min(max(e[d], low - value), high - value)
+    if kind != CENTRES and rotation != layout.SINGLE:
+        rotation_errors(table, variable, joint, wanted, state, scratch)
+
+
+@kernel
+def rotation_errors(table, variable, joint, wanted, state, scratch):
+    """
+    Write the rotation vector that is left of three turns, and its derivative by them.
+
+    Turns about z, y, x: e = log(R_t R^T) in the axes before the turns, columns Jl^-1(-e) times the axes. A ball:
+    e = log(R^T R_t) in its own axes, columns Jl^-1(e).
+    """
+    e, columns = vector(scratch, 3, 3), matrix(scratch, 12, 3, 3)
+    own, goal = vector(scratch, 21, 12), vector(scratch, 33, 12)
+    inverse = vector(scratch, 45, 9)
+    at = wanted + layout.FIRST_TURN
+    frame = joint[layout.JOINT_FRAME]
+    turns_to_rotation(goal, table[frame, at], table[frame, at + 1], table[frame, at + 2])
+    first = variable[joint[layout.JOINT_VARIABLES + 3], layout.VARIABLE_STATE]
+    ball = joint[layout.JOINT_ROTATION] == layout.BALL_ROTATION
+    ey, ez = 0.0, 0.0
+    if ball:
+        so3.from_quaternion(
+            own, state[first], state[first + 1], state[first + 2], state[first + 3]
+        )
+    else:
+        ey = state[variable[joint[layout.JOINT_VARIABLES + 4], layout.VARIABLE_STATE]]
+        ez = state[variable[joint[layout.JOINT_VARIABLES + 5], layout.VARIABLE_STATE]]
+        turns_to_rotation(own, state[first], ey, ez)
+    x, y, z = rotation_vector_in_own_axes(own, goal)
+    if ball:
+        e[0], e[1], e[2] = x, y, z
+        so3.inverse_left_jacobian(inverse, x, y, z)
+        for k in range(9):
+            columns[k // 3, k % 3] = inverse[k]
+        return
+    for i in range(3):
+        e[i] = own[3 * i] * x + own[3 * i + 1] * y + own[3 * i + 2] * z
+    so3.inverse_left_jacobian(inverse, -e[0], -e[1], -e[2])
+    sine, cosine = so3.sine_cosine(ez)
+    for i in range(3):
+        # Axes of EX, EY, EZ: the first column of R, Rz e_y and e_z.
+        columns[i, 0] = (
+            inverse[3 * i] * own[0] + inverse[3 * i + 1] * own[3] + inverse[3 * i + 2] * own[6]
+        )
+        columns[i, 1] = inverse[3 * i + 1] * cosine - inverse[3 * i] * sine
+        columns[i, 2] = inverse[3 * i + 2]
+
+
+@kernel
+def turns_to_rotation(out, ex, ey, ez):
+    """Write Rz(ez) Ry(ey) Rx(ex)."""
+    sx, cx = so3.sine_cosine(ex)
+    sy, cy = so3.sine_cosine(ey)
+    sz, cz = so3.sine_cosine(ez)
+    out[0], out[1], out[2] = cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx
+    out[3], out[4], out[5] = sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx
+    out[6], out[7], out[8] = -sy, cy * sx, cy * cx
+
+
+@inline_kernel
+def rotation_vector_in_own_axes(a, b):
+    """Return log(A^T B)."""
+    return so3.log_of(
+        a[0] * b[0] + a[3] * b[3] + a[6] * b[6],
+        a[0] * b[1] + a[3] * b[4] + a[6] * b[7],
+        a[0] * b[2] + a[3] * b[5] + a[6] * b[8],
+        a[1] * b[0] + a[4] * b[3] + a[7] * b[6],
+        a[1] * b[1] + a[4] * b[4] + a[7] * b[7],
+        a[1] * b[2] + a[4] * b[5] + a[7] * b[8],
+        a[2] * b[0] + a[5] * b[3] + a[8] * b[6],
+        a[2] * b[1] + a[5] * b[4] + a[8] * b[7],
+        a[2] * b[2] + a[5] * b[5] + a[8] * b[8],
+    )
+
+
+@inline_kernel
+def add_joint(joint, variable, e, weights, scratch, normal, gradient):
+    """Add the rows of one joint to H and g."""
+    columns = matrix(scratch, 12, 3, 3)
+    coupled = joint[layout.JOINT_ROTATION] != layout.SINGLE
+    for d in range(6):
+        v = joint[layout.JOINT_VARIABLES + d]
+        if v < 0 or weights[d] == 0.0:
+            continue
+        if d < 3 or not coupled:
+            square = weights[d] * weights[d]
+            normal[variable[v, layout.VARIABLE_DIAGONAL]] += square
+            gradient[v] += square * e[d]
+            continue
+        for o in range(3):
+            u = joint[layout.JOINT_VARIABLES + 3 + o]
+            total = 0.0
+            for k in range(3):
+                product = weights[3 + k] * weights[3 + k] * columns[k, d - 3]
+                total += product * columns[k, o]
+                if o == 0:
+                    gradient[v] += product * e[3 + k]
+            if u <= v:
+                normal[variable[v, layout.VARIABLE_DIAGONAL] - v + u] += total
+
+
+@inline_kernel
+def factorise(variable, normal, held, damping, factor):
+    """
+    Write the factors of H + damping I; rows and columns of held variables are those of the identity.
+
+    :returns: whether no pivot is negative by more than rounding.
+    """
+    definite = True
+    for i in range(variable.shape[0]):
+        diagonal = variable[i, layout.VARIABLE_DIAGONAL]
+        row, first = diagonal - i, variable[i, layout.VARIABLE_FIRST]
+        if held[i] != 0.0:
+            for j in range(first, i):
+                factor[row + j] = 0.0
+            factor[diagonal] = 1.0
+            continue
+        for j in range(first, i):
+            total = 0.0
+            if held[j] == 0.0:
+                total = normal[row + j]
+                other = variable[j, layout.VARIABLE_DIAGONAL] - j
+                for k in range(max(first, variable[j, layout.VARIABLE_FIRST]), j):
+                    total -= factor[row + k] * factor[other + k]
+            factor[row + j] = total
+        pivot = whole = normal[diagonal] + damping
+        for j in range(first, i):
+            scaled = factor[row + j]
+            # The diagonal holds 1 / D.
+            share = scaled * factor[variable[j, layout.VARIABLE_DIAGONAL]]
+            pivot -= scaled * share
+            factor[row + j] = share
+        factor[diagonal] = 1.0 / pivot if pivot > LOST * whole else 0.0
+        definite = definite and pivot > -NEGATIVE * abs(whole) and whole >= 0.0
+    return definite
+
+
+@kernel
+def solve_factored(variable, factor, right):
+    """Solve with the factors, in place of the right side."""
+    n = variable.shape[0]
+    for i in range(n):
+        row = variable[i, layout.VARIABLE_DIAGONAL] - i
+        total = right[i]
+        for k in range(variable[i, layout.VARIABLE_FIRST], i):
+            total -= factor[row + k] * right[k]
+        right[i] = total
+    for i in range(n):
+        right[i] *= factor[variable[i, layout.VARIABLE_DIAGONAL]]
+    for i in range(n - 1, -1, -1):
+        row = variable[i, layout.VARIABLE_DIAGONAL] - i
+        value = right[i]
+        for k in range(variable[i, layout.VARIABLE_FIRST], i):
+            right[k] -= factor[row + k] * value
+
+
+@kernel
+def multiply(variable, normal, x, out):
+    """Write H x."""
+    for i in range(variable.shape[0]):
+        row = variable[i, layout.VARIABLE_DIAGONAL] - i
+        total = normal[row + i] * x[i]
+        for k in range(variable[i, layout.VARIABLE_FIRST], i):
+            total += normal[row + k] * x[k]
+            out[k] += normal[row + k] * x[i]
+        out[i] = total
+
+
+@inline_kernel
+def bounded_step(
+    variable, normal, gradient, damping, sigma, low, high, held, step, right, pull, factor, dense
+):
+    """
+    Write the step within its bounds; step 3 of the method.
+
+    :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
+    :param dense: (2 n n,) scratch of the spectral step.
+    :returns: how many variables are held at a bound, or INDEFINITE where H + damping I has a negative pivot.
+    """
+    n = variable.shape[0]
+    for v in range(n):
+        if held[v] != 2.0:
+            held[v] = 0.0
+        step[v] = 0.0
+    count, freed = 0, 0
+    for _ in range(3 * n + 3):
+        # The part of the held variables goes to the right side.
+        for v in range(n):
+            right[v] = 0.0
+        if count > 0:
+            for v in range(n):
+                if held[v] == 0.0:
+                    step[v] = 0.0
+            multiply(variable, normal, step, right)
+        for v in range(n):
+            right[v] = gradient[v] - right[v] if held[v] == 0.0 else 0.0
+        if sigma < 0.0:
+            if not factorise(variable, normal, held, damping, factor):
+                return INDEFINITE
+            solve_factored(variable, factor, right)
+        else:
+            spectral_solve(variable, normal, held, sigma, right, pull, dense)
+        beyond = hold_violators(right, step, held, low, high)
+        count += beyond
+        if beyond == 0:
+            if (
+                count == 0
+                or freed > n
+                or not free_one(variable, normal, gradient, damping, step, held, right)
+            ):
+                return count
+            count -= 1
+            freed += 1
+    for v in range(n):
+        step[v] = min(max(step[v], low[v]), high[v]) if held[v] != 2.0 else 0.0
+    return count
+
+
+@inline_kernel
+def hold_violators(right, step, held, low, high):
+    """Take the solution as the step; hold what goes beyond a bound there, and return how many do."""
+    beyond = 0
+    for v in range(step.shape[0]):
+        if held[v] != 0.0:
+            continue
+        step[v] = right[v]
+        if step[v] > high[v]:
+            held[v], step[v] = 1.0, high[v]
+            beyond += 1
+        elif step[v] < low[v]:
+            held[v], step[v] = -1.0, low[v]
+            beyond += 1
+    return beyond
+
+
+@kernel
+def free_one(variable, normal, gradient, damping, step, held, right):
+    """Free the held variable that wants back inward most; return whether there is one."""
+    n = variable.shape[0]
+    multiply(variable, normal, step, right)
+    largest = 0.0
+    for v in range(n):
+        largest = max(largest, abs(gradient[v]))
+    most, which = FREE_AGAIN * largest, -1
+    for v in range(n):
+        if abs(held[v]) == 1.0:
+            inward = -held[v] * (gradient[v] - right[v] - damping * step[v])
+            if inward > most:
+                most, which = inward, v
+    if which >= 0:
+        held[which] = 0.0
+        return True
+    return False
+
+
+@kernel
+def spectral_solve(variable, normal, held, sigma, right, pull, dense):
+    """Solve with every eigenvalue of H damped on its own; step 4 of the method, in place of the right side."""
+    n = variable.shape[0]
+    a, vectors = matrix(dense, 0, n, n), matrix(dense, n * n, n, n)
+    for i in range(n):
+        for j in range(n):
+            a[i, j] = 0.0
+            vectors[i, j] = 1.0 if i == j else 0.0
+        row = variable[i, layout.VARIABLE_DIAGONAL] - i
+        for j in range(variable[i, layout.VARIABLE_FIRST], i + 1):
+            if held[i] == 0.0 and held[j] == 0.0:
+                a[i, j] = a[j, i] = normal[row + j]
+    diagonalise(a, vectors)
+    for i in range(n):
+        pull[i] = 0.0
+    for k in range(n):
+        square = max(a[k, k], 0.0)
+        divisor = max(square, sigma * sigma)
+        total = 0.0
+        for i in range(n):
+            total += vectors[k, i] * right[i]
+        for i in range(n):
+            pull[i] += vectors[k, i] * total / divisor
+    for i in range(n):
+        right[i] = pull[i]
+
+
+@kernel
+def diagonalise(a, vectors):
+    """
+    Turn a symmetric matrix into its eigenvalues by Jacobi's rotations.
+
+    :param a: (n, n), its diagonal the eigenvalues in the end.
+    :param vectors: (n, n) identity in, eigenvectors as rows out.
+    """
+    n = a.shape[0]
+    whole = 0.0
+    for i in range(n):
+        for j in range(n):
+            whole += a[i, j] * a[i, j]
+    for _ in range(SWEEPS):
+        off = 0.0
+        for i in range(n):
+            for j in range(i):
+                off += a[i, j] * a[i, j]
+        if off <= ROTATED_OFF * whole:
+            return
+        for p in range(n):
+            for q in range(p + 1, n):
+                if a[p, q] == 0.0:
+                    continue
+                theta = (a[q, q] - a[p, p]) / (2.0 * a[p, q])
+                slope = 1.0 / (abs(theta) + math.sqrt(theta * theta + 1.0))
+                slope = -slope if theta < 0.0 else slope
+                cosine = 1.0 / math.sqrt(slope * slope + 1.0)
+                sine = slope * cosine
+                for k in range(n):
+                    x, y = a[k, p], a[k, q]
+                    a[k, p], a[k, q] = cosine * x - sine * y, sine * x + cosine * y
+                for k in range(n):
+                    x, y = a[p, k], a[q, k]
+                    a[p, k], a[q, k] = cosine * x - sine * y, sine * x + cosine * y
+                    x, y = vectors[p, k], vectors[q, k]
+                    vectors[p, k], vectors[q, k] = cosine * x - sine * y, sine * x + cosine * y

@@ -1,0 +1,205 @@
+"""
+What the second derivatives of the errors add to the normal matrix, for goals that cannot be reached.
+
+Problem
+    The Hessian of 1/2 |e|^2 is J^T J + sum e_k d2 e_k. Where the error stays large, J^T J alone makes steps that close
+    in on the optimum slowly.
+
+Method
+    With d = p_A - p_B and w = log(R_A R_B^T), a motion i of A or B that turns with w_i (0 for slides), shifts d by
+    d_i, has the signed axis a_i (plus for A, minus for B) and turns the rotation vector by c_i:
+
+    1. Translation, all three rows: d_i . d_j + d . (w_i x d_j), the last term where i carries j.
+    2. Rotation, all three rows: c_i . a_j + w . (w_i x a_j), likewise. This uses that Jl^-1(w)^T w = w.
+    3. What J^T J has already is taken away. Some of the three rows only: the translation of a goal that does not
+       move keeps d . (w_i x d_j) with d in its rows; other cases are left to J^T J.
+
+Degeneracies
+    The sum may be indefinite; whoever factorises it adds damping until it is not.
+
+References
+    [Sola2018] for the Jacobians of the logarithm.
+"""
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.mechanisms import layout
+
+ALL_TRANSLATION = 7
+ALL_ROTATION = 56
+
+
+@kernel
+def add_second_order(
+    flags,
+    options,
+    node,
+    factors,
+    variable,
+    constraint,
+    path,
+    poses,
+    ends,
+    motions,
+    normal,
+    scratch,
+):
+    """Add the second derivatives of all constraints to H, at a state whose J and e are at hand."""
+    for c in range(constraint.shape[0]):
+        row = constraint[c]
+        if flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
+            continue
+        mask = row[layout.CONSTRAINT_MASK]
+        count, moved = list_motions(
+            row, node, factors, path, poses, ends[2 * c], ends[2 * c + 1], motions, scratch
+        )
+        shift, turn = options[layout.TRANSLATION_FACTOR], options[layout.ROTATION_FACTOR]
+        whole = mask & ALL_TRANSLATION == ALL_TRANSLATION
+        world = row[layout.CONSTRAINT_WORLD] != 0
+        if not whole and moved and not world:
+            shift = 0.0
+        if mask & ALL_ROTATION != ALL_ROTATION:
+            turn = 0.0
+        write_errors(row, ends[2 * c], ends[2 * c + 1], scratch)
+        add_pairs(motions, count, whole, shift * shift, turn * turn, variable, normal, scratch)
+
+
+@inline_kernel
+def write_errors(row, a, b, scratch):
+    """Write d (in world axes, without what does not count) and w into the scratch."""
+    mask = row[layout.CONSTRAINT_MASK]
+    world = row[layout.CONSTRAINT_WORLD] != 0
+    for k in range(3):
+        scratch[k] = 0.0
+    for k in range(3):
+        if (mask >> k) & 1 != 0:
+            if world:
+                scratch[k] = a[9 + k] - b[9 + k]
+            else:
+                along = 0.0
+                for i in range(3):
+                    along += a[3 * i + k] * (a[9 + i] - b[9 + i])
+                for i in range(3):
+                    scratch[i] += a[3 * i + k] * along
+    scratch[3], scratch[4], scratch[5] = se3.relative_rotation_vector(b, a)
+
+
+@inline_kernel
+def list_motions(row, node, factors, path, poses, a, b, motions, scratch):
+    """
+    Write the elementary motions of either side of a constraint.
+
+    :returns: how many there are, and whether one moves A.
+    """
+    maps = matrix(scratch, 6, 2, 9)
+    x, y, z = se3.relative_rotation_vector(b, a)
+    so3.inverse_left_jacobian(maps[0], x, y, z)
+    so3.inverse_left_jacobian(maps[1], -x, -y, -z)
+    start = row[layout.CONSTRAINT_PATH]
+    count, moved = 0, False
+    for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
+        side = path[k, layout.PATH_SIDE]
+        moved = moved or side & layout.MOVES_A != 0
+        # What carries both ends changes no error.
+        if side == layout.MOVES_A + layout.MOVES_B:
+            continue
+        i = path[k, layout.PATH_NODE]
+        kind = node[i, layout.NODE_KIND]
+        factor = factors[i, layout.NODE_MULTIPLIER]
+        ball = kind == layout.BALL
+        point, sign = (a, 1.0) if side == layout.MOVES_A else (b, -1.0)
+        for axis in range(3 if ball else 1):
+            which = axis if ball else kind % 3
+            write_motion(
+                motions[count],
+                poses[i],
+                which,
+                factor,
+                kind >= layout.FIRST_TURN,
+                point,
+                sign,
+                maps[0] if side == layout.MOVES_A else maps[1],
+            )
+            # Along the axes of A, the rows see every motion at p_B.
+            seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
+            write_row(motions[count], poses[i], seen, sign)
+            motions[count, layout.MOTION_VARIABLE] = node[i, layout.NODE_VARIABLE] + axis
+            motions[count, layout.MOTION_SIDE] = side
+            count += 1
+    return count, moved
+
+
+@inline_kernel
+def write_motion(out, pose, which, factor, turns, point, sign, left):
+    """Write one elementary motion: a slide along or a turn about an axis of a pose."""
+    x, y, z = factor * pose[which], factor * pose[3 + which], factor * pose[6 + which]
+    for k in range(layout.MOTION):
+        out[k] = 0.0
+    if not turns:
+        out[layout.SHIFT] = sign * x
+        out[layout.SHIFT + 1] = sign * y
+        out[layout.SHIFT + 2] = sign * z
+        return
+    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
+    out[0], out[1], out[2] = x, y, z
+    out[layout.SHIFT] = sign * (y * dz - z * dy)
+    out[layout.SHIFT + 1] = sign * (z * dx - x * dz)
+    out[layout.SHIFT + 2] = sign * (x * dy - y * dx)
+    for k in range(3):
+        out[layout.SPIN + k] = sign * (left[3 * k] * x + left[3 * k + 1] * y + left[3 * k + 2] * z)
+        out[layout.AXIS + k] = sign * out[k]
+
+
+@inline_kernel
+def write_row(motion, pose, point, sign):
+    """Write what one motion adds to the translation rows, in world axes: a turn counts at a given point."""
+    x, y, z = motion[0], motion[1], motion[2]
+    if x == 0.0 and y == 0.0 and z == 0.0:
+        for k in range(3):
+            motion[layout.ROWS + k] = motion[layout.SHIFT + k]
+        return
+    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
+    motion[layout.ROWS] = sign * (y * dz - z * dy)
+    motion[layout.ROWS + 1] = sign * (z * dx - x * dz)
+    motion[layout.ROWS + 2] = sign * (x * dy - y * dx)
+
+
+@inline_kernel
+def triple_product(a, b, start):
+    """Return a . (w x v) with w the turn and v three numbers of two motions."""
+    w, v = b
+    return (
+        a[0] * (w[1] * v[start + 2] - w[2] * v[start + 1])
+        + a[1] * (w[2] * v[start] - w[0] * v[start + 2])
+        + a[2] * (w[0] * v[start + 1] - w[1] * v[start])
+    )
+
+
+@inline_kernel
+def add_pairs(motions, count, whole, shift, turn, variable, normal, scratch):
+    """Add the second derivatives of all pairs of motions to H; those before carry those behind on the same side."""
+    d, w = scratch[0:3], scratch[3:6]
+    for j in range(count):
+        for i in range(j + 1):
+            one, other = motions[i], motions[j]
+            carries = one[layout.MOTION_SIDE] == other[layout.MOTION_SIDE]
+            slide, spin = 0.0, 0.0
+            for k in range(3):
+                if whole:
+                    slide += one[layout.SHIFT + k] * other[layout.SHIFT + k]
+                spin += one[layout.SPIN + k] * (other[layout.AXIS + k] - other[layout.SPIN + k])
+            if carries:
+                slide += triple_product(d, (one, other), layout.SHIFT)
+                spin += triple_product(w, (one, other), layout.AXIS)
+            if whole:
+                for k in range(3):
+                    slide -= one[layout.ROWS + k] * other[layout.ROWS + k]
+            value = shift * slide + turn * spin
+            p, q = int(one[layout.MOTION_VARIABLE]), int(other[layout.MOTION_VARIABLE])
+            if p == q and i != j:
+                value *= 2.0
+            p, q = min(p, q), max(p, q)
+            normal[variable[q, layout.VARIABLE_DIAGONAL] - q + p] += value

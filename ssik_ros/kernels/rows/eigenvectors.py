@@ -1,0 +1,157 @@
+"""
+Eigenvalues and right eigenvectors of a matrix of a few rows, the vectors by inverse iteration.
+
+The matrix minus an eigenvalue is singular up to rounding. Solving with it makes almost any vector an eigenvector. There is
+one such step: a second one would spoil the vectors of defective matrices. Where the solution is not large, the vector
+at the start had hardly any part along the eigenvector, and another one is tried.
+"""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.rows import eigenvalues as values
+
+STARTS = 4
+"""Vectors to start from at most."""
+LARGE = 0.01
+"""Size of a solution, relative to the inverse of rounding, that proves an eigenvector."""
+GOLDEN = 0.6180339887498949
+"""Its multiples have fractions without structure: a start vector is made of them."""
+
+
+def scratch_size(n):
+    """Return how many floats of scratch a matrix of n rows needs."""
+    return 3 * n * n + (2 + values.SCRATCH_ROWS) * n
+
+
+@kernel
+def _write_shifted(re, im, a, n, x, y):
+    """
+    Write a matrix minus a complex number on the diagonal, and return its largest entry.
+
+    :param re, im: (n, n + 1) parts; the last column stays as it is.
+    :param a: (n, n).
+    """
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            re[i, j], im[i, j] = a[i, j], 0.0
+        re[i, i], im[i, i] = a[i, i] - x, -y
+        for j in range(n):
+            largest = max(largest, abs(re[i, j]), abs(im[i, j]))
+    return largest
+
+
+@kernel
+def _exchange(re, im, n, j):
+    """Exchange row j with the one below that has the largest entry in column j."""
+    place, pivot = j, abs(re[j, j]) + abs(im[j, j])
+    for i in range(j + 1, n):
+        size = abs(re[i, j]) + abs(im[i, j])
+        if size > pivot:
+            place, pivot = i, size
+    if place != j:
+        for k in range(j, n + 1):
+            re[j, k], re[place, k] = re[place, k], re[j, k]
+            im[j, k], im[place, k] = im[place, k], im[j, k]
+
+
+@kernel
+def _solve(re, im, n, least):
+    """
+    Replace the last column by the solution of the equations that the others form.
+
+    :param re, im: (n, n + 1) parts of the equations, overwritten.
+    :param least: replaces a smaller pivot.
+    """
+    for j in range(n):
+        _exchange(re, im, n, j)
+        if not abs(re[j, j]) + abs(im[j, j]) > least:
+            re[j, j], im[j, j] = least, 0.0
+        size = re[j, j] * re[j, j] + im[j, j] * im[j, j]
+        u, v = re[j, j] / size, -im[j, j] / size
+        for k in range(j, n + 1):
+            re[j, k], im[j, k] = u * re[j, k] - v * im[j, k], u * im[j, k] + v * re[j, k]
+        for i in range(j + 1, n):
+            u, v = re[i, j], im[i, j]
+            for k in range(j, n + 1):
+                re[i, k] -= u * re[j, k] - v * im[j, k]
+                im[i, k] -= u * im[j, k] + v * re[j, k]
+    for i in range(n - 2, -1, -1):
+        for j in range(i + 1, n):
+            u, v = re[i, j], im[i, j]
+            re[i, n] -= u * re[j, n] - v * im[j, n]
+            im[i, n] -= u * im[j, n] + v * re[j, n]
+
+
+@kernel
+def _normalise(re, im, n):
+    """
+    Divide the last column by its largest entry and return the size of this entry.
+
+    :param re, im: (n, n + 1) parts.
+    """
+    largest, u, v = 0.0, 0.0, 0.0
+    for i in range(n):
+        size = abs(re[i, n]) + abs(im[i, n])
+        if size > largest:
+            largest, u, v = size, re[i, n], im[i, n]
+    if largest == 0.0:
+        return 0.0
+    # Divided by its size first: the square of an entry of the solution may be too large.
+    u, v = u / largest, v / largest
+    square = u * u + v * v
+    u, v = u / square / largest, -v / square / largest
+    for i in range(n):
+        re[i, n], im[i, n] = u * re[i, n] - v * im[i, n], u * im[i, n] + v * re[i, n]
+    return largest
+
+
+@kernel
+def _write_vector(re, im, a, n, x, y, column):
+    """
+    Write the eigenvector of an eigenvalue x + i y to the last column.
+
+    :param re, im: (n, n + 1) parts.
+    :param a: (n, n).
+    :param column: number of the eigenvalue; equal ones start from different vectors.
+    """
+    for attempt in range(STARTS):
+        for i in range(n):
+            share = (1 + i + (column + attempt * n) * n) * GOLDEN
+            re[i, n], im[i, n] = 0.5 + share - int(share), 0.0
+        largest = _write_shifted(re, im, a, n, x, y)
+        least = values.EPSILON * largest if largest > 0.0 else 1.0
+        _solve(re, im, n, least)
+        if _normalise(re, im, n) * least > LARGE:
+            break
+
+
+@kernel
+def eigensystem(real, imaginary, vectors, a, n, scratch):
+    """
+    Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 where they were not found.
+
+    :param real, imaginary: (n,) parts; complex ones stand in conjugate pairs, the positive imaginary part first.
+    :param vectors: (n n,) one vector after the other, its largest entry 1; of a pair, the real part and then the
+        imaginary one.
+    :param a: (n n,) matrix by rows; squares of its entries must be finite.
+    :param scratch: (scratch_size(n),).
+    """
+    table, size = matrix(a, 0, n, n), n * (n + 1)
+    re, im = matrix(scratch, 0, n, n + 1), matrix(scratch, size, n, n + 1)
+    for i in range(n * n):
+        scratch[2 * size + i] = a[i]
+    rest = vector(scratch, 2 * size + n * n, values.SCRATCH_ROWS * n)
+    copy = vector(scratch, 2 * size, n * n)
+    if values.eigenvalues(real, imaginary, copy, n, rest) != 0:
+        return 1
+    for column in range(n):
+        if imaginary[column] < 0.0:
+            continue
+        _write_vector(re, im, table, n, real[column], imaginary[column], column)
+        for i in range(n):
+            vectors[column * n + i] = re[i, n]
+            if imaginary[column] > 0.0:
+                vectors[(column + 1) * n + i] = im[i, n]
+    return 0

@@ -1,0 +1,385 @@
+"""
+A proof that a pose is out of reach: the convex hull of all places of one point of the last link, by its support function.
+
+Problem
+    Given a chain of joints that turn by any angle or slide within limits, and the place x of a point of its last link,
+    say in well below a microsecond that no joint values bring the point there; never so of a place that some do.
+
+Method
+    The places of the point seen from the axis of joint k, with all joints from k on moving, are a solid of revolution.
+    Its support function h(u) = max over the places of u.x depends on rho and z of u alone, its parts across and along
+    the axis; it is stored at directions u_i = (1 - |d_i|, d_i), d_i from -1 to 1.
+
+    1. Between two stored directions h is convex, so that the line between its values is not below it.
+    2. From the axis of joint k + 1 to that of k: at a direction u the offset between the axes adds u.offset, a slide
+       between them the larger of u.(low axis) and u.(high axis), and the body behind them h(u). The largest value over
+       a turn about axis k is that over samples, raised by rho r (1 - cos(step / 2)): each place adds
+       constant + rho r' cos(angle - own angle), with r' not above the radius r of the body about axis k.
+    3. Slides before the first joint that turns stay beside the table.
+    4. x is out of the hull when u.x - h(u) exceeds its margin |u| at one of the stored directions. This is concave over d
+       on either side of zero, and halving finds the largest value; places inside a ball that the hull holds are none.
+
+Solutions
+    Yes with a proof, or no statement: cavities and orientations that no joint values give are not seen, and neither are
+    the limits of joints that turn, so that what is refused is out of reach whatever these limits are.
+
+Degeneracies
+    Chains with a slide without limits, without a joint that turns, or with more than three slides before it have no hull.
+
+Cost
+    For a chain O(n D A), D = 257 directions and A = 256 angles; for a pose nine products, then O(log D).
+
+References
+    [Schneider2014] for support functions; docs/math/reach_hull.md for the whole derivation.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.geometry import vectors
+
+# Hulls of a problem or a plan: of each a point of the last link in the frame of the pose, its distance from that frame's
+# origin, and the array of the hull.
+POINT, LEVER, HULL = 0, 3, 4
+
+# Places in the array of a hull.
+ORIGIN, AXIS = 0, 3
+"""A point of the first axis that turns, and its direction, in the base frame."""
+CENTRE, INNER = 6, 7
+"""Height above that point, along the axis, of a ball inside the hull, and its squared radius; infinite for no hull."""
+SLIDES, SLIDE, SLIDE_REALS, MOST_SLIDES = 8, 9, 5, 3
+"""How many slides come before that axis; of each its direction, lowest and highest value [m]."""
+TABLE = SLIDE + SLIDE_REALS * MOST_SLIDES
+DIRECTIONS = 257
+SIZE = TABLE + DIRECTIONS
+BLOCK = HULL + SIZE
+
+ANGLES = 256
+"""Samples of a turn."""
+LEAST_SINE = 1e-6
+"""Sine of the angle between axes from which on they have a common perpendicular."""
+LEAST_SLOPE = 1e-4
+"""Distance from the first axis, over that from its point, from which on it says in which plane through the axis a place is."""
+ROUNDING = 1e-10
+"""By which the hull is larger than computed, relative to its size."""
+
+
+@inline_kernel
+def direction(i):
+    """Return (rho, z) of a stored direction."""
+    z = (2.0 * i - (DIRECTIONS - 1)) / (DIRECTIONS - 1)
+    return 1.0 - abs(z), z
+
+
+@inline_kernel
+def length_of(i):
+    """Return the length of a stored direction."""
+    rho, z = direction(i)
+    return math.sqrt(rho * rho + z * z)
+
+
+@inline_kernel
+def interpolate(table, rho, z):
+    """
+    Return an upper bound of the support of a body of revolution.
+
+    :param table: (DIRECTIONS,) its support at the stored directions.
+    :param rho, z: parts of a direction of any length, rho >= 0; not both zero.
+    """
+    length = rho + abs(z)
+    place = (0.5 * (DIRECTIONS - 1)) * (1.0 + z / length)
+    i = min(int(place), DIRECTIONS - 2)
+    part = place - i
+    return length * (table[i] + part * (table[i + 1] - table[i]))
+
+
+@inline_kernel
+def three(array, at):
+    """Return three numbers of an array as a vector."""
+    return array[at], array[at + 1], array[at + 2]
+
+
+@kernel
+def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
+    """
+    Write the hull of a chain.
+
+    :param hull: (SIZE,) out.
+    :param kinds: (n,) 0 for joints that turn, 1 for those that slide.
+    :param axes, points: (3 n,) unit axes, and a point of each, in the base frame with all joints at zero.
+    :param lower, upper: (n,) values of slides [m]; those of other joints are not read.
+    :param point: (3,) whose places are meant, in the base frame with all joints at zero.
+    :param behind: (DIRECTIONS,) scratch.
+    :param slides: (5 n,) scratch.
+    """
+    table = vector(hull, TABLE, DIRECTIONS)
+    vectors.fill(hull, 0.0)
+    hull[INNER] = math.inf
+    waiting, next_joint = 0, -1
+    for joint in range(kinds.shape[0] - 1, -1, -1):
+        if kinds[joint] != 0:
+            if not math.isfinite(upper[joint] - lower[joint]):
+                return
+            for k in range(3):
+                slides[SLIDE_REALS * waiting + k] = axes[3 * joint + k]
+            slides[SLIDE_REALS * waiting + 3] = lower[joint]
+            slides[SLIDE_REALS * waiting + 4] = upper[joint]
+            waiting += 1
+        else:
+            vectors.copy(behind, table)
+            start = three(point, 0) if next_joint < 0 else three(points, 3 * next_joint)
+            offset = vectors.subtract(start, three(points, 3 * joint))
+            axis = three(axes, 3 * joint)
+            inner = three(axes, 3 * next_joint) if next_joint >= 0 else axis
+            _revolve(table, axis, offset, inner, behind, slides, waiting)
+            waiting, next_joint = 0, joint
+    if next_joint < 0 or waiting > MOST_SLIDES:
+        return
+    hull[SLIDES] = waiting
+    for k in range(SLIDE_REALS * waiting):
+        hull[SLIDE + k] = slides[k]
+    for k in range(3):
+        hull[ORIGIN + k] = points[3 * next_joint + k]
+        hull[AXIS + k] = axes[3 * next_joint + k]
+    _finish(hull, table)
+
+
+@kernel
+def _finish(hull, table):
+    """Allow for rounding, and write the ball inside."""
+    size = _largest(table)
+    for i in range(DIRECTIONS):
+        table[i] += ROUNDING * size
+    centre = 0.5 * (table[DIRECTIONS - 1] - table[0])
+    radius = math.inf
+    for i in range(DIRECTIONS):
+        _, z = direction(i)
+        radius = min(radius, (table[i] - centre * z) / length_of(i))
+    hull[CENTRE], hull[INNER] = centre, max(radius, 0.0) ** 2
+
+
+@inline_kernel
+def _largest(table):
+    """Return the largest size of a stored value."""
+    size = 0.0
+    for i in range(DIRECTIONS):
+        size = max(size, abs(table[i]))
+    return size
+
+
+@kernel
+def _revolve(table, axis, offset, inner, behind, slides, waiting):
+    """
+    Write the support of a body that is turned about an axis; step 2.
+
+    :param table: (DIRECTIONS,) out.
+    :param axis: what it is turned about.
+    :param offset: from a point of this axis to the point of the next one from which ``behind`` is measured.
+    :param inner: the next axis.
+    :param behind: (DIRECTIONS,) support of the body about the next axis.
+    :param slides: those between, ``waiting`` of them.
+    """
+    across = vectors.cross(axis, inner)
+    sine = vectors.norm(across)
+    count, begin, step = ANGLES, 0.0, 2.0 * math.pi / ANGLES
+    first = _radial(axis, offset)
+    raised, tilt = 1.0 - math.cos(0.5 * step), 0.0
+    if waiting == 0 and sine <= LEAST_SINE:
+        # Parallel: the largest value is where the offset points.
+        count, raised, tilt = 1, 0.0, 3.0 * sine * _largest(behind)
+    elif waiting == 0:
+        # The body behind is its own mirror image along the common perpendicular: half a turn holds the largest value.
+        side = 1.0 if vectors.dot(across, offset) >= 0.0 else -1.0
+        first = vectors.scale(side / sine, across)
+        count, begin = ANGLES // 2 + 1, -0.5 * math.pi
+    second = vectors.cross(axis, first)
+    vectors.fill(table, -math.inf)
+    for j in range(count):
+        cosine, sine = math.cos(begin + j * step), math.sin(begin + j * step)
+        u = vectors.add(vectors.scale(cosine, first), vectors.scale(sine, second))
+        _raise_to(table, axis, u, offset, inner, behind, slides, waiting)
+    radius = max(table[DIRECTIONS // 2], 0.0) / math.cos(0.5 * step)
+    for i in range(DIRECTIONS):
+        rho, _ = direction(i)
+        table[i] += rho * radius * raised + tilt
+
+
+@kernel
+def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
+    """
+    Raise the support to that of the body at one angle of the joint.
+
+    :param u: unit vector across the axis, in whose plane the directions lie.
+    :param table, axis, offset, inner, behind, slides, waiting: as for :func:`_revolve`.
+    """
+    u_offset, u_inner = vectors.dot(u, offset), vectors.dot(u, inner)
+    axis_offset, axis_inner = vectors.dot(axis, offset), vectors.dot(axis, inner)
+    for i in range(DIRECTIONS):
+        rho, z = direction(i)
+        along = rho * u_inner + z * axis_inner
+        rest = math.sqrt(max(rho * rho + z * z - along * along, 0.0))
+        value = rho * u_offset + z * axis_offset + interpolate(behind, rest, along)
+        for k in range(waiting):
+            at = SLIDE_REALS * k
+            way = three(slides, at)
+            along = rho * vectors.dot(u, way) + z * vectors.dot(axis, way)
+            value += max(slides[at + 3] * along, slides[at + 4] * along)
+        table[i] = max(table[i], value)
+
+
+@inline_kernel
+def _radial(axis, offset):
+    """Return the unit vector across an axis in the direction of an offset, or any across where it has none."""
+    across = vectors.subtract(offset, vectors.scale(vectors.dot(axis, offset), axis))
+    length = vectors.norm(across)
+    if not length > LEAST_SINE * vectors.norm(offset):
+        return vectors.perpendicular(axis)
+    return vectors.scale(1.0 / length, across)
+
+
+@inline_kernel
+def meridian(hull, x, y, z):
+    """
+    Return where a place is as seen from the first axis, after the slides have come as near as they can.
+
+    :returns: distance from the axis, height above its point, unit vector away from the axis.
+    """
+    axis = three(hull, AXIS)
+    away = vectors.subtract((x, y, z), three(hull, ORIGIN))
+    far = vectors.norm(away)
+    for k in range(int(hull[SLIDES])):
+        at = SLIDE + SLIDE_REALS * k
+        way = three(hull, at)
+        along = min(max(vectors.dot(way, away), hull[at + 3]), hull[at + 4])
+        away = vectors.subtract(away, vectors.scale(along, way))
+    height = vectors.dot(axis, away)
+    across = vectors.subtract(away, vectors.scale(height, axis))
+    rho = vectors.norm(across)
+    # What is left of a place on the axis is rounding, and not across the axis; any direction that is will do.
+    is_clear = rho > LEAST_SLOPE * far
+    unit = vectors.scale(1.0 / rho, across) if is_clear else vectors.perpendicular(axis)
+    return rho, height, unit
+
+
+@inline_kernel
+def gap(hull, i, rho, height, unit, x, y, z):
+    """
+    Return u.x - h(u) at a stored direction, in the plane of the first axis and the place x.
+
+    :param rho, height, unit: from :func:`meridian`.
+    :param x, y, z: the place.
+    """
+    across, along = direction(i)
+    slides = int(hull[SLIDES])
+    if slides == 0:
+        return across * rho + along * height - hull[TABLE + i]
+    u = vectors.add(vectors.scale(across, unit), vectors.scale(along, three(hull, AXIS)))
+    value = vectors.dot(u, vectors.subtract((x, y, z), three(hull, ORIGIN))) - hull[TABLE + i]
+    for k in range(slides):
+        at = SLIDE + SLIDE_REALS * k
+        way = vectors.dot(u, three(hull, at))
+        value -= max(hull[at + 3] * way, hull[at + 4] * way)
+    return value
+
+
+@inline_kernel
+def is_in_ball(hull, x, y, z):
+    """
+    Return whether a place is inside the ball that the hull holds, with slides before the first axis at zero.
+
+    :param hull, x, y, z: as for :func:`is_beyond`.
+    """
+    away = vectors.subtract((x, y, z), three(hull, ORIGIN))
+    away = vectors.subtract(away, vectors.scale(hull[CENTRE], three(hull, AXIS)))
+    return hull[SLIDES] == 0.0 and vectors.dot(away, away) <= hull[INNER]
+
+
+@inline_kernel
+def is_beyond(hull, x, y, z, margin):
+    """
+    Return whether a place is farther than a margin from the hull: a proof.
+
+    :param hull: (SIZE,).
+    :param x, y, z: the place in the base frame [m].
+    :param margin: [m], >= 0.
+    """
+    if hull[INNER] == math.inf or is_in_ball(hull, x, y, z):
+        return False
+    rho, height, unit = meridian(hull, x, y, z)
+    above = height - hull[CENTRE]
+    if rho * rho + above * above <= hull[INNER]:
+        return False
+    return _is_separated(hull, rho, height, unit, x, y, z, margin)
+
+
+@kernel
+def _is_separated(hull, rho, height, unit, x, y, z, margin):
+    """Return whether a stored direction shows that a place is beyond; step 4."""
+    middle = DIRECTIONS // 2
+    for half in range(2):
+        first, last = half * middle, (half + 1) * middle
+        while first < last:
+            i = (first + last) // 2
+            here = gap(hull, i, rho, height, unit, x, y, z) - margin * length_of(i)
+            if here > 0.0:
+                return True
+            after = gap(hull, i + 1, rho, height, unit, x, y, z) - margin * length_of(i + 1)
+            if after > here:
+                first = i + 1
+            else:
+                last = i
+        if gap(hull, first, rho, height, unit, x, y, z) > margin * length_of(first):
+            return True
+    return False
+
+
+@inline_kernel
+def refuses(hulls, count, pose, position, rotation):
+    """
+    Return whether a point of the last link would be farther from its hull than tolerances allow: a proof.
+
+    :param hulls: (count BLOCK,) or more.
+    :param pose: (12,) in the base frame, its rotation exact to rounding.
+    :param position: largest position error of a solution [m].
+    :param rotation: largest rotation error of a solution [rad].
+    """
+    for k in range(count):
+        at = k * BLOCK
+        px, py, pz = three(hulls, at + POINT)
+        if is_beyond(
+            vector(hulls, at + HULL, SIZE),
+            pose[0] * px + pose[1] * py + pose[2] * pz + pose[9],
+            pose[3] * px + pose[4] * py + pose[5] * pz + pose[10],
+            pose[6] * px + pose[7] * py + pose[8] * pz + pose[11],
+            position + rotation * hulls[at + LEVER],
+        ):
+            return True
+    return False
+
+
+@kernel
+def excess(hull, x, y, z):
+    """
+    Return how far a place is from the hull at least [m]; zero or below where nothing is proved.
+
+    :param hull: (SIZE,).
+    :param x, y, z: the place in the base frame [m].
+    """
+    largest = -math.inf
+    if hull[INNER] == math.inf:
+        return largest
+    rho, height, unit = meridian(hull, x, y, z)
+    for i in range(DIRECTIONS):
+        largest = max(largest, gap(hull, i, rho, height, unit, x, y, z) / length_of(i))
+    return largest
+
+
+def no_hull() -> np.ndarray:
+    """Return the numbers (BLOCK,) of a chain without a hull."""
+    numbers = np.zeros(BLOCK)
+    numbers[HULL + INNER] = math.inf
+    return numbers

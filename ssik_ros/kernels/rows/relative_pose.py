@@ -1,0 +1,41 @@
+"""Pose and Jacobian of one frame relative to another, for users who ask for kinematics alone."""
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import rows
+from ssik_ros.kernels.rows import tree
+
+
+@kernel
+def pose_of_b_in_a(ints, reals, work, q, out):
+    """
+    Write the pose of frame b in frame a of a problem's first constraint.
+
+    :param q: (nq,) position variables.
+    :param out: (4, 4).
+    """
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    tree.forward(t.node_i, t.node_f, q, w.poses)
+    rows.constraint_frames(t.constraint_i[0], t.constraint_f[0], w.targets, w.poses, w.frames)
+    se3.invert(w.spare, w.frames[0])
+    se3.compose(w.frames[1], w.spare, w.frames[2])
+    se3.to_matrix(out, w.frames[1])
+
+
+@kernel
+def twist_of_b_in_a(ints, reals, work, q, out):
+    """
+    Write the Jacobian of frame b relative to frame a of a problem's first constraint.
+
+    The constraint's rows must be all six, with unit weights, measured in frame a.
+
+    :param q: (nq,) position variables.
+    :param out: (6, nv) twist (linear, angular) in the axes of frame a.
+    """
+    w = layout.view_workspace(ints, work)
+    rows.evaluate(ints, reals, work, q, False)
+    for i in range(6):
+        for v in range(ints[layout.VARIABLES]):
+            out[i, v] = w.jacobian[i, v]

@@ -1,0 +1,475 @@
+"""
+Residual and Jacobian rows of any problem: targets, closures, elements and postures are all the same rows.
+
+Problem
+    A constraint asks that frame b have a given pose in frame a: with G = T_a * offset_a * target (the goal)
+    and B = T_b * offset_b, both in the root frame, B = G. Rows measure what is left, ``e = goal - actual``, and
+    the Jacobian is ``J = -de/dq``, so that ``J dq = e`` is a Newton step.
+
+Method
+    Position: dp = p_G - p_B, in the axes F of the position frame: e = F^T dp. Rotation: w = log(R_G R_B^T) in root
+    axes, then in the axes of the rotation frame. A joint that moves b with unit twist (v at p_B, z) has the column
+    F^T v(r) and M z; one that moves a the negative. The point r at which v is taken is the one that makes the
+    column exact when F itself turns with the joint:
+
+    =============  ==================  ==================
+    position axes  joint moves b       joint moves a
+    =============  ==================  ==================
+    WORLD          r = p_B             r = p_G
+    FRAME_A, GOAL  r = p_B             r = p_B
+    FRAME_B        r = p_G             r = p_G
+    =============  ==================  ==================
+
+    M is F^T in the fast form, which is exact at w = 0, and with ``exact`` the true derivative:
+
+    =============  ========================================================
+    rotation axes  M
+    =============  ========================================================
+    WORLD          Jl^-1(-w) where the joint moves b, Jl^-1(w) where it moves a
+    GOAL, FRAME_B  Jr^-1(u) R_G^T with u = R_G^T w
+    FRAME_A        R_A^T R_G Jr^-1(u) R_G^T
+    =============  ========================================================
+
+    ALIGN keeps the z axes of G and B together and leaves the spin free; SPIN keeps the rotation about z once
+    the axes have been brought together by the shortest rotation. Their columns are always exact.
+
+Degeneracies
+    At a rotation of pi the axis is one of two; z axes that point against each other are turned about x, and
+    their spin counts as pi.
+
+References
+    [Sola2018] for the Jacobians of the logarithm.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import tree
+
+PARALLEL = 1e-12
+"""Sine below which two z axes count as parallel: the rotation between them has no axis of its own."""
+
+
+@kernel
+def evaluate(ints, reals, work, q, exact):
+    """
+    Write poses, residual, Jacobian and errors of a packed problem at a configuration.
+
+    Targets, the reference posture and the limits that joint rows refer to stand in the workspace.
+
+    :param ints, reals: packed problem; work: its workspace.
+    :param q: (nq,) position variables.
+    :param exact: whether rotation rows get the true derivative away from zero error.
+    """
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    tree.forward(t.node_i, t.node_f, q, w.poses)
+    row = 0
+    for c in range(ints[layout.CONSTRAINTS]):
+        if t.constraint_i[c, layout.CONSTRAINT_PLAIN] == 1 and not exact:
+            plain_rows(ints, reals, work, c, row)
+            row += 6
+        else:
+            row = general_rows(ints, reals, work, c, row, exact)
+    if ints[layout.JOINT_ROWS] > 0:
+        joint_rows(ints, reals, work, q, row)
+
+
+@kernel
+def plain_rows(ints, reals, work, c, row):
+    """
+    Write six rows in root axes with unit weights, for a frame a that does not move.
+
+    The common case of a tip that is to reach a pose; the same numbers as :func:`general_rows`.
+    """
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    b = w.frames[2]
+    tree.frame_pose(
+        b,
+        w.poses,
+        t.constraint_i[c, layout.CONSTRAINT_NODE_B],
+        t.constraint_f[c],
+        layout.CONSTRAINT_PLACEMENT_B,
+    )
+    g = w.targets[t.constraint_i[c, layout.CONSTRAINT_TARGET]]
+    px, py, pz = b[9], b[10], b[11]
+    ex, ey, ez = g[9] - px, g[10] - py, g[11] - pz
+    wx, wy, wz = se3.relative_rotation_vector(b, g)
+    w.residual[row], w.residual[row + 1], w.residual[row + 2] = ex, ey, ez
+    w.residual[row + 3], w.residual[row + 4], w.residual[row + 5] = wx, wy, wz
+    w.errors[c, 0] = math.sqrt(ex * ex + ey * ey + ez * ez)
+    w.errors[c, 1] = math.sqrt(wx * wx + wy * wy + wz * wz)
+    clear_rows(w.jacobian, row, row + 6)
+    first = t.constraint_i[c, layout.CONSTRAINT_PATH]
+    for k in range(first, first + t.constraint_i[c, layout.CONSTRAINT_PATHS]):
+        node = t.path[k, layout.PATH_NODE]
+        kind = t.node_i[node, layout.NODE_KIND]
+        v = t.node_i[node, layout.NODE_V]
+        dx, dy, dz = px - w.poses[node, 9], py - w.poses[node, 10], pz - w.poses[node, 11]
+        if kind == layout.SPHERICAL:
+            for axis in range(3):
+                add_turn(w.jacobian, row, v + axis, 1.0, w.poses, node, axis, dx, dy, dz)
+        else:
+            multiplier = t.node_f[node, layout.NODE_MULTIPLIER]
+            if kind != layout.PRISMATIC:
+                add_turn(w.jacobian, row, v, multiplier, w.poses, node, 2, dx, dy, dz)
+            if kind != layout.REVOLUTE:
+                slide = multiplier * t.node_f[node, layout.NODE_LEAD]
+                for i in range(3):
+                    w.jacobian[row + i, v] += slide * w.poses[node, 3 * i + 2]
+
+
+@inline_kernel
+def clear_rows(jacobian, first, end):
+    """Set rows of a Jacobian to zero."""
+    for row in range(first, end):
+        for v in range(jacobian.shape[1]):
+            jacobian[row, v] = 0.0
+
+
+@inline_kernel
+def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
+    """Add to column ``v`` the twist (linear, angular) of a turn about an axis of a node, at a distance from it."""
+    zx, zy, zz = (
+        turn * poses[node, axis],
+        turn * poses[node, 3 + axis],
+        turn * poses[node, 6 + axis],
+    )
+    jacobian[row, v] += zy * dz - zz * dy
+    jacobian[row + 1, v] += zz * dx - zx * dz
+    jacobian[row + 2, v] += zx * dy - zy * dx
+    jacobian[row + 3, v] += zx
+    jacobian[row + 4, v] += zy
+    jacobian[row + 5, v] += zz
+
+
+@kernel
+def general_rows(ints, reals, work, c, row, exact):
+    """Write the selected, weighted, boxed rows of a constraint in its own axes; return the next free row."""
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    constraint_i, constraint_f = t.constraint_i[c], t.constraint_f[c]
+    e = w.components
+    constraint_frames(constraint_i, constraint_f, w.targets, w.poses, w.frames)
+    constraint_error(constraint_i, w.frames, exact, w.spare, e, w.maps)
+    w.errors[c, 0], w.errors[c, 1] = boxed(constraint_i, constraint_f, e)
+    first_row = row
+    for k in range(6):
+        weight = constraint_f[layout.CONSTRAINT_WEIGHT + k]
+        if weight != 0.0:
+            w.residual[row] = weight * e[k]
+            row += 1
+    clear_rows(w.jacobian, first_row, row)
+    start = constraint_i[layout.CONSTRAINT_PATH]
+    for entry in range(start, start + constraint_i[layout.CONSTRAINT_PATHS]):
+        node, side = t.path[entry, layout.PATH_NODE], t.path[entry, layout.PATH_SIDE]
+        kind, v = t.node_i[node, layout.NODE_KIND], t.node_i[node, layout.NODE_V]
+        if kind == layout.SPHERICAL:
+            for axis in range(3):
+                add_columns(ints, reals, work, c, first_row, node, side, axis, 1.0, 0.0, v + axis)
+        else:
+            turn = t.node_f[node, layout.NODE_MULTIPLIER]
+            slide = turn * t.node_f[node, layout.NODE_LEAD]
+            if kind == layout.PRISMATIC:
+                turn = 0.0
+            add_columns(ints, reals, work, c, first_row, node, side, 2, turn, slide, v)
+    return row
+
+
+@kernel
+def add_columns(ints, reals, work, c, row, node, side, axis, turn, slide, v):
+    """Add the effect of one joint axis on a constraint, through frame b, frame a or both."""
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    if side & layout.MOVES_B:
+        add_column(t.constraint_i[c], t.constraint_f[c], w, node, axis, turn, slide, True, row, v)
+    if side & layout.MOVES_A:
+        add_column(
+            t.constraint_i[c], t.constraint_f[c], w, node, axis, -turn, -slide, False, row, v
+        )
+
+
+@inline_kernel
+def add_column(constraint_i, constraint_f, w, node, axis, turn, slide, moves_b, row, v):
+    """Add the effect of one joint axis on the selected rows of a constraint."""
+    frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
+    at_b = moves_b if frame == layout.WORLD else frame != layout.FRAME_B
+    point = 2 if at_b else 1
+    rotation_map = 1 if moves_b else 2
+    zx, zy, zz = w.poses[node, axis], w.poses[node, 3 + axis], w.poses[node, 6 + axis]
+    dx = w.frames[point, 9] - w.poses[node, 9]
+    dy = w.frames[point, 10] - w.poses[node, 10]
+    dz = w.frames[point, 11] - w.poses[node, 11]
+    vx = turn * (zy * dz - zz * dy) + slide * zx
+    vy = turn * (zz * dx - zx * dz) + slide * zy
+    vz = turn * (zx * dy - zy * dx) + slide * zz
+    for k in range(6):
+        weight = constraint_f[layout.CONSTRAINT_WEIGHT + k]
+        if weight == 0.0:
+            continue
+        roomy = (
+            constraint_f[layout.CONSTRAINT_LOWER + k] < constraint_f[layout.CONSTRAINT_UPPER + k]
+        )
+        if not (roomy and w.components[k] == 0.0):
+            if k < 3:
+                i = 3 * k
+                change = w.maps[0, i] * vx + w.maps[0, i + 1] * vy + w.maps[0, i + 2] * vz
+            else:
+                i = 3 * (k - 3)
+                m = rotation_map
+                change = turn * (w.maps[m, i] * zx + w.maps[m, i + 1] * zy + w.maps[m, i + 2] * zz)
+            w.jacobian[row, v] += weight * change
+        row += 1
+
+
+@kernel
+def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
+    """Write the poses of frame a, the goal, frame b (rows 0, 1, 2 of ``frames``) in the root frame."""
+    tree.frame_pose(
+        frames[0],
+        poses,
+        constraint_i[layout.CONSTRAINT_NODE_A],
+        constraint_f,
+        layout.CONSTRAINT_PLACEMENT_A,
+    )
+    target = constraint_i[layout.CONSTRAINT_TARGET]
+    if target < 0:
+        vectors.copy(frames[1], frames[0])
+    else:
+        se3.compose(frames[1], frames[0], targets[target])
+    tree.frame_pose(
+        frames[2],
+        poses,
+        constraint_i[layout.CONSTRAINT_NODE_B],
+        constraint_f,
+        layout.CONSTRAINT_PLACEMENT_B,
+    )
+
+
+@kernel
+def axes_of(frames, frame, out):
+    """Write the transposed rotation of a measuring frame: it takes root axes to that frame's axes."""
+    if frame == layout.WORLD:
+        for k in range(9):
+            out[k] = 1.0 if k % 4 == 0 else 0.0
+        return
+    source = frames[0 if frame == layout.FRAME_A else (1 if frame == layout.GOAL else 2)]
+    for i in range(3):
+        for j in range(3):
+            out[3 * i + j] = source[3 * j + i]
+
+
+@kernel
+def constraint_error(constraint_i, frames, exact, spare, e, maps):
+    """
+    Write the six error components and the matrices that take root twists to rows.
+
+    :param e: (6,) position then rotation error in their axes.
+    :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move a.
+    """
+    goal, b = frames[1], frames[2]
+    axes_of(frames, constraint_i[layout.CONSTRAINT_POSITION_FRAME], maps[0])
+    dx, dy, dz = goal[9] - b[9], goal[10] - b[10], goal[11] - b[11]
+    for i in range(3):
+        e[i] = maps[0, 3 * i] * dx + maps[0, 3 * i + 1] * dy + maps[0, 3 * i + 2] * dz
+    kind = constraint_i[layout.CONSTRAINT_ROTATION_KIND]
+    frame = constraint_i[layout.CONSTRAINT_ROTATION_FRAME]
+    if kind == layout.FULL:
+        full_rotation(frames, frame, exact, spare, e, maps)
+    elif kind == layout.ALIGN:
+        axis_alignment(frames, frame, spare, e, maps)
+    else:
+        spin_about_z(frames, e, maps)
+
+
+@kernel
+def full_rotation(frames, frame, exact, spare, e, maps):
+    """Write the rotation-vector error and its maps; see the module's table for M."""
+    goal = frames[1]
+    wx, wy, wz = se3.relative_rotation_vector(frames[2], goal)
+    axes_of(frames, frame, maps[1])
+    for i in range(3):
+        e[3 + i] = maps[1, 3 * i] * wx + maps[1, 3 * i + 1] * wy + maps[1, 3 * i + 2] * wz
+    if not exact:
+        vectors.copy(maps[2], maps[1])
+    elif frame == layout.WORLD:
+        so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
+        so3.inverse_left_jacobian(maps[2], wx, wy, wz)
+    else:
+        # Jr^-1(u) R_G^T with u in goal axes; then from goal axes to those of frame a if asked.
+        right = spare[:9]
+        ux = goal[0] * wx + goal[3] * wy + goal[6] * wz
+        uy = goal[1] * wx + goal[4] * wy + goal[7] * wz
+        uz = goal[2] * wx + goal[5] * wy + goal[8] * wz
+        so3.inverse_left_jacobian(right, -ux, -uy, -uz)
+        for i in range(3):
+            for j in range(3):
+                maps[2, 3 * i + j] = (
+                    right[3 * i] * goal[3 * j]
+                    + right[3 * i + 1] * goal[3 * j + 1]
+                    + right[3 * i + 2] * goal[3 * j + 2]
+                )
+        if frame == layout.FRAME_A:
+            to_a_axes(frames, maps, right)
+        vectors.copy(maps[1], maps[2])
+
+
+@kernel
+def to_a_axes(frames, maps, scratch):
+    """Replace ``maps[2]`` by R_A^T R_G ``maps[2]``."""
+    a, goal = frames[0], frames[1]
+    for j in range(3):
+        x, y, z = maps[2, j], maps[2, 3 + j], maps[2, 6 + j]
+        for i in range(3):
+            scratch[3 * i + j] = goal[3 * i] * x + goal[3 * i + 1] * y + goal[3 * i + 2] * z
+    for j in range(3):
+        for i in range(3):
+            maps[2, 3 * i + j] = (
+                a[i] * scratch[j] + a[3 + i] * scratch[3 + j] + a[6 + i] * scratch[6 + j]
+            )
+
+
+@kernel
+def axis_alignment(frames, frame, spare, e, maps):
+    """
+    Write the shortest rotation that takes the z axis of b to that of the goal, and its exact maps.
+
+    Measured in frame b: with t = R_B^T z_G, e = f(t_z) (-t_y, t_x, 0), f = angle / sine. Measured in the goal:
+    with u = R_G^T z_B, e = f(u_z) (u_y, -u_x, 0). The third component is zero by construction.
+    """
+    in_b = frame == layout.FRAME_B
+    own, other = (frames[2], frames[1]) if in_b else (frames[1], frames[2])
+    t = spare[9:12]
+    for i in range(3):
+        t[i] = own[i] * other[2] + own[3 + i] * other[5] + own[6 + i] * other[8]
+    sine = math.sqrt(t[0] * t[0] + t[1] * t[1])
+    sign = 1.0 if in_b else -1.0
+    local = spare[:9]
+    vectors.fill(local, 0.0)
+    e[5] = 0.0
+    if sine < PARALLEL:
+        e[3], e[4] = (0.0 if t[2] > 0.0 else math.pi), 0.0
+        local[0] = local[4] = 1.0
+    else:
+        angle = math.atan2(sine, t[2])
+        f = angle / sine
+        if sine < so3.SMALL_ANGLE and t[2] > 0.0:
+            slope = -1.0 / 3.0
+        else:
+            slope = (f * t[2] - 1.0) / (sine * sine)
+        e[3], e[4] = -sign * f * t[1], sign * f * t[0]
+        # Columns: the change of t by a unit turn of b about each own axis, dt = sign * t x axis.
+        for axis in range(3):
+            x, y, z = (
+                (1.0 if axis == 0 else 0.0),
+                (1.0 if axis == 1 else 0.0),
+                (1.0 if axis == 2 else 0.0),
+            )
+            dtx = sign * (t[1] * z - t[2] * y)
+            dty = sign * (t[2] * x - t[0] * z)
+            dtz = sign * (t[0] * y - t[1] * x)
+            local[axis] = sign * (slope * dtz * t[1] + f * dty)
+            local[3 + axis] = -sign * (slope * dtz * t[0] + f * dtx)
+    for i in range(3):
+        for j in range(3):
+            maps[1, 3 * i + j] = (
+                local[3 * i] * own[3 * j]
+                + local[3 * i + 1] * own[3 * j + 1]
+                + local[3 * i + 2] * own[3 * j + 2]
+            )
+    vectors.copy(maps[2], maps[1])
+
+
+@kernel
+def spin_about_z(frames, e, maps):
+    """
+    Write the rotation about z that is left once the z axes are brought together, and its exact map.
+
+    The goal is tilted by the shortest rotation that takes its z axis to that of b; the angle from the x axis of b
+    to the tilted one, about z, is the error. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a
+    swing-twist decomposition.
+    """
+    goal, b = frames[1], frames[2]
+    gx, gy, gz = goal[2], goal[5], goal[8]
+    bx, by, bz = b[2], b[5], b[8]
+    cosine = gx * bx + gy * by + gz * bz
+    e[3], e[4] = 0.0, 0.0
+    vectors.fill(maps[1], 0.0)
+    if cosine < -1.0 + PARALLEL:
+        # No shortest rotation exists; an error that can never pass for a solution.
+        e[5] = math.pi
+    else:
+        ax, ay, az = gy * bz - gz * by, gz * bx - gx * bz, gx * by - gy * bx
+        x, y, z = goal[0], goal[3], goal[6]
+        cx, cy, cz = ay * z - az * y, az * x - ax * z, ax * y - ay * x
+        scale = 1.0 / (1.0 + cosine)
+        tx = x + cx + (ay * cz - az * cy) * scale
+        ty = y + cy + (az * cx - ax * cz) * scale
+        tz = z + cz + (ax * cy - ay * cx) * scale
+        along = b[0] * tx + b[3] * ty + b[6] * tz
+        across = b[1] * tx + b[4] * ty + b[7] * tz
+        e[5] = math.atan2(across, along)
+        maps[1, 6] = (bx + gx) * scale
+        maps[1, 7] = (by + gy) * scale
+        maps[1, 8] = (bz + gz) * scale
+    vectors.copy(maps[2], maps[1])
+
+
+@kernel
+def boxed(constraint_i, constraint_f, e):
+    """
+    Shrink each error by the box the deviation may stay in; return the norms of the selected rows.
+
+    A deviation d = -e inside [lower, upper] is no error: e becomes exactly zero, by which :func:`add_column` knows
+    that the row constrains nothing. A box without width is an ordinary row.
+    """
+    has_box = constraint_i[layout.CONSTRAINT_BOXED] == 1
+    position, rotation = 0.0, 0.0
+    for k in range(6):
+        if constraint_f[layout.CONSTRAINT_WEIGHT + k] == 0.0:
+            continue
+        if has_box:
+            d = -e[k]
+            lower = constraint_f[layout.CONSTRAINT_LOWER + k]
+            upper = constraint_f[layout.CONSTRAINT_UPPER + k]
+            # Written so that NaN stays NaN: it must never pass for being inside.
+            e[k] = 0.0 if lower <= d <= upper else (upper - d if d > upper else lower - d)
+        if k < 3:
+            position += e[k] * e[k]
+        else:
+            rotation += e[k] * e[k]
+    return math.sqrt(position), math.sqrt(rotation)
+
+
+@kernel
+def joint_rows(ints, reals, work, q, row):
+    """Write the rows in joint space: postures and limit margins."""
+    w = layout.view_workspace(ints, work)
+    t = layout.view_tables(ints, reals)
+    count = ints[layout.JOINT_ROWS]
+    clear_rows(w.jacobian, row, row + count)
+    for k in range(count):
+        v = t.joint_row_i[k, layout.JOINT_ROW_VARIABLE]
+        at = t.variable_i[v, layout.VARIABLE_Q]
+        weight = t.joint_row_f[k, layout.JOINT_ROW_WEIGHT]
+        w.residual[row + k] = 0.0
+        if t.joint_row_i[k, layout.JOINT_ROW_KIND] == layout.POSTURE:
+            difference = w.reference[at] - q[at]
+            unlimited = math.isinf(w.lower[v]) and math.isinf(w.upper[v])
+            if unlimited and t.variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
+                difference = so3.wrap_to_pi(difference)
+        else:
+            margin = t.joint_row_f[k, layout.JOINT_ROW_MARGIN]
+            below = w.lower[v] + margin - q[at]
+            above = w.upper[v] - margin - q[at]
+            difference = below if below > 0.0 else (above if above < 0.0 else 0.0)
+            if difference == 0.0:
+                continue
+        w.residual[row + k] = weight * difference
+        w.jacobian[row + k, v] = weight

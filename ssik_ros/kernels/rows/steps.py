@@ -1,0 +1,366 @@
+"""
+Joint steps: damped least squares with an active set of limits, null-space pulls, moving within bounds.
+
+Problem
+    Given J dq = e, find the damped least-squares step min |J dq - e|^2 + damping |dq|^2 among the joints that may
+    move; a joint may not move when it sits at a limit and the step would push it outward.
+
+Method
+    1. Solve the smaller of the two normal equations, dq = J^T (J J^T + damping I)^-1 e or
+       (J^T J + damping I)^-1 J^T e, by L D L^T.
+    2. Joints at a limit that the step pushes outward are fixed, their columns dropped, and step 1 is repeated. At
+       most one pass per joint; at the next iteration every joint is free again.
+    3. :func:`bounded_step` goes further: a joint that the step would take beyond a limit goes to that limit and no
+       further, its motion is taken out of e, and the others are solved for what is left.
+
+Cost
+    O(m^2 n + m^3) per pass with m rows and n joints.
+
+References
+    [Wampler1986], [Nakamura1986] for damped least squares; [Nocedal2006] section 16.5 for active sets.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import linalg
+
+TURN_SLACK = 1e-9
+"""Rounding that full turns may leave on an angle [rad]."""
+
+
+@kernel
+def limited_step(ints, reals, work, damping, limited):
+    """
+    Write the damped step of the joints that may move; columns of the others become zero in the Jacobian.
+
+    Reads jacobian, residual, state, lower and upper of the workspace; ``lower == upper`` holds a joint. Writes step,
+    free (1 for joints that may move, 0 for the others) and the factor of the normal equations.
+
+    :param damping: added to the diagonal.
+    :param limited: whether limits count at all (held joints stay held in any case).
+    """
+    w = layout.view_workspace(ints, work)
+    kinds = layout.view_tables(ints, reals).variable_i
+    nv = ints[layout.VARIABLES]
+    for v in range(nv):
+        w.free[v] = 1.0
+        if w.lower[v] >= w.upper[v]:
+            drop_column(w.jacobian, v, w.free)
+    for _ in range(nv + 1):
+        damped_step(w.jacobian, w.residual, damping, w.normal, w.right, w.step)
+        if not limited:
+            return
+        fixed = False
+        for v in range(nv):
+            if w.free[v] == 1.0 and pushes_out(kinds, v, w.state, w.lower, w.upper, w.step[v]):
+                drop_column(w.jacobian, v, w.free)
+                fixed = True
+        if not fixed:
+            return
+
+
+@inline_kernel
+def pushes_out(variable_i, v, q, lower, upper, step):
+    """Return whether a step moves a joint that is at a limit further outward."""
+    if step == 0.0 or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
+        return False
+    value = q[variable_i[v, layout.VARIABLE_Q]]
+    return (value <= lower[v] and step < 0.0) or (value >= upper[v] and step > 0.0)
+
+
+@kernel
+def bounded_step(ints, reals, work, damping, limited, scales, largest):
+    """
+    Write the damped step that ends inside the limits: joints that would leave go to the limit, others make up for it.
+
+    Reads jacobian, residual, state, lower and upper of the workspace, and overwrites jacobian, residual and gradient;
+    ``lower == upper`` holds a joint. Writes step and free (1 for joints that no limit stopped).
+
+    :param damping: added to the diagonal.
+    :param limited: whether limits count at all (held joints stay held in any case).
+    :param scales: (nv,) readiness of each joint to move, 1 / sqrt(weight); empty for equal ones.
+    :param largest: longest step of a turning joint; the whole step is shortened to it [rad].
+    :returns: squared norm of the residual that the linear model leaves.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    m, nv = w.jacobian.shape
+    for v in range(nv):
+        w.free[v] = 1.0
+        w.gradient[v] = 0.0
+        if w.lower[v] >= w.upper[v]:
+            drop_column(w.jacobian, v, w.free)
+        elif scales.shape[0] > 0:
+            for a in range(m):
+                w.jacobian[a, v] *= scales[v]
+    for _ in range(nv + 1):
+        damped_step(w.jacobian, w.residual, damping, w.normal, w.right, w.step)
+        if not limited or not stop_at_limits(variable_i, w, scales):
+            break
+    left = 0.0
+    if m <= nv:
+        # With y = (J J^T + damping I)^-1 e the residual left is e - J J^T y = damping y.
+        left = damping * damping * squared_norm(w.right)
+    else:
+        for a in range(m):
+            rest = w.residual[a]
+            for v in range(nv):
+                rest -= w.jacobian[a, v] * w.step[v]
+            left += rest * rest
+    shorten(variable_i, w, scales, largest)
+    return left
+
+
+@inline_kernel
+def stop_at_limits(variable_i, w, scales):
+    """Fix the joints that a step takes beyond a limit at that limit; return whether there are new ones."""
+    m, nv = w.jacobian.shape
+    fixed = False
+    for v in range(nv):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        if w.free[v] == 0.0 or kind > layout.LINEAR:
+            continue
+        scale = scales[v] if scales.shape[0] > 0 else 1.0
+        start = w.state[variable_i[v, layout.VARIABLE_Q]]
+        end = start + scale * w.step[v]
+        if w.lower[v] <= end <= w.upper[v]:
+            continue
+        if kind == layout.PERIODIC:
+            end = unwind(end, w.lower[v], w.upper[v])
+            if w.lower[v] <= end <= w.upper[v]:
+                continue
+        way = (w.lower[v] if end < w.lower[v] else w.upper[v]) - start
+        w.gradient[v] = way
+        for a in range(m):
+            w.residual[a] -= w.jacobian[a, v] * way / scale
+        drop_column(w.jacobian, v, w.free)
+        fixed = True
+    return fixed
+
+
+@inline_kernel
+def shorten(variable_i, w, scales, largest):
+    """Put the parts of a step together, in joint units, no turning joint moving further than ``largest``."""
+    nv = w.step.shape[0]
+    longest = 0.0
+    for v in range(nv):
+        if w.free[v] == 0.0:
+            w.step[v] = w.gradient[v]
+        elif scales.shape[0] > 0:
+            w.step[v] *= scales[v]
+        if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
+            longest = max(longest, abs(w.step[v]))
+    if longest > largest:
+        for v in range(nv):
+            w.step[v] *= largest / longest
+
+
+@inline_kernel
+def drop_column(jacobian, v, free):
+    """Take a joint out of the step."""
+    free[v] = 0.0
+    for a in range(jacobian.shape[0]):
+        jacobian[a, v] = 0.0
+
+
+@kernel
+def damped_step(jacobian, residual, damping, normal, right, step):
+    """
+    Write dq of the damped normal equations, of whichever side is smaller.
+
+    :param jacobian: (m, nv); residual: (m,); normal: (k, k); right: (k,); step: (nv,).
+    """
+    m, nv = jacobian.shape
+    if m > nv:
+        inner_step(jacobian, residual, damping, normal, step)
+    elif m == 6:
+        outer_step(jacobian, residual, damping, normal, right, step, 6)
+    else:
+        outer_step(jacobian, residual, damping, normal, right, step, m)
+
+
+@inline_kernel
+def outer_step(jacobian, residual, damping, normal, right, step, m):
+    """Write J^T (J J^T + damping I)^-1 e; with a literal m, as for one pose, all loops over rows unroll."""
+    linalg.outer_gram(normal, jacobian, damping, m)
+    linalg.factorise(normal, m)
+    for a in range(m):
+        right[a] = residual[a]
+    linalg.solve_factored(normal, right, m)
+    for v in range(jacobian.shape[1]):
+        total = 0.0
+        for a in range(m):
+            total += jacobian[a, v] * right[a]
+        step[v] = total
+
+
+@inline_kernel
+def inner_step(jacobian, residual, damping, normal, step):
+    """Write (J^T J + damping I)^-1 J^T e."""
+    m, nv = jacobian.shape
+    linalg.inner_gram(normal, jacobian, damping)
+    linalg.factorise(normal, nv)
+    for v in range(nv):
+        total = 0.0
+        for a in range(m):
+            total += jacobian[a, v] * residual[a]
+        step[v] = total
+    linalg.solve_factored(normal, step, nv)
+
+
+@kernel
+def add_null_space_pull(jacobian, normal, right, gradient, free, step):
+    """
+    Add (I - J^T (J J^T + damping I)^-1 J) gradient to a step, with the factor that the step left behind.
+
+    Only meaningful with fewer rows than joints; the pull of fixed joints counts as zero.
+
+    :param normal: (m, m) factor of :func:`damped_step`; right: (m,) scratch.
+    :param gradient: (nv,) wished joint motion.
+    """
+    m, nv = jacobian.shape
+    for a in range(m):
+        total = 0.0
+        for v in range(nv):
+            total += jacobian[a, v] * gradient[v] * free[v]
+        right[a] = total
+    linalg.solve_factored(normal, right, m)
+    for v in range(nv):
+        total = gradient[v] * free[v]
+        for a in range(m):
+            total -= jacobian[a, v] * right[a]
+        step[v] += total
+
+
+@kernel
+def advance(variable_i, lower, upper, limited, scale, step, q):
+    """
+    Move a configuration by a scaled step, within the limits when they count.
+
+    A periodic joint that crosses a limit goes on one full turn back if that is inside: the same pose, and
+    freedom to move on. Only when there is no such place does it stop at the limit.
+
+    :param scale: factor on the step.
+    :param q: (nq,) moved in place.
+    """
+    for v in range(step.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_REST:
+            continue
+        if kind == layout.BALL_FIRST:
+            so3.rotate_quaternion(
+                q[at : at + 4], scale * step[v], scale * step[v + 1], scale * step[v + 2]
+            )
+            continue
+        if step[v] == 0.0:
+            continue
+        value = q[at] + scale * step[v]
+        if limited:
+            if kind == layout.PERIODIC:
+                value = unwind(value, lower[v], upper[v])
+            value = min(max(value, lower[v]), upper[v])
+        q[at] = value
+
+
+@inline_kernel
+def unwind(value, lower, upper):
+    """
+    Return an angle shifted by full turns into [lower, upper], or unchanged where no shift fits.
+
+    What rounding leaves a hair outside is put onto the limit.
+
+    :param value: angle [rad].
+    """
+    if value < lower:
+        shifted = value + so3.TWO_PI * math.ceil((lower - value - TURN_SLACK) / so3.TWO_PI)
+    elif value > upper:
+        shifted = value - so3.TWO_PI * math.ceil((value - upper - TURN_SLACK) / so3.TWO_PI)
+    else:
+        return value
+    if lower - TURN_SLACK <= shifted <= upper + TURN_SLACK:
+        return min(max(shifted, lower), upper)
+    return value
+
+
+@inline_kernel
+def nearest_turn(value, wish, lower, upper):
+    """
+    Return the equivalent of an angle inside [lower, upper] that is nearest to ``wish``.
+
+    An angle that has no other equivalent inside comes back as it is, to the bit.
+
+    :param value: angle [rad].
+    """
+    shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
+    shifted = unwind(shifted, lower, upper)
+    gained = lower <= shifted <= upper and abs(shifted - value) > TURN_SLACK
+    return value if lower <= value <= upper and not gained else shifted
+
+
+@kernel
+def clamp_seed(variable_i, lower, upper, seed, q):
+    """
+    Write a seed brought inside the limits: by full turns where that is enough, else to the nearer limit.
+
+    :param seed, q: (nq,).
+    """
+    for k in range(q.shape[0]):
+        q[k] = seed[k]
+    for v in range(lower.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        if kind <= layout.LINEAR:
+            at = variable_i[v, layout.VARIABLE_Q]
+            value = q[at]
+            if kind == layout.PERIODIC:
+                value = unwind(value, lower[v], upper[v])
+            q[at] = min(max(value, lower[v]), upper[v])
+
+
+@kernel
+def difference_to(variable_i, lower, upper, seed, q, out):
+    """
+    Write the joint-space way from a configuration to a seed.
+
+    Joints without limits compare modulo a full turn, limited ones by plain difference; a ball joint by the
+    rotation vector, in its own frame.
+
+    :param out: (nv,).
+    """
+    for v in range(out.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            ball_difference(q[at : at + 4], seed[at : at + 4], out[v : v + 3])
+        elif kind != layout.BALL_REST:
+            out[v] = seed[at] - q[at]
+            if kind == layout.PERIODIC and math.isinf(lower[v]) and math.isinf(upper[v]):
+                out[v] = so3.wrap_to_pi(out[v])
+
+
+@kernel
+def ball_difference(a, b, out):
+    """Write the rotation vector, in the frame of quaternion ``a``, that turns it into ``b``."""
+    w = a[3] * b[3] + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    x = a[3] * b[0] - a[0] * b[3] - a[1] * b[2] + a[2] * b[1]
+    y = a[3] * b[1] + a[0] * b[2] - a[1] * b[3] - a[2] * b[0]
+    z = a[3] * b[2] - a[0] * b[1] + a[1] * b[0] - a[2] * b[3]
+    norm = math.sqrt(x * x + y * y + z * z)
+    if w < 0.0:
+        x, y, z, w = -x, -y, -z, -w
+    small = norm < so3.SMALL_ANGLE
+    scale = 2.0 + norm * norm / 3.0 if small else 2.0 * math.atan2(norm, w) / norm
+    out[0], out[1], out[2] = scale * x, scale * y, scale * z
+
+
+@inline_kernel
+def squared_norm(vector):
+    """Return the squared Euclidean norm."""
+    total = 0.0
+    for k in range(vector.shape[0]):
+        total += vector[k] * vector[k]
+    return total

@@ -1,0 +1,167 @@
+"""
+Where a search starts: a deterministic sequence, the same on every machine.
+
+The generator is SplitMix64: one 64-bit word of state that fits into a solve's state array, every bit of its output
+usable, and no state shared between requests.
+
+:func:`spread_out` draws from a low-discrepancy sequence instead, which leaves no part of the joint space out: point n
+has the coordinates frac(shift + n alpha), with the powers of the generalised golden ratio as alpha.
+
+References: [Steele2014] for the generator, [Roberts2018] for the sequence.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.rows import layout
+
+INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+SHIFT_30 = np.uint64(30)
+SHIFT_27 = np.uint64(27)
+SHIFT_31 = np.uint64(31)
+SHIFT_11 = np.uint64(11)
+UNIT = 1.0 / 9007199254740992.0
+"""2^-53: turns 53 random bits into a number in [0, 1)."""
+
+
+@kernel
+def uniform(random):
+    """
+    Return the next number in [0, 1).
+
+    :param random: (1,) uint64 state, advanced.
+    """
+    random[0] += INCREMENT
+    z = random[0]
+    z = (z ^ (z >> SHIFT_30)) * FIRST_FACTOR
+    z = (z ^ (z >> SHIFT_27)) * SECOND_FACTOR
+    z = z ^ (z >> SHIFT_31)
+    return float(z >> SHIFT_11) * UNIT
+
+
+@kernel
+def draw(variable_i, lower, upper, seed, spread, free, random, q):
+    """
+    Write a random configuration within the limits.
+
+    Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
+    within that fraction of its range around the seed. Joints that move nothing are left alone.
+
+    :param seed: (nq,) centre of joints without limits, and of all joints when spread < 1.
+    :param spread: in (0, 1].
+    :param free: draw turning joints from the full turn, whatever their limits; held ones stay held.
+    :param q: (nq,) result.
+    """
+    for v in range(lower.shape[0]):
+        if variable_i[v, layout.VARIABLE_MOVES] == layout.IDLE:
+            continue
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            draw_ball(lower[v] >= upper[v], seed[at : at + 4], spread, random, q[at : at + 4])
+        elif kind == layout.PERIODIC and free and lower[v] < upper[v]:
+            q[at] = draw_joint(-math.inf, math.inf, seed[at], 1.0, random)
+        elif kind <= layout.LINEAR:
+            q[at] = draw_joint(lower[v], upper[v], seed[at], spread, random)
+
+
+@kernel
+def spread_out(variable_i, lower, upper, centre, share, sequence, index, random, q):
+    """
+    Write a point of a low-discrepancy sequence in the joint ranges; rotations of balls are drawn at random.
+
+    :param centre: (nq,) joints without limits take the full turn around it.
+    :param share: part of each range that is used, around its middle, in (0, 1].
+    :param sequence: (2, nv) alpha and shift of each coordinate, in [0, 1).
+    :param index: number of the point.
+    :param q: (nq,) result.
+    """
+    for v in range(lower.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            draw_ball(lower[v] >= upper[v], centre[at : at + 4], share, random, q[at : at + 4])
+        elif kind <= layout.LINEAR and variable_i[v, layout.VARIABLE_MOVES] != layout.IDLE:
+            place = sequence[1, v] + index * sequence[0, v]
+            fraction = 0.5 + share * (place - math.floor(place) - 0.5)
+            q[at] = place_joint(lower[v], upper[v], centre[at], fraction)
+
+
+@inline_kernel
+def place_joint(lower, upper, centre, fraction):
+    """Return the value at a fraction of a joint's range."""
+    if lower >= upper:
+        return lower
+    if math.isinf(lower) and math.isinf(upper):
+        return centre + math.pi * (2.0 * fraction - 1.0)
+    return lower + fraction * (upper - lower)
+
+
+@kernel
+def draw_ball(held, seed, spread, random, quaternion):
+    """Write a random rotation, one near the seed's for a spread below one, the seed's own when held."""
+    for k in range(4):
+        quaternion[k] = seed[k]
+    if held:
+        return
+    if spread < 1.0:
+        reach = spread * math.pi
+        x, y, z = (
+            2.0 * uniform(random) - 1.0,
+            2.0 * uniform(random) - 1.0,
+            2.0 * uniform(random) - 1.0,
+        )
+        so3.rotate_quaternion(quaternion, reach * x, reach * y, reach * z)
+    else:
+        draw_rotation(random, quaternion)
+
+
+@kernel
+def draw_joint(lower, upper, centre, spread, random):
+    """Return a random value of one joint."""
+    fraction = uniform(random)
+    if lower >= upper:
+        return lower
+    if math.isinf(lower) and math.isinf(upper):
+        return centre + spread * math.pi * (2.0 * fraction - 1.0)
+    if spread < 1.0:
+        reach = spread * (upper - lower)
+        centre = min(max(centre, lower), upper)
+        lower = max(lower, centre - reach)
+        upper = min(upper, centre + reach)
+    return lower + fraction * (upper - lower)
+
+
+@kernel
+def draw_rotation(random, quaternion):
+    """Write a uniformly distributed unit quaternion (x, y, z, w)."""
+    a, b, c = uniform(random), uniform(random), uniform(random)
+    first, second = math.sqrt(1.0 - a), math.sqrt(a)
+    quaternion[0] = first * math.sin(2.0 * math.pi * b)
+    quaternion[1] = first * math.cos(2.0 * math.pi * b)
+    quaternion[2] = second * math.sin(2.0 * math.pi * c)
+    quaternion[3] = second * math.cos(2.0 * math.pi * c)
+
+
+@kernel
+def can_sample(variable_i, lower, upper):
+    """
+    Return the first variable that no range can be drawn for, or -1.
+
+    A sliding joint with an infinite limit has no range; a turning one with one infinite limit neither.
+    """
+    for v in range(lower.shape[0]):
+        moves = variable_i[v, layout.VARIABLE_MOVES]
+        if moves == layout.IDLE or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
+            continue
+        if math.isfinite(lower[v]) and math.isfinite(upper[v]):
+            continue
+        if moves != layout.TURNS or math.isfinite(lower[v]) or math.isfinite(upper[v]):
+            return v
+    return -1

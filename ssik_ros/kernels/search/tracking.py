@@ -1,0 +1,178 @@
+"""
+One cycle of a control loop: towards a target, within the motion that one cycle allows.
+
+Problem
+    Given a configuration, a target and the largest motion of each joint in one cycle, find a configuration inside
+    that box and the joint limits that reaches the target, or the one among those seen that comes nearest.
+
+Method
+    Steps by the law, confined to the box, from the configuration. A step that does not shrink the error is taken back,
+    and its damping raised: in a narrow box long steps end in a corner, short ones go down the gradient. It ends when a
+    step no longer shrinks the error noticeably.
+
+Solutions
+    One; nothing is allocated.
+
+Degeneracies
+    Targets and states that are not usable leave the configuration as it is.
+
+Cost
+    That of one start, with a repeated evaluation for every step taken back.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.search import laws
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import null_space
+from ssik_ros.kernels.search import pose_search
+
+# Numbers of a cycle: error norm before and after, iterations, joints stopped by the cycle's motion and by limits.
+BEFORE = 0
+AFTER = 1
+ITERATIONS = 2
+STEP_STOPPED = 3
+LIMIT_STOPPED = 4
+NUMBERS = 5
+LEAST_EXTRA = 1e-3
+MOST_EXTRA = 1e9
+EXTRA_GROWTH = 30.0
+"""Damping that is added after a step that was taken back: at first, at most, and its growth."""
+SETTLED = 1e-6
+"""Relative decrease of the squared error below which the cycle is over."""
+AT_BOUND = 1e-9
+"""Distance from a bound that counts as being there [rad or m]."""
+
+
+@inline_kernel
+def confine(ints, reals, base, centre, bounds, own):
+    """
+    Narrow limits and sampling ranges to a box around a configuration.
+
+    :param base: options of the search; own: a copy of them, whose ranges are overwritten.
+    :param bounds: (nv,) half the width of the box; infinite for none.
+    """
+    variable_i = layout.view_tables(ints, reals).variable_i
+    nv = bounds.shape[0]
+    for v in range(nv):
+        low, high = -math.inf, math.inf
+        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            at = variable_i[v, layout.VARIABLE_Q]
+            low, high = centre[at] - bounds[v], centre[at] + bounds[v]
+        for row in range(0, 4, 2):
+            lower, upper = (
+                newton_search.OPTIONS + row * nv + v,
+                newton_search.OPTIONS + (row + 1) * nv + v,
+            )
+            own[lower] = max(base[lower], low)
+            own[upper] = min(base[upper], high)
+            # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
+            own[lower] = min(own[lower], base[upper])
+            own[upper] = max(own[upper], own[lower])
+
+
+@kernel
+def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
+    """
+    Move a configuration towards the target that stands in ``matrices`` of the workspace.
+
+    :param base: options of a search with a seed and one start; own: a copy of them, overwritten.
+    :param bounds: (nv,) largest motion of each joint.
+    :param cancel, counters, work: as for one search.
+    :param q: (nq,) configuration, moved in place.
+    :param report: (NUMBERS,) result.
+    :returns: code of the search.
+    """
+    w = layout.view_workspace(ints, work)
+    vectors.copy(w.reference, q)
+    confine(ints, reals, base, q, bounds, own)
+    vectors.fill(report, 0.0)
+    code = newton_search.begin(ints, reals, own, 0, counters, work)
+    if code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE:
+        return code
+    report[BEFORE], inside = newton_search.measure(ints, reals, own, work, w.state)
+    report[AFTER] = report[BEFORE]
+    if code != pose_search.RUNNING:
+        return code
+    _, inside = approach(ints, reals, own, cancel, counters, work)
+    if inside and own[newton_search.AT_NULL_SPACE + null_space.ACTIVE] != 0.0:
+        newton_search.improve(ints, reals, own, cancel, counters, work)
+    report[AFTER], inside = newton_search.measure(ints, reals, own, work, w.state)
+    report[ITERATIONS] = counters[pose_search.ITERATIONS]
+    vectors.copy(q, w.state)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    for v in range(bounds.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            value = q[variable_i[v, layout.VARIABLE_Q]]
+            lower, upper = (
+                base[newton_search.OPTIONS + v],
+                base[newton_search.OPTIONS + bounds.shape[0] + v],
+            )
+            at_limit = value <= lower + AT_BOUND or value >= upper - AT_BOUND
+            at_box = value <= w.lower[v] + AT_BOUND or value >= w.upper[v] - AT_BOUND
+            if at_limit:
+                report[LIMIT_STOPPED] += 1.0
+            elif at_box:
+                report[STEP_STOPPED] += 1.0
+    return pose_search.FOUND if inside else pose_search.EXHAUSTED
+
+
+@kernel
+def approach(ints, reals, options, cancel, counters, work):
+    """
+    Step from the state towards the targets, every step nearer.
+
+    :param options: whose limits are the box.
+    :returns: squared error, and whether every tolerance is kept.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    limited = options[newton_search.LIMITED] != 0.0
+    scales = newton_search.joint_scales(ints, options)
+    mu, extra = options[newton_search.GAIN], 0.0
+    square, inside = newton_search.measure(ints, reals, options, work, w.state)
+    iteration = 0
+    while not inside and iteration < options[newton_search.MAX_ITERATIONS]:
+        if cancel[0] != 0:
+            break
+        iteration += 1
+        counters[pose_search.ITERATIONS] += 1
+        vectors.copy(w.trial, w.state)
+        damping = laws.damping_of(
+            options[newton_search.LAW],
+            options[newton_search.GAIN],
+            options[newton_search.OWN_DAMPING],
+            mu,
+            square,
+        )
+        left = steps.bounded_step(
+            ints,
+            reals,
+            work,
+            damping + extra,
+            limited,
+            scales,
+            options[newton_search.LARGEST_STEP],
+        )
+        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+        after, inside = newton_search.measure(ints, reals, options, work, w.state)
+        if after < square:
+            mu = laws.follow(mu, square, left, after)
+            extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH
+            settled = square - after < SETTLED * square
+            square = after
+            if settled:
+                break
+        else:
+            inside = False
+            vectors.copy(w.state, w.trial)
+            extra = max(LEAST_EXTRA, EXTRA_GROWTH * extra)
+            newton_search.measure(ints, reals, options, work, w.state)
+            if extra > MOST_EXTRA:
+                break
+    return square, inside

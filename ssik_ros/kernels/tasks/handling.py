@@ -1,0 +1,338 @@
+"""
+One call for everything that iterates: handling of groups, single steps, rows alone, searches from many starts.
+
+It is one kernel, and not one for each task, because all of them take the same steps: the compiler then sees that code
+once.
+
+Handling
+    Steps until every element is within its precision.
+
+Search
+    Start 0 is where the joints stand. The others are points of a low-discrepancy sequence in the joint ranges, angles
+    without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
+    their targets than asked for is left out. From each other start damped steps within limits,
+
+        dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (FAR |e|^2 + NEAR) bounded above,
+
+    whose damping fades with the error, so that the end is a Newton iteration. A start that does not shrink its error
+    to ``PROGRESS`` within three steps is given up. Within precision, steps go on as long as each is worth it, so
+    that equal configurations are recognised as equal and paths are straight to rounding.
+
+References
+    [Sugihara2011], [Fan2005] for the damping; [Roberts2018] for the sequence.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.search import clock
+from ssik_ros.kernels.search import restarts
+from ssik_ros.kernels.tasks import element_rows
+from ssik_ros.kernels.tasks import packing
+from ssik_ros.kernels.tasks import protection
+from ssik_ros.kernels.tasks import task_steps
+
+# Tasks.
+HANDLE = 0
+EVALUATE = 1
+"""Errors, residual and Jacobian where the joints stand."""
+STEP = 2
+"""One step for the rows that are there."""
+SEARCH = 3
+PROTECT = 4
+"""Judge the state after a step, which was evaluated, and go elsewhere if that cost a group above too much."""
+
+# What a task is told, and where a search keeps its place.
+TASK = 0
+MAX_ITERATIONS = 1
+RESTORE = 2
+FIRST_START = 3
+END_OF_STARTS = 4
+DEADLINE = 5
+SEED = 6
+SCRATCH = 7
+NUMBERS = 9
+
+# Reasons, with the numbers of the document.
+NOT_WITHIN_TOLERANCE = 16
+RESTORE_LINEAR = 4
+RESTORE_ANGULAR = 8
+"""Bits of the flags by which a failed solve puts the joints back."""
+
+# How a search ends where it finds nothing.
+EXHAUSTED = -1
+TIME_IS_UP = -2
+
+# What a search does next.
+GO_ON = 0
+FOUND = 1
+GIVE_UP = 2
+
+PROGRESS = 0.6
+WINDOW = 3
+POLISHING_STEPS = 12
+SLOW = 0.8
+"""Share of the squared residual from which a polishing step was not worth it."""
+EXACT = 1e-13
+"""Residual below which nothing is left to polish."""
+
+# Single numbers in the workspace beside the largest errors.
+WANTED = 2
+POLISHED = 3
+"""Steps since precision was reached, plus one; 0 before."""
+LAST = 4
+
+
+@kernel
+def run(ints, reals, work, poses, q, numbers):
+    """
+    Do a task for packed groups.
+
+    :param poses: (S, 12) local poses of all objects.
+    :param q: (nq,) joint values, moved in place, dependent joints included. A search starts from ``start`` of the
+        workspace instead and leaves what it found here.
+    :param numbers: (NUMBERS,) int64, the task and what it is told.
+    :returns: reason bits, iterations, largest linear and angular error. A search returns in place of the reason the
+        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; a task of rows 1 where all is within precision; a protection
+        1 where q moved and has to be evaluated again.
+    """
+    w = packing.view_workspace(ints, work)
+    task, limit = numbers[TASK], numbers[MAX_ITERATIONS]
+    index = numbers[FIRST_START]
+    if task == PROTECT:
+        return go_on_protecting(ints, reals, work, q), 0, 0.0, 0.0
+    if task == SEARCH:
+        if not begin_start(ints, reals, work, numbers, index, q):
+            return EXHAUSTED, 0, 0.0, 0.0
+    elif task == HANDLE:
+        for k in range(q.shape[0]):
+            w.start[k] = q[k]
+        for v in range(ints[packing.VARIABLES]):
+            w.hits[v] = 0.0
+    if task != STEP:
+        element_rows.prepare(ints, reals, work, poses, q)
+    reason, iterations, within, measured = 0, 0, False, False
+    while True:
+        if task != STEP:
+            if not measured:
+                within = element_rows.measure(ints, reals, work, q)
+            halted = reason & task_steps.LIMIT_HIT and ints[packing.STOP_ON_LIMIT_HIT] == 1
+            if task == HANDLE and (within or iterations >= limit or halted):
+                break
+            element_rows.fill_rows(ints, reals, work, q)
+        if task == EVALUATE:
+            return int(within), 0, w.scalars[0], w.scalars[1]
+        damping = task_steps.OWN_DAMPING
+        if task == SEARCH:
+            square = squared_residual(ints, reals, work)
+            verdict = judge(ints, reals, work, q, within, square, iterations, limit)
+            if verdict == FOUND:
+                reason = index
+                break
+            if verdict == GIVE_UP:
+                index += 1
+                if index >= numbers[END_OF_STARTS]:
+                    return EXHAUSTED, 0, 0.0, 0.0
+                if not begin_start(ints, reals, work, numbers, index, q):
+                    return TIME_IS_UP, 0, 0.0, 0.0
+                iterations = 0
+                continue
+            damping = task_steps.fading_damping(square)
+        flag = task_steps.compute_step(ints, reals, work, q, damping, ints[packing.GROUPS])
+        if flag & task_steps.CANNOT_INVERT == 0:
+            protection.begin(ints, reals, work, q)
+            flag |= task_steps.apply_step(ints, reals, work, q)
+            if task == HANDLE and protection.is_needed(ints):
+                within, measured = measure_protected(ints, reals, work, q), True
+        iterations += 1
+        if task != SEARCH:
+            reason |= flag
+            if task == STEP or flag & task_steps.CANNOT_INVERT:
+                iterations -= 1 if flag & task_steps.CANNOT_INVERT else 0
+                break
+    if task == HANDLE and not within:
+        reason |= NOT_WITHIN_TOLERANCE
+        if numbers[RESTORE] != 0 and must_restore(ints, reals, work, reason, numbers[RESTORE]):
+            restore(ints, reals, work, q)
+    follow(ints, reals, q)
+    return reason, iterations, w.scalars[0], w.scalars[1]
+
+
+@kernel
+def measure_protected(ints, reals, work, q):
+    """Measure after a step, and bring the joints to where no group lost by those below; return as ``measure`` does."""
+    within = element_rows.measure(ints, reals, work, q)
+    while protection.next_trial(ints, reals, work, q):
+        within = element_rows.measure(ints, reals, work, q)
+    return within
+
+
+@kernel
+def go_on_protecting(ints, reals, work, q):
+    """Judge a state that was measured outside, and move on; return 1 where q moved, else 0."""
+    moved = protection.next_trial(ints, reals, work, q)
+    follow(ints, reals, q)
+    return int(moved)
+
+
+@kernel
+def restore(ints, reals, work, q):
+    """Put the joints back to where the solve started, and measure there."""
+    w = packing.view_workspace(ints, work)
+    for k in range(q.shape[0]):
+        q[k] = w.start[k]
+    element_rows.measure(ints, reals, work, q)
+
+
+@kernel
+def must_restore(ints, reals, work, reason, flags):
+    """Return whether the failed part is one that puts the joints back."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    if reason & task_steps.CANNOT_INVERT:
+        return True
+    for e in range(ints[packing.ELEMENTS]):
+        linear = w.errors[e, 0] <= t.element_f[e, packing.ELEMENT_PRECISION]
+        angular = w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]
+        if (not linear and flags & RESTORE_LINEAR) or (not angular and flags & RESTORE_ANGULAR):
+            return True
+    return False
+
+
+@kernel
+def follow(ints, reals, q):
+    """Write the values of dependent joints."""
+    t = packing.view_tables(ints, reals)
+    for k in range(ints[packing.FOLLOWERS]):
+        q[t.follower_i[k, 0]] = q[t.follower_i[k, 1]] * t.follower_f[k, 0] + t.follower_f[k, 1]
+
+
+@kernel
+def begin_start(ints, reals, work, numbers, index, q):
+    """
+    Write the start of a number; joints without a column stay where they are.
+
+    :returns: False when the time is up.
+    """
+    deadline = numbers[DEADLINE]
+    if deadline != 0 and clock.monotonic_ns(numbers[SCRATCH : SCRATCH + 2]) >= deadline:
+        return False
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    w.scalars[POLISHED] = 0.0
+    w.scalars[WANTED] = math.inf
+    for k in range(q.shape[0]):
+        q[k] = w.start[k]
+    if index == 0:
+        return True
+    nv = ints[packing.VARIABLES]
+    # The generator of ball joints starts anew with every index: starts do not depend on one another.
+    random = numbers[SCRATCH : SCRATCH + 1].view(np.uint64)
+    numbers[SCRATCH] = numbers[SEED] + index * 1_000_003
+    for v in range(nv):
+        kind, at = t.variable_i[v, packing.VARIABLE_KIND], t.variable_i[v, packing.VARIABLE_Q]
+        place = w.options[packing.SEQUENCE + nv + v] + index * w.options[packing.SEQUENCE + v]
+        fraction = place - math.floor(place)
+        if kind == layout.BALL_FIRST:
+            restarts.draw_rotation(random, q[at : at + 4])
+        elif kind == layout.PERIODIC:
+            q[at] = so3.wrap_to_pi(so3.TWO_PI * fraction)
+        elif kind == layout.LINEAR:
+            q[at] = restarts.place_joint(
+                t.variable_f[v, packing.VARIABLE_LOWER],
+                t.variable_f[v, packing.VARIABLE_UPPER],
+                w.start[at],
+                fraction,
+            )
+    return True
+
+
+@kernel
+def judge(ints, reals, work, q, within, square, iterations, limit):
+    """Return what a search does next; q is put back to what it was before a step that polished nothing."""
+    w = packing.view_workspace(ints, work)
+    polished = w.scalars[POLISHED]
+    if polished > 0.0:
+        last = w.scalars[LAST]
+        if not (within and square <= last):
+            for k in range(q.shape[0]):
+                q[k] = w.best[k]
+            return FOUND
+        if square > SLOW * last or polished > POLISHING_STEPS:
+            return FOUND
+    elif within:
+        pass
+    elif (
+        iterations >= limit
+        or not math.isfinite(square)
+        or (iterations == 0 and not is_near(ints, reals, work))
+    ):
+        return GIVE_UP
+    else:
+        if iterations % WINDOW == 0:
+            if not square < w.scalars[WANTED]:
+                return GIVE_UP
+            w.scalars[WANTED] = PROGRESS * PROGRESS * square
+        return GO_ON
+    if square <= EXACT * EXACT:
+        return FOUND
+    for k in range(q.shape[0]):
+        w.best[k] = q[k]
+    w.scalars[POLISHED] = polished + 1.0
+    w.scalars[LAST] = square
+    return GO_ON
+
+
+@kernel
+def is_near(ints, reals, work):
+    """Return whether the tips are as near to their targets as asked for, over the selected rows."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    if math.isinf(w.options[packing.MAX_DISTANCE]):
+        return True
+    total = 0.0
+    for e in range(ints[packing.ELEMENTS]):
+        square = (w.options[packing.METRIC + 3] * w.errors[e, 1]) ** 2
+        bits = t.element_i[e, packing.ELEMENT_BITS]
+        for k in range(3):
+            if bits & (1 << k):
+                square += (w.options[packing.METRIC + k] * w.components[e, k]) ** 2
+        total += math.sqrt(square)
+    return total <= w.options[packing.MAX_DISTANCE]
+
+
+@kernel
+def squared_residual(ints, reals, work):
+    """Return the squared norm of all rows."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    total = 0.0
+    for g in range(ints[packing.GROUPS]):
+        first = t.group_i[g, packing.GROUP_ROW]
+        for a in range(first, first + int(w.counts[g])):
+            total += w.residual[a] * w.residual[a]
+    return total
+
+
+@kernel
+def move(ints, reals, work, q):
+    """
+    Move the joints by ``move``, clamped to the limits, whoever computed it; return reason bits.
+
+    :param q: (nq,) moved in place, dependent joints included.
+    """
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    reason = 0
+    for v in range(ints[packing.VARIABLES]):
+        if not math.isfinite(w.move[v]):
+            return task_steps.CANNOT_INVERT
+        w.held[v] = 0.0
+    for v in range(ints[packing.VARIABLES]):
+        beyond = task_steps.overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v])
+        if beyond != 0.0:
+            w.hits[v] = beyond
+            reason = task_steps.LIMIT_HIT
+    protection.begin(ints, reals, work, q)
+    reason |= task_steps.apply_step(ints, reals, work, q)
+    follow(ints, reals, q)
+    return reason

@@ -1,0 +1,314 @@
+"""
+What a step of groups with strict priorities may cost the groups above: nothing but a share of what they gain in it.
+
+Problem
+    Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a group leave the rows of all groups above alone to first
+    order. What is left is of second order in the step, and steps are long where a target is far or out of reach. With
+    s_k the state where the step ends without the groups below k, group k shall end the whole step with
+
+        |e_k| <= |e_k(s_k)| + COST max(0, |e_k(before)| - |e_k(s_k)|)
+
+    or be met: each of its elements nearer than ``MET``.
+
+Method
+    1. All motions at once. Done where each group but the last is met, or has lost all but ``COST`` of its error.
+    2. Otherwise level by level from the start of the step. The first level ends at s_0. Level g goes on from s_(g-1)
+       with the motion of group g.
+    3. Where that costs a group above too much: damped Newton corrections back to e_k(s_k), in the same order of
+       priority and within the same limits. They converge as squares of what is left.
+    4. Where a correction does not halve what is left, or a joint would move further than it may: half the motion of
+       group g, from s_(g-1) again; in the end none.
+
+    The states are measured by the caller between two calls of :func:`next_trial`: values of dependent joints may be
+    functions of the user.
+
+Degeneracies
+    At a singular posture of a group above, corrections have no way back in the singular direction. Only short motions
+    pass, so that groups below creep there; what they could gain by more would be the other group's loss.
+
+Cost
+    Where step 1 ends it, the comparison. Otherwise one measurement for each level, and for each correction one step
+    of the groups above.
+
+References
+    [Absil2008] for retractions: steps in a tangent space, brought back to the constraint set.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.tasks import element_rows
+from ssik_ros.kernels.tasks import packing
+from ssik_ros.kernels.tasks import task_steps
+
+COST = 0.5
+"""Share of what a group gains in a step that the groups below may take away: it still converges. Less would cost
+corrections on the way to targets that all groups reach."""
+MET = 1e-8
+"""Distance and angle of an element from which it counts as met [m, rad]."""
+ROUNDING = 1e-8
+"""Relative error that counts as none where a group is not met."""
+CORRECTIONS = 6
+LEAST_SHARE = 1e-3
+"""Share of its motion below which a group is given none."""
+HALVED = 0.25
+"""Share of the squared residual that a correction may leave."""
+FAR_ENOUGH = 1e-9
+"""Relative length by which a correction may take a joint beyond its largest step."""
+
+# Single numbers in the workspace beside those of a handling.
+BY_LEVELS = 5
+"""0 while all motions were applied at once, then 1."""
+LEVEL = 6
+SHARE = 7
+CORRECTED = 8
+LEFT = 9
+"""Squared residual before the last correction."""
+
+
+@inline_kernel
+def is_needed(ints):
+    """Return whether some group has to be protected from others."""
+    return ints[packing.GROUPS] > 1 and ints[packing.NESTED] == 0
+
+
+@kernel
+def begin(ints, reals, work, q):
+    """Keep what a step starts from, before the joints move; errors are those measured last."""
+    w = packing.view_workspace(ints, work)
+    for v in range(ints[packing.VARIABLES]):
+        w.travel[v] = 0.0
+    if not is_needed(ints):
+        return
+    for k in range(q.shape[0]):
+        w.before[k] = q[k]
+    for g in range(ints[packing.GROUPS] - 1):
+        w.group_errors[packing.BEFORE, g] = group_error(ints, reals, work, q, g)
+    w.scalars[BY_LEVELS] = 0.0
+
+
+@kernel
+def next_trial(ints, reals, work, q):
+    """
+    Judge the state that was measured last, and move the joints on from it or elsewhere; see the method.
+
+    :returns: whether the joints moved, and have to be measured.
+    """
+    w = packing.view_workspace(ints, work)
+    last = ints[packing.GROUPS] - 1
+    if w.scalars[BY_LEVELS] == 0.0:
+        if all_gained(ints, reals, work, q):
+            return False
+        for v in range(ints[packing.VARIABLES]):
+            w.kept_hits[v] = w.hits[v]
+            w.kept_travel[v] = 0.0
+        for k in range(q.shape[0]):
+            w.kept[k] = w.before[k]
+        w.scalars[BY_LEVELS], w.scalars[SHARE] = 1.0, 1.0
+        start_level(ints, reals, work, q, 0)
+        return True
+    level = int(w.scalars[LEVEL])
+    if w.scalars[SHARE] > 0.0 and not is_protected(ints, reals, work, q, level):
+        if not (is_too_far(ints, reals, work) or not correct(ints, reals, work, q, level)):
+            return True
+        share = 0.5 * w.scalars[SHARE]
+        w.scalars[SHARE] = share if share > LEAST_SHARE else 0.0
+        start_level(ints, reals, work, q, level)
+        return True
+    if level == last:
+        for v in range(ints[packing.VARIABLES]):
+            w.hits[v] = w.kept_hits[v]
+        return False
+    keep(ints, reals, work, q, level)
+    w.scalars[SHARE] = 1.0
+    start_level(ints, reals, work, q, level + 1)
+    return True
+
+
+@kernel
+def all_gained(ints, reals, work, q):
+    """Return whether each group but the last is met, or has lost all but a share of its error."""
+    w = packing.view_workspace(ints, work)
+    for g in range(ints[packing.GROUPS] - 1):
+        before = w.group_errors[packing.BEFORE, g]
+        if not (
+            group_error(ints, reals, work, q, g) <= COST * before
+            or is_met(ints, reals, work, q, g)
+        ):
+            return False
+    return True
+
+
+@kernel
+def is_protected(ints, reals, work, q, level):
+    """Return whether the groups above a level are as near as they have to be, and no joint moved too far."""
+    w = packing.view_workspace(ints, work)
+    for g in range(level):
+        alone = w.group_errors[packing.ALONE, g]
+        gain = max(0.0, w.group_errors[packing.BEFORE, g] - alone)
+        bound = (1.0 + ROUNDING) * alone + COST * gain
+        if not (group_error(ints, reals, work, q, g) <= bound or is_met(ints, reals, work, q, g)):
+            return False
+    return not is_too_far(ints, reals, work)
+
+
+@kernel
+def is_too_far(ints, reals, work):
+    """Return whether a joint moved further since the step began than it may in one."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    for v in range(ints[packing.VARIABLES]):
+        longest = longest_way(ints, t.variable_i, t.variable_f, v)
+        if abs(w.travel[v]) > (1.0 + FAR_ENOUGH) * longest:
+            return True
+    return False
+
+
+@inline_kernel
+def longest_way(ints, variable_i, variable_f, v):
+    """Return how far a joint may move in one step [rad or m]."""
+    longest = math.pi if variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
+    if ints[packing.IGNORE_MAX_STEPS] == 0:
+        longest = min(longest, variable_f[v, packing.VARIABLE_MAX_STEP])
+    return longest
+
+
+@kernel
+def start_level(ints, reals, work, q, level):
+    """Go from the state that was kept by the motion of a group, or by a share of it."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
+    for k in range(q.shape[0]):
+        q[k] = w.kept[k]
+    share = w.scalars[SHARE]
+    room = 1.0
+    for v in range(ints[packing.VARIABLES]):
+        w.travel[v] = w.kept_travel[v]
+        way = share * t.variable_f[v, packing.VARIABLE_SCALE] * w.levels[level, v]
+        w.step[v] = way
+        longest = longest_way(ints, t.variable_i, t.variable_f, v)
+        if way > 0.0:
+            room = min(room, (longest - w.travel[v]) / way)
+        elif way < 0.0:
+            room = min(room, (longest + w.travel[v]) / -way)
+    room = max(0.0, room)
+    w.scalars[SHARE] = room * share
+    task_steps.displace(ints, reals, work, q, room)
+
+
+@kernel
+def keep(ints, reals, work, q, level):
+    """Keep the state where a level ended, and how its own group stands there."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    for v in range(ints[packing.VARIABLES]):
+        w.kept_travel[v] = w.travel[v]
+    for k in range(q.shape[0]):
+        w.kept[k] = q[k]
+    w.group_errors[packing.ALONE, level] = group_error(ints, reals, work, q, level)
+    row = t.group_i[level, packing.GROUP_ROW]
+    first = t.group_i[level, packing.GROUP_ELEMENT]
+    for e in range(first, first + t.group_i[level, packing.GROUP_ELEMENTS]):
+        bits = t.element_i[e, packing.ELEMENT_BITS]
+        for k in range(6):
+            if element_rows.selected(bits, k):
+                w.reference[row] = weight_of(t.element_f, e, k) * w.components[e, k]
+                row += 1
+    first = t.group_i[level, packing.GROUP_MARGIN]
+    for k in range(first, first + t.group_i[level, packing.GROUP_MARGINS]):
+        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        w.reference[row] = abs(way)
+        row += 1
+
+
+@inline_kernel
+def weight_of(element_f, e, k):
+    """Return the weight of error row k of an element."""
+    return element_f[e, packing.ELEMENT_ERROR_WEIGHT + (0 if k < 3 else 1)]
+
+
+@kernel
+def correct(ints, reals, work, q, level):
+    """
+    Move the joints so that the groups above a level come back to where they were.
+
+    :returns: False where the correction before did not help, or there were enough.
+    """
+    w = packing.view_workspace(ints, work)
+    element_rows.fill_rows(ints, reals, work, q)
+    square = 0.0
+    for g in range(level):
+        square += subtract_reference(ints, reals, work, q, g)
+    if w.scalars[CORRECTED] >= CORRECTIONS or not square <= HALVED * w.scalars[LEFT]:
+        return False
+    w.scalars[CORRECTED] += 1.0
+    w.scalars[LEFT] = square
+    damping = task_steps.fading_damping(square)
+    flag = task_steps.compute_step(ints, reals, work, q, damping, level)
+    if flag & task_steps.CANNOT_INVERT:
+        return False
+    task_steps.apply_step(ints, reals, work, q)
+    return True
+
+
+@kernel
+def subtract_reference(ints, reals, work, q, g):
+    """Subtract from the residual of a group what it was where its own level ended; return its squared norm."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    first = t.group_i[g, packing.GROUP_ROW]
+    row, margin = first, t.group_i[g, packing.GROUP_MARGIN]
+    margins = t.group_i[g, packing.GROUP_MARGINS]
+    start = t.group_i[g, packing.GROUP_ELEMENT]
+    for e in range(start, start + t.group_i[g, packing.GROUP_ELEMENTS]):
+        row += t.element_i[e, packing.ELEMENT_ROWS]
+    place = row
+    for a in range(first, row):
+        w.residual[a] -= w.reference[a]
+    for k in range(margin, margin + margins):
+        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        if way != 0.0:
+            w.residual[row] -= w.reference[place + k - margin]
+            row += 1
+    square = 0.0
+    for a in range(first, row):
+        square += w.residual[a] * w.residual[a]
+    return square
+
+
+@kernel
+def group_error(ints, reals, work, q, g):
+    """Return the norm of a group's weighted residual in the state that was measured last."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    square = margins_left(ints, reals, q, g)
+    first = t.group_i[g, packing.GROUP_ELEMENT]
+    for e in range(first, first + t.group_i[g, packing.GROUP_ELEMENTS]):
+        bits = t.element_i[e, packing.ELEMENT_BITS]
+        for k in range(6):
+            if element_rows.selected(bits, k):
+                error = weight_of(t.element_f, e, k) * w.components[e, k]
+                square += error * error
+    return math.sqrt(square)
+
+
+@kernel
+def margins_left(ints, reals, q, g):
+    """Return the squared way of all joints out of the margins that a group keeps free."""
+    t = packing.view_tables(ints, reals)
+    square = 0.0
+    first = t.group_i[g, packing.GROUP_MARGIN]
+    for k in range(first, first + t.group_i[g, packing.GROUP_MARGINS]):
+        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        square += way * way
+    return square
+
+
+@kernel
+def is_met(ints, reals, work, q, g):
+    """Return whether all that a group asks for with some weight is met, in the state that was measured last."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    first = t.group_i[g, packing.GROUP_ELEMENT]
+    for e in range(first, first + t.group_i[g, packing.GROUP_ELEMENTS]):
+        for kind in range(2):
+            counts = t.element_f[e, packing.ELEMENT_ERROR_WEIGHT + kind] != 0.0
+            if counts and not w.errors[e, kind] <= MET:
+                return False
+    return margins_left(ints, reals, q, g) <= MET * MET

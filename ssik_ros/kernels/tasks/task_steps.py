@@ -1,0 +1,411 @@
+"""
+One joint step for groups in order of priority, within limits.
+
+Problem
+    Groups with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
+    some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
+
+Method
+    Inverses. pseudo_inverse and damped_least_squares: J^T (J J^T + damping I)^-1; undamped: by rank; transpose: a J^T
+    with a = e.JJ^Te / |JJ^Te|^2, the best length along the gradient.
+
+    Strict priorities. With B an orthonormal basis of the rows of all groups above, P_i = J_i - J_i B^T B, and x the
+    motion so far, x += P_i^+ (e_i - J_i x). The motion that is added lies in the complement of B, so that nothing above
+    changes, whatever damping P_i^+ has. A joint that would go beyond a limit goes to the limit, by the shortest
+    motion in the same complement, and its axis joins B: the level is solved again for the others. Where B leaves no
+    such motion, the level's own motion is shortened until it ends inside.
+
+    That is true of the linear model; :mod:`ssik_ros.kernels.tasks.protection` makes it true of the robot.
+
+    Nested priorities, the document's formula. From the last group to the first, x <- x_i + (I - J_i^+ J_i) x, which is
+    x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there, their columns are dropped and their
+    motion is taken out of all errors, then everything is solved again.
+
+Cost
+    O(m^2 n) per group and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its level.
+
+References
+    [Siciliano1991] for projected priorities, [Flacco2015] for limits in the null space of higher tasks.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import matrix
+from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.tasks import orthogonal_rows
+from ssik_ros.kernels.tasks import packing
+
+LIMIT_SLACK = 1e-12
+"""Rounding by which a step may end beyond a limit before it counts [rad or m]; the value itself is then clamped."""
+OWN_DAMPING = -1.0
+"""Stands for the damping and the method of each group itself."""
+FAR = 0.05
+NEAR = 1e-3
+LARGEST_DAMPING = 1.0
+LEAST_DAMPING = 1e-13
+
+# Reasons, with the numbers of the document.
+CANNOT_INVERT = 2
+STEPS_TOO_BIG = 32
+LIMIT_HIT = 64
+
+
+@inline_kernel
+def fading_damping(square):
+    """Return the damping for a squared residual: it grows with the error, and fades with it."""
+    return min(square * (FAR * square + NEAR), LARGEST_DAMPING) + LEAST_DAMPING
+
+
+@kernel
+def compute_step(ints, reals, work, q, damping, groups):
+    """
+    Write the joint step, divided by the scales, into ``move`` for the rows of :func:`element_rows.fill_rows`.
+
+    :param damping: used for every group instead of its own method, unless it is ``OWN_DAMPING``.
+    :param groups: how many of them take part, from the first on. The motion of each is kept if all do.
+    :returns: reason bits.
+    """
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = ints[packing.VARIABLES]
+    if ints[packing.WEIGHTED] == 1:
+        for a in range(w.jacobian.shape[0]):
+            for v in range(nv):
+                w.jacobian[a, v] *= t.variable_f[v, packing.VARIABLE_SCALE]
+    for v in range(nv):
+        w.move[v] = 0.0
+        w.held[v] = 0.0
+    if ints[packing.NESTED] == 1:
+        return nested_step(ints, reals, work, q, damping)
+    reason, rank = 0, 0
+    for g in range(groups):
+        flag, rank = add_level(ints, reals, work, q, g, rank, damping)
+        reason |= flag
+        if flag & CANNOT_INVERT:
+            break
+        if groups == ints[packing.GROUPS]:
+            for v in range(nv):
+                w.levels[g, v] = w.move[v] - w.level[v]
+        if g + 1 < groups:
+            first = t.group_i[g, packing.GROUP_ROW]
+            for a in range(first, first + int(w.counts[g])):
+                rank = orthogonal_rows.add_row(
+                    w.basis, rank, w.jacobian[a], orthogonal_rows.COVERED
+                )
+    return reason
+
+
+@kernel
+def add_level(ints, reals, work, q, g, rank, damping):
+    """Add to ``move`` what a group asks for in the complement of the basis; return reason bits and the new rank."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = ints[packing.VARIABLES]
+    m = int(w.counts[g])
+    for v in range(nv):
+        w.level[v] = w.move[v]
+    if m == 0:
+        return 0, rank
+    reason = 0
+    for _ in range(nv + 1):
+        write_right_side(ints, reals, work, g)
+        projected = rank > 0
+        if projected:
+            project(ints, reals, work, g, rank)
+        invert(ints, reals, work, g, projected, damping)
+        finite, blocked = True, False
+        for v in range(nv):
+            finite = finite and math.isfinite(w.step[v])
+            blocked = (
+                blocked
+                or overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+                != 0.0
+            )
+        if not finite:
+            return reason | CANNOT_INVERT, rank
+        if not blocked:
+            for v in range(nv):
+                w.move[v] += w.step[v]
+            return reason, rank
+        reason |= LIMIT_HIT
+        before = rank
+        rank = stop_at_limits(ints, reals, work, q, rank)
+        if rank == before:
+            break
+    shorten_level(ints, reals, work, q)
+    return reason, rank
+
+
+@kernel
+def write_right_side(ints, reals, work, g):
+    """Write e - J move of a group."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    right = vector(work, ints[packing.WORK_RIGHT], ints[packing.WIDEST])
+    first = t.group_i[g, packing.GROUP_ROW]
+    for a in range(int(w.counts[g])):
+        total = w.residual[first + a]
+        for v in range(w.move.shape[0]):
+            total -= w.jacobian[first + a, v] * w.move[v]
+        right[a] = total
+
+
+@kernel
+def project(ints, reals, work, g, rank):
+    """Write the rows of a group without their parts along the basis."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv, m = ints[packing.VARIABLES], int(w.counts[g])
+    first = t.group_i[g, packing.GROUP_ROW]
+    projected = matrix(work, ints[packing.WORK_PROJECTED], m, nv)
+    for a in range(m):
+        square = 0.0
+        for v in range(nv):
+            projected[a, v] = w.jacobian[first + a, v]
+            square += projected[a, v] * projected[a, v]
+        left = orthogonal_rows.reject(projected[a], w.basis, rank)
+        if left <= orthogonal_rows.COVERED * math.sqrt(square):
+            # Rounding alone: an inverse without damping would blow it up.
+            for v in range(nv):
+                projected[a, v] = 0.0
+
+
+@kernel
+def invert(ints, reals, work, g, projected, damping):
+    """Write into ``step`` the inverse of a group's rows times the right side."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv, m = ints[packing.VARIABLES], int(w.counts[g])
+    place = ints[packing.WORK_PROJECTED]
+    if not projected:
+        place = ints[packing.WORK_JACOBIAN] + t.group_i[g, packing.GROUP_ROW] * nv
+    rows = matrix(work, place, m, nv)
+    right = vector(work, ints[packing.WORK_RIGHT], m)
+    method = t.group_i[g, packing.GROUP_METHOD]
+    if damping >= 0.0 or method == packing.PSEUDO_INVERSE or method == packing.DAMPED:
+        side = min(m, nv)
+        normal = matrix(work, ints[packing.WORK_NORMAL], side, side)
+        solution = vector(work, ints[packing.WORK_SOLUTION], side)
+        own = t.group_f[g, 0]
+        steps.damped_step(
+            rows, right, damping if damping >= 0.0 else own, normal, solution, w.step
+        )
+    elif method == packing.UNDAMPED:
+        invert_by_rank(ints, work, rows, right, w.step)
+    else:
+        # The nested formula has the inverse that the group would use alone.
+        error = right
+        if ints[packing.NESTED] == 1:
+            first = ints[packing.WORK_RESIDUAL] + t.group_i[g, packing.GROUP_ROW]
+            error = vector(work, first, m)
+        gradient_step(rows, right, error, w.step)
+
+
+@kernel
+def invert_by_rank(ints, work, rows, right, step):
+    """Write the step of the pseudo-inverse by rank; the rows are kept."""
+    m, nv = rows.shape
+    side = max(ints[packing.WIDEST], nv)
+    place = ints[packing.WORK_FACTORS]
+    copy = matrix(work, ints[packing.WORK_PROJECTED], m, nv)
+    for a in range(m):
+        for v in range(nv):
+            copy[a, v] = rows[a, v]
+    orthogonal_rows.least_step(
+        step,
+        copy,
+        right,
+        matrix(work, place, m, nv),
+        matrix(work, place + side * side, nv, m),
+        matrix(work, place + 2 * side * side, nv, m),
+        matrix(work, ints[packing.WORK_NORMAL], nv, nv),
+    )
+
+
+@kernel
+def gradient_step(rows, right, error, step):
+    """Write a J^T right with the length a that minimises |error - a J J^T error|."""
+    m, nv = rows.shape
+    above, below = 0.0, 0.0
+    for v in range(nv):
+        total = 0.0
+        for a in range(m):
+            total += rows[a, v] * error[a]
+        step[v] = total
+    for a in range(m):
+        change = 0.0
+        for v in range(nv):
+            change += rows[a, v] * step[v]
+        above += error[a] * change
+        below += change * change
+    length = above / below if below > linalg.TINY else 0.0
+    for v in range(nv):
+        total = 0.0
+        for a in range(m):
+            total += rows[a, v] * right[a]
+        step[v] = length * total
+
+
+@inline_kernel
+def overshoot(variable_i, variable_f, held, q, v, way):
+    """
+    Return by how much a joint would end beyond a limit, with sign.
+
+    :param held: 1 for joints that stop at a limit already.
+    :param way: motion of the joint, divided by its scale.
+    """
+    if variable_i[v, packing.VARIABLE_LIMITED] == 0 or held[v] == 1.0:
+        return 0.0
+    end = q[variable_i[v, packing.VARIABLE_Q]] + variable_f[v, packing.VARIABLE_SCALE] * way
+    if end > variable_f[v, packing.VARIABLE_UPPER] + LIMIT_SLACK:
+        return end - variable_f[v, packing.VARIABLE_UPPER]
+    if end < variable_f[v, packing.VARIABLE_LOWER] - LIMIT_SLACK:
+        return end - variable_f[v, packing.VARIABLE_LOWER]
+    return 0.0
+
+
+@kernel
+def stop_at_limits(ints, reals, work, q, rank):
+    """Move the joints that a level takes beyond a limit to that limit, within the complement; return the new rank."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = ints[packing.VARIABLES]
+    for v in range(nv):
+        beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+        if beyond == 0.0 or rank == nv:
+            continue
+        w.hits[v] = beyond
+        axis = w.basis[rank]
+        for k in range(nv):
+            axis[k] = 1.0 if k == v else 0.0
+        left = orthogonal_rows.reject(axis, w.basis, rank)
+        if left <= orthogonal_rows.COVERED:
+            continue
+        limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
+        way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
+        way = way / t.variable_f[v, packing.VARIABLE_SCALE] - w.move[v]
+        for k in range(nv):
+            w.move[k] += way * axis[k] / (left * left)
+            axis[k] /= left
+        w.held[v] = 1.0
+        rank += 1
+    return rank
+
+
+@kernel
+def shorten_level(ints, reals, work, q):
+    """Shorten the motion of a level, which started inside the limits, until it ends inside."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = w.move.shape[0]
+    for v in range(nv):
+        w.step[v] += w.move[v] - w.level[v]
+        w.move[v] = w.level[v]
+        w.held[v] = 0.0
+    share = 1.0
+    for v in range(nv):
+        beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+        if beyond != 0.0:
+            way = t.variable_f[v, packing.VARIABLE_SCALE] * w.step[v]
+            share = min(share, max(0.0, 1.0 - beyond / way))
+    for v in range(nv):
+        w.move[v] += share * w.step[v]
+
+
+@kernel
+def nested_step(ints, reals, work, q, damping):
+    """Write the step of the document's formula; return reason bits."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = ints[packing.VARIABLES]
+    reason = 0
+    for v in range(nv):
+        w.wish[v] = 0.0
+    for _ in range(nv + 1):
+        for v in range(nv):
+            w.move[v] = 0.0
+        for g in range(ints[packing.GROUPS] - 1, -1, -1):
+            if w.counts[g] > 0.0:
+                write_right_side(ints, reals, work, g)
+                invert(ints, reals, work, g, False, damping)
+                for v in range(nv):
+                    w.move[v] += w.step[v]
+        blocked = False
+        for v in range(nv):
+            w.step[v] = 0.0
+            if not math.isfinite(w.move[v]):
+                return reason | CANNOT_INVERT
+        for v in range(nv):
+            beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+            if beyond != 0.0:
+                drop_joint(ints, reals, work, q, v, beyond)
+                blocked = True
+        if not blocked:
+            break
+        reason |= LIMIT_HIT
+    for v in range(nv):
+        if w.held[v] == 1.0:
+            w.move[v] = w.wish[v]
+    return reason
+
+
+@kernel
+def drop_joint(ints, reals, work, q, v, beyond):
+    """Send a joint to the limit that it would cross, and take it out of the rows of all groups."""
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
+    way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
+    w.hits[v] = beyond
+    w.held[v] = 1.0
+    w.wish[v] = way / t.variable_f[v, packing.VARIABLE_SCALE]
+    for a in range(w.jacobian.shape[0]):
+        w.residual[a] -= w.jacobian[a, v] * w.wish[v]
+        w.jacobian[a, v] = 0.0
+
+
+@kernel
+def apply_step(ints, reals, work, q):
+    """
+    Move the joints by ``move``, shortened where a joint would move further than its largest step; return reason bits.
+
+    The direction is kept. No turning joint moves further than half a turn, whatever the largest steps.
+    """
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    nv = ints[packing.VARIABLES]
+    ratio, turn = 0.0, 0.0
+    for v in range(nv):
+        w.step[v] = w.move[v] * t.variable_f[v, packing.VARIABLE_SCALE]
+        size = abs(w.step[v])
+        ratio = max(ratio, size / t.variable_f[v, packing.VARIABLE_MAX_STEP])
+        if t.variable_i[v, packing.VARIABLE_TURNS] == 1:
+            turn = max(turn, size)
+    share = math.pi / turn if turn > math.pi else 1.0
+    if ratio > 1.0 and ints[packing.IGNORE_MAX_STEPS] == 0:
+        share = min(share, 1.0 / ratio)
+    displace(ints, reals, work, q, share)
+    return STEPS_TOO_BIG if ratio > 1.0 else 0
+
+
+@kernel
+def displace(ints, reals, work, q, share):
+    """
+    Move the joints by a share of ``step`` within their limits, and note the way in ``travel``.
+
+    :param share: of the step that :func:`apply_step` or a level wrote [rad or m].
+    """
+    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
+    for v in range(ints[packing.VARIABLES]):
+        kind = t.variable_i[v, packing.VARIABLE_KIND]
+        at = t.variable_i[v, packing.VARIABLE_Q]
+        way = share * w.step[v]
+        w.travel[v] += way
+        if kind == layout.PERIODIC:
+            q[at] = so3.wrap_to_pi(q[at] + way)
+        elif kind == layout.LINEAR:
+            lower, upper = (
+                t.variable_f[v, packing.VARIABLE_LOWER],
+                t.variable_f[v, packing.VARIABLE_UPPER],
+            )
+            q[at] = min(max(q[at] + way, lower), upper)
+        elif kind == layout.BALL_FIRST:
+            so3.rotate_quaternion(
+                q[at : at + 4], way, share * w.step[v + 1], share * w.step[v + 2]
+            )

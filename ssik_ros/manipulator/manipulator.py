@@ -1,0 +1,837 @@
+"""
+The façade for Python users: an arm from its URDF, forward and inverse kinematics in three lines.
+
+>>> arm = Manipulator.from_urdf('ur5e.urdf')
+>>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
+
+Names, arguments and defaults are those of ssik's ``Manipulator``. Where the arm has a closed form, every branch is
+returned; otherwise, and where ``method`` says so, one of this package's other solvers answers.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+from typing import Literal
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.manipulator.analytic_answers import AnalyticAnswers
+from ssik_ros.manipulator.analytic_answers import is_plain
+from ssik_ros.manipulator.answers import Answer
+from ssik_ros.manipulator.answers import SolverFacts
+from ssik_ros.manipulator.batch_solutions import BatchSolutions
+from ssik_ros.manipulator.default_branches import BranchesByOptions
+from ssik_ros.manipulator.default_branches import DefaultBranches
+from ssik_ros.manipulator.default_branches import key_of
+from ssik_ros.manipulator.diagnostic import Diagnostic
+from ssik_ros.manipulator.iterative_answers import iterative_answer
+from ssik_ros.manipulator.kin_body import KinBody
+from ssik_ros.manipulator.kin_body import Limits
+from ssik_ros.manipulator.newton_family import ik_GN
+from ssik_ros.manipulator.newton_family import ik_LM
+from ssik_ros.manipulator.newton_family import ik_NR
+from ssik_ros.manipulator.newton_family import NewtonFamily
+from ssik_ros.manipulator.solution import Solution
+from ssik_ros.manipulator.solve_settings import check_settings
+from ssik_ros.manipulator.solve_settings import read_numbers
+from ssik_ros.manipulator.solve_settings import read_seed
+from ssik_ros.manipulator.solve_settings import read_target
+from ssik_ros.manipulator.solve_settings import SolveSettings
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
+from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.model.arm_ends import find_ends
+from ssik_ros.model.catalogue import arm_data
+from ssik_ros.model.catalogue import list_arms
+from ssik_ros.model.catalogue import load_arm
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.contract import Solver
+from ssik_ros.solvers.closed_form.batch import ManyBranches
+from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.labels import name_branches
+from ssik_ros.solvers.registry import create_solver
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.search.newton.tracker import Tracker
+
+FloatArray = NDArray[np.float64]
+
+ANALYTIC = 'ssik_ros/Analytic'
+ITERATIVE_TIER = 3
+SETTING_DEFAULTS: dict[str, Any] = {
+    'max_solutions': None,
+    'respect_limits': True,
+    'allow_refinement': False,
+    'policy': DEFAULT_TOLERANCE_POLICY,
+    'refinement_max_iters': 15,
+    'seed_metric': 'wrap_l2',
+    'seed_tolerance': None,
+    'enumerate_windings': False,
+    'hold': None,
+    'arm_angle': None,
+    'redundancy_samples': None,
+    'timeout': None,
+}
+"""Keywords that every way of asking has beside the seed."""
+MOST_TEMPLATES = 64
+"""Settings that an arm keeps."""
+
+
+class Manipulator:
+    """An arm between two links of a robot."""
+
+    def __init__(
+        self,
+        kinbody_or_robot: KinBody | RobotModel,
+        group: JointGroup | None = None,
+        *,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> None:
+        """
+        Take an arm given by its axes, or a group of a loaded robot; most users call :meth:`from_urdf`.
+
+        :param kinbody_or_robot: the arm's axes, or the robot.
+        :param group: of a robot, a group with one tip.
+        :param policy: tolerances that :meth:`solve` uses when it gets none.
+        :raises ValueError: when the group has several tips.
+        :raises TypeError: when the arguments are something else.
+        """
+        if not isinstance(policy, TolerancePolicy):
+            raise InvalidOption(f'policy must be a TolerancePolicy, not {policy!r}.')
+        if isinstance(kinbody_or_robot, KinBody) and group is None:
+            body = kinbody_or_robot
+            self.robot = load_robot(body.to_urdf())
+            self.group = self.robot.group_from_links(body.base_link, body.ee_link)
+        elif isinstance(kinbody_or_robot, RobotModel) and isinstance(group, JointGroup):
+            self.robot, self.group = kinbody_or_robot, group
+        else:
+            raise InvalidOption(
+                'Manipulator takes a KinBody, or a RobotModel and one of its groups, not '
+                f'{type(kinbody_or_robot).__name__} and {type(group).__name__}.'
+            )
+        self.policy = policy
+        self._kinematics = ChainKinematics(
+            self.robot, self.group, self.group.base_link, self.group.tip
+        )
+        self._solvers: dict[tuple[str, str], Solver] = {}
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path: str | Path,
+        *,
+        base: str | None = None,
+        ee: str | None = None,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        joint_limits: Mapping[str, Any] | str | Path | None = None,
+        xacro_args: Mapping[str, object] | None = None,
+    ) -> 'Manipulator':
+        """
+        Load a URDF and take the chain between two links.
+
+        :param path: URDF or xacro file, or the XML itself.
+        :param base: link that targets are given in; None means the root link.
+        :param ee: link that is to reach them; None means the last moved link of the longest chain, hands left out.
+        :param policy: tolerances.
+        :param joint_limits: joint_limits.yaml (mapping or path), which may only tighten the limits.
+        :param xacro_args: arguments of a xacro file by name.
+        :raises FileNotFoundError: when there is no such file.
+        :raises ValueError: when the description is malformed, there is no such chain, or several could be meant.
+        """
+        robot = load_robot(path, joint_limits=joint_limits, xacro_args=xacro_args)
+        ends = find_ends(robot, base, ee)
+        return cls(robot, robot.group_from_links(ends.base, ends.ee), policy=policy)
+
+    @classmethod
+    def from_group(
+        cls, urdf: str | Path, srdf: str | Path, group: str, **options: Any
+    ) -> 'Manipulator':
+        """
+        Load a URDF and take a group of its SRDF.
+
+        :param urdf, srdf: files or the XML itself.
+        :param group: the group's name.
+        :param options: as for :func:`ssik_ros.load_robot`.
+        """
+        robot = load_robot(urdf, srdf, **options)
+        return cls(robot, robot.group(group))
+
+    @classmethod
+    def from_axes(
+        cls,
+        H: ArrayLike,
+        P: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        joint_types: Sequence[str] | None = None,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm with given axes and offsets.
+
+        :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
+        :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].
+        :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad or m].
+        :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
+        :param policy: tolerances.
+        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and types that
+            there are not.
+        """
+        return cls(KinBody.from_axes(H, P, limits, joint_types=joint_types), policy=policy)
+
+    @classmethod
+    def from_transforms(
+        cls,
+        T: ArrayLike,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        joint_types: Sequence[str] | None = None,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm with joints between given frames: T_0 J_1(q_1) T_1 ... J_n(q_n) T_n.
+
+        :param T: (n + 1, 4, 4).
+        :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
+        :param limits, joint_types: as for :meth:`from_axes`.
+        :param policy: tolerances.
+        :raises ValueError: as there, and for matrices that are no rigid transforms.
+        """
+        body = KinBody.from_transforms(T, axis, limits, joint_types=joint_types)
+        return cls(body, policy=policy)
+
+    @classmethod
+    def from_dh(
+        cls,
+        alpha: ArrayLike,
+        a: ArrayLike,
+        d: ArrayLike,
+        limits: Sequence[Limits] | ArrayLike | None = None,
+        *,
+        sigma: ArrayLike | None = None,
+        theta: ArrayLike | None = None,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+    ) -> 'Manipulator':
+        """
+        Return the arm with distal Denavit-Hartenberg parameters: Rz(theta + q) Tz(d) Tx(a) Rx(alpha) for each joint.
+
+        :param alpha, a, d: (n,) [rad], [m], [m].
+        :param limits: as for :meth:`from_axes`.
+        :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one, Rz(theta) Tz(d + q); None means revolute ones.
+        :param theta: (n,) angles about the joint axes [rad]; None means zeros.
+        :param policy: tolerances.
+        :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
+            nor 1.
+        """
+        return cls(KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta), policy=policy)
+
+    @classmethod
+    def from_prebuilt(
+        cls, name: str, *, policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
+    ) -> 'Manipulator':
+        """
+        Return an arm of the catalogue.
+
+        :param name: its name, with or without ``_ik`` at the end.
+        :param policy: tolerances.
+        :raises FileNotFoundError: with the nearest name.
+        """
+        plain = name.removesuffix('_ik')
+        arm_name = plain if plain in list_arms() else name
+        data = arm_data(arm_name)
+        robot = load_arm(arm_name)
+        return cls(robot, robot.group_from_links(data.base_link, data.tip_link), policy=policy)
+
+    def __repr__(self) -> str:
+        """Return degrees of freedom, solver and tier."""
+        return (
+            f'<Manipulator: {self.dof} DOF, {self.solver_name} (tier {self.dispatch_plan.tier})>'
+        )
+
+    @property
+    def dof(self) -> int:
+        """Return the number of joint variables."""
+        return self.group.variable_count
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the joints, in the order of every joint vector."""
+        return self.group.joint_names
+
+    @property
+    def joint_limits(self) -> list[tuple[float, float] | None]:
+        """Return (lower, upper) of each joint variable, None for one without limits [rad or m]."""
+        return [
+            (float(lo), float(hi)) if np.isfinite([lo, hi]).any() else None
+            for lo, hi in zip(self.group.lower, self.group.upper, strict=True)
+        ]
+
+    @property
+    def solver_name(self) -> str:
+        """Return the dotted name of the solver that answers by default, such as ``ikgeo.three_parallel``."""
+        return self.dispatch_plan.solver_name
+
+    @functools.cached_property
+    def dispatch_plan(self) -> SolverFacts:
+        """Return which solver answers by default, and why."""
+        if self._analytic is not None:
+            return self._analytic.facts
+        return SolverFacts(
+            'numerical.pose_ik', ITERATIVE_TIER, self._no_closed_form, is_analytic=False
+        )
+
+    @functools.cached_property
+    def kinbody(self) -> KinBody:
+        """
+        Return the arm as axes.
+
+        :raises NotImplementedError: for arms with mimic joints or joints of several degrees of freedom.
+        """
+        return KinBody.from_chain(SerialChain.from_group(self.robot, self.group))
+
+    @property
+    def neutral(self) -> FloatArray:
+        """Return the default posture (dof,): 0, or mid-range where 0 is outside the limits."""
+        return self.robot.default_positions()[self.group.idx_q]
+
+    def fk(self, q: ArrayLike) -> FloatArray:
+        """
+        Return the pose (4, 4) of the end effector in the base at a joint vector.
+
+        :param q: (dof,) joint vector [rad or m].
+        :raises ValueError: when the size is another or a value is not finite.
+        """
+        vector = np.asarray(q, dtype=np.float64)
+        if vector.shape != (self.dof,) or not np.isfinite(vector).all():
+            raise DimensionMismatch(
+                f'fk needs {self.dof} finite joint values, not {q!r}.', expected=(self.dof,)
+            )
+        return self._kinematics.pose(vector)
+
+    def jacobian(self, q: ArrayLike) -> FloatArray:
+        """
+        Return the Jacobian (6, m) of the end effector: its twist (linear, angular) in base axes per joint velocity.
+
+        :param q: (dof,) joint vector [rad or m].
+        """
+        return self._kinematics.jacobian(np.asarray(q, dtype=np.float64))
+
+    def branch_names(self, q: ArrayLike) -> tuple[str, ...]:
+        """
+        Return the names of the branches of one pose, such as ``shoulder +, elbow -, wrist +``.
+
+        :param q: (k, dof) joint vectors that reach one pose, one for each branch [rad].
+        :raises TopologyMismatch: when the arm has no closed form.
+        """
+        rows = read_numbers('q', q)
+        if rows.ndim != 2 or rows.shape[1] != self.dof or not np.isfinite(rows).all():
+            raise DimensionMismatch(
+                f'branch_names needs finite joint vectors (k, {self.dof}), not {q!r}.',
+                expected=(self.dof,),
+            )
+        return name_branches(self._closed_form().arm.plan, rows)
+
+    @overload
+    def solve(
+        self,
+        T_target: ArrayLike,
+        *,
+        explain: Literal[False] = False,
+        max_solutions: int | None = None,
+        q_seed: ArrayLike | None = None,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
+        timeout: float | None = None,
+        **solver_kwargs: Any,
+    ) -> list[Solution]: ...
+
+    @overload
+    def solve(
+        self,
+        T_target: ArrayLike,
+        *,
+        explain: Literal[True],
+        max_solutions: int | None = None,
+        q_seed: ArrayLike | None = None,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
+        timeout: float | None = None,
+        **solver_kwargs: Any,
+    ) -> tuple[list[Solution], Diagnostic]: ...
+
+    def solve(
+        self,
+        T_target: ArrayLike,
+        *,
+        explain: bool = False,
+        max_solutions: int | None = None,
+        q_seed: ArrayLike | None = None,
+        respect_limits: bool | str = True,
+        allow_refinement: bool = False,
+        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
+        refinement_max_iters: int = 15,
+        seed_metric: str = 'wrap_l2',
+        seed_tolerance: ArrayLike | None = None,
+        enumerate_windings: bool = False,
+        hold: Mapping[str | int, float] | None = None,
+        arm_angle: float | None = None,
+        redundancy_samples: int | None = None,
+        method: str | None = None,
+        timeout: float | None = None,
+        **solver_kwargs: Any,
+    ) -> list[Solution] | tuple[list[Solution], Diagnostic]:
+        """
+        Find joint vectors with which the end effector is at a pose: verified, best first.
+
+        Without ``method``, the closed form answers where the arm has one, with every branch; otherwise, and when
+        ``solver_kwargs`` are parameters of it, the iterative solver ``ssik_ros/Auto``, with one solution unless
+        ``max_solutions`` asks for more.
+
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
+        :param max_solutions: most solutions that are returned, the best ones; None means all.
+        :param q_seed: (dof,) reference of the order, and first start of iterative solvers.
+        :param respect_limits: True drops what no turn brings inside the limits, ``'wrap'`` turns what it can and drops
+            nothing, False ignores limits and returns angles in (-pi, pi].
+        :param allow_refinement: when nothing was found, iterate from the branches of nearby targets.
+        :param policy: tolerances; the default stands for the arm's own.
+        :param refinement_max_iters: most iterations for each candidate of ``allow_refinement``.
+        :param seed_metric: ``'wrap_l2'``, the norm of the joint differences, or ``'wrap_linf'``, the largest; joints
+            without limits are compared modulo a turn.
+        :param seed_tolerance: largest difference of each joint from the seed, one number or (dof,) [rad or m].
+        :param enumerate_windings: return every turn of joints whose range is more than one.
+        :param hold: values of joints that are held, by name or index [rad or m].
+        :param arm_angle: angle of the elbow about the line from shoulder to wrist, for arms with two spherical joints
+            [rad], see :mod:`ssik_ros.solvers.closed_form.arm_angle`.
+        :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
+        :param method: name of a solver, see ``ssik solvers``.
+        :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
+        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``.
+        :returns: the solutions, empty when there is none.
+        :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
+        :raises TypeError: for unknown arguments and arguments of a wrong type.
+        """
+        if explain is not True and explain is not False:
+            raise InvalidOption(f'explain must be True or False, not {explain!r}.')
+        if (
+            max_solutions is None
+            and respect_limits is True
+            and allow_refinement is False
+            and policy is DEFAULT_TOLERANCE_POLICY
+            and refinement_max_iters is SETTING_DEFAULTS['refinement_max_iters']
+            and seed_metric is SETTING_DEFAULTS['seed_metric']
+            and seed_tolerance is None
+            and enumerate_windings is False
+            and hold is None
+            and arm_angle is None
+            and redundancy_samples is None
+            and method is None
+            and timeout is None
+            and not (explain or solver_kwargs)
+            and self._default is not None
+        ):
+            rows = self._default.find(T_target, q_seed, True)
+            return list(map(Solution, rows[:, : self.dof], rows[:, -1].tolist()))
+        target = read_target(T_target)
+        options = {
+            'max_solutions': max_solutions,
+            'respect_limits': respect_limits,
+            'allow_refinement': allow_refinement,
+            'policy': policy,
+            'refinement_max_iters': refinement_max_iters,
+            'seed_metric': seed_metric,
+            'seed_tolerance': seed_tolerance,
+            'enumerate_windings': enumerate_windings,
+            'hold': hold,
+            'arm_angle': arm_angle,
+            'redundancy_samples': redundancy_samples,
+            'timeout': timeout,
+        }
+        settings, _ = self._settings(q_seed, options)
+        answer, facts = self._ask(target, settings, method, solver_kwargs)
+        refinements = itertools.repeat(answer.refinement)
+        solutions = list(map(Solution, answer.q, answer.residuals.tolist(), refinements))
+        if not explain:
+            return solutions
+        return solutions, _diagnose(answer, facts, settings, self.policy)
+
+    ik = solve
+    """The same call by the other name that ssik's documentation has for it."""
+
+    def solve_q(
+        self,
+        T_target: ArrayLike,
+        q_seed: ArrayLike | None = None,
+        *,
+        method: str | None = None,
+        **options: Any,
+    ) -> FloatArray:
+        """
+        Find the joint vectors (k, dof) that :meth:`solve` finds, as one array: the fast path.
+
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param q_seed: (dof,) reference of the order.
+        :param method, options: as for :meth:`solve`.
+        :returns: one solution in each row, best first, no row when there is none.
+        :raises ValueError, TypeError: as :meth:`solve`.
+        """
+        if method is None:
+            plain = self._asked_before.get(options) if options else self._default
+            if plain is not None:
+                return plain.find(T_target, q_seed, False)
+        target = read_target(T_target)
+        settings, parameters = self._settings(q_seed, options)
+        found = self._ask(target, settings, method, parameters)[0].q
+        if method is None and options and not parameters and self._analytic is not None:
+            self._asked_before.keep(options, self._analytic, settings)
+        return found
+
+    def solve_batch(
+        self,
+        poses: ArrayLike,
+        q_seed: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        method: str | None = None,
+        **options: Any,
+    ) -> BatchSolutions:
+        """
+        Find the joint vectors of many poses: for each the same bytes that :meth:`solve_q` returns.
+
+        A pose that is no rigid transform does not stop the others; its status is REFUSED.
+
+        :param poses: (m, 4, 4) poses of the end effector in the base.
+        :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each.
+        :param threads: threads that share the work of a closed form; None means one for each processor.
+        :param method, options: as for :meth:`solve`.
+        :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
+        """
+        targets = _read_poses(poses)
+        seeds = _read_seeds(q_seed, len(targets), self.dof)
+        settings, parameters = self._settings(None if seeds is None else seeds[0], options)
+        workers = _thread_count(threads)
+        if (
+            self._is_analytic(method, parameters)
+            and not parameters
+            and is_plain(settings)
+            and not settings.allow_refinement
+        ):
+            return self._plain_batch(targets, seeds, settings, workers)
+        return self._one_by_one(targets, seeds, method, options)
+
+    ik_NR = ik_NR
+    ik_GN = ik_GN
+    ik_LM = ik_LM
+
+    @functools.cached_property
+    def newton_family(self) -> NewtonFamily:
+        """Return the solvers behind :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM`."""
+        return NewtonFamily(self.robot, self.group)
+
+    def tracker(self, q0: ArrayLike, **options: Any) -> Tracker:
+        """
+        Return what follows a target in a control loop: ``track(target)`` moves it by one cycle.
+
+        :param q0: (dof,) where the arm is [rad or m].
+        :param options: ``max_joint_step``, or ``dt`` and ``velocity_limits``; ``max_iterations``; ``mask`` or ``rows``;
+            ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
+        :raises ValueError: for wrong shapes and values.
+        """
+        return self.newton_family.tracker(q0, options)
+
+    def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> Solver:
+        """
+        Return a solver for this arm; the same object for the same arguments.
+
+        :param method: its name.
+        :param parameters: its parameters.
+        """
+        # By their text: 5, 5.0 and True are equal as keys but not as parameters, and a list is no key.
+        key = (method, repr(sorted(parameters.items())))
+        if key not in self._solvers:
+            self._solvers[key] = create_solver(method, self.robot, self.group, parameters)
+        return self._solvers[key]
+
+    @functools.cached_property
+    def _default(self) -> DefaultBranches | None:
+        """Return what answers a solve without arguments, None where that is no closed form."""
+        if self._analytic is None:
+            return None
+        return DefaultBranches(self._analytic, self._settings(None, {})[0])
+
+    @functools.cached_property
+    def _asked_before(self) -> BranchesByOptions:
+        """Return what answers a solve with options that it was asked with before."""
+        return BranchesByOptions()
+
+    @functools.cached_property
+    def _analytic(self) -> AnalyticAnswers | None:
+        """Return the closed form, None where the arm has none; ``_no_closed_form`` then says why."""
+        self._no_closed_form = ''
+        try:
+            chain = SerialChain.from_group(self.robot, self.group)
+            if chain.joint_names != self.group.joint_names:
+                raise TopologyMismatch('The group has joints beside the chain to its tip.')
+            return AnalyticAnswers(chain, self.policy)
+        except (TopologyMismatch, UnsupportedJoint) as error:
+            self._no_closed_form = f'no closed form: {error}'
+            return None
+
+    def _closed_form(self) -> AnalyticAnswers:
+        """Return the closed form; raises where the arm has none."""
+        if self._analytic is None:
+            raise TopologyMismatch(self._no_closed_form)
+        return self._analytic
+
+    @functools.cached_property
+    def _templates(self) -> dict[Any, tuple[SolveSettings, dict[str, Any]]]:
+        """Return the settings that were asked for already, without their seeds."""
+        return {}
+
+    def _settings(
+        self, q_seed: ArrayLike | None, options: Mapping[str, Any]
+    ) -> tuple[SolveSettings, dict[str, Any]]:
+        """Return the settings of a solve, and the parameters among its keywords."""
+        seed = None if q_seed is None else read_seed(q_seed, self.dof)
+        key = key_of(options)
+        try:
+            known = self._templates.get(key)
+        except TypeError:
+            return self._check(seed, options)
+        if known is None:
+            known = self._check(seed, options)
+            if known[0].seed_tolerance is None and len(self._templates) < MOST_TEMPLATES:
+                self._templates[key] = known
+        settings, parameters = known
+        return (settings if settings.seed is seed else settings._replace(seed=seed)), parameters
+
+    def _check(
+        self, seed: FloatArray | None, options: Mapping[str, Any]
+    ) -> tuple[SolveSettings, dict[str, Any]]:
+        """Return settings and parameters of a solve, checked."""
+        given = {name: value for name, value in options.items() if name in SETTING_DEFAULTS}
+        values = {**SETTING_DEFAULTS, **given}
+        if values['policy'] is DEFAULT_TOLERANCE_POLICY:
+            values['policy'] = self.policy
+        settings = check_settings(self.joint_names, q_seed=seed, **values)
+        parameters = {name: value for name, value in options.items() if name not in given}
+        return settings, parameters
+
+    def _is_analytic(self, method: str | None, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the closed form answers; raises for unknown parameters."""
+        if method is None and parameters:
+            self._check_names(DEFAULT_SOLVER, parameters)
+            return False
+        if method is None:
+            return self._analytic is not None
+        if method != ANALYTIC:
+            self._check_names(method, parameters)
+            return False
+        if parameters:
+            self._check_names(method, parameters)
+            raise InvalidOption(
+                f'{", ".join(parameters)}: the parameters of {ANALYTIC} are keywords of solve.'
+            )
+        self._closed_form()
+        return True
+
+    def _check_names(self, method: str, parameters: Mapping[str, Any]) -> None:
+        """Raise for a parameter that neither solve nor a solver has."""
+        spec = solver_spec(method)
+        names = {*solver_schema(spec).names, *spec.parameter_aliases}
+        for name in parameters:
+            if name not in names:
+                choices = {*names, *SETTING_DEFAULTS, 'explain', 'q_seed', 'method'}
+                raise InvalidOption(
+                    f'solve has no keyword {quote(name)}, and {method} no such parameter. '
+                    f'{describe_choices(name, choices)}',
+                    name=name,
+                    available=tuple(sorted(choices)),
+                )
+
+    def _ask(
+        self,
+        target: FloatArray,
+        settings: SolveSettings,
+        method: str | None,
+        parameters: Mapping[str, Any],
+    ) -> tuple[Answer, SolverFacts]:
+        """Return the answer of the solver that is to be asked, and which one it was."""
+        if self._is_analytic(method, parameters):
+            analytic = self._closed_form()
+            return analytic.answer(target, settings), analytic.facts
+        name = method or DEFAULT_SOLVER
+        solver = self.solver(name, **parameters)
+        answer = iterative_answer(solver, self._kinematics, self.group, target, settings)
+        facts = self.dispatch_plan
+        if facts.is_analytic or method is not None:
+            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)
+        return answer, facts
+
+    def _plain_batch(
+        self, targets: FloatArray, seeds: FloatArray | None, settings: SolveSettings, threads: int
+    ) -> BatchSolutions:
+        """Return all branches of many poses, by one kernel call for each chunk."""
+        analytic = self._closed_form()
+        found = search_batch(analytic.arm, targets, seeds, analytic.question(settings), threads)
+        counts = found.counts[:, search.COUNT]
+        q, residuals = found.q, found.residuals
+        again = counts < 0
+        if analytic.arm.is_refinable(analytic.question(settings)):
+            again |= counts == 0
+        if again.any():
+            q, residuals, counts = self._with_repeated(targets, seeds, settings, found, again)
+        return BatchSolutions.from_counts(q, residuals, counts)
+
+    def _with_repeated(
+        self,
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        settings: SolveSettings,
+        found: ManyBranches,
+        again: NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return what was found with those of targets that one call is not enough for: not quite rigid, or missed by samples."""
+        counts = found.counts[:, search.COUNT].copy()
+        ends = np.cumsum(np.maximum(counts, 0))[:-1]
+        parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
+        for pose in np.flatnonzero(again):
+            own = settings
+            if seeds is not None:
+                own = settings._replace(seed=seeds[pose if len(seeds) > 1 else 0])
+            try:
+                answer = self._closed_form().answer(targets[pose], own)
+            except InvalidTarget:
+                continue
+            parts[pose], residuals[pose] = answer.q, answer.residuals
+            counts[pose] = len(answer.q)
+        return np.concatenate(parts), np.concatenate(residuals), counts
+
+    def _one_by_one(
+        self,
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        method: str | None,
+        options: Mapping[str, Any],
+    ) -> BatchSolutions:
+        """Return the solutions of many poses, asked one after the other."""
+        rows, residuals, counts = [np.empty((0, self.dof))], [np.empty(0)], []
+        for pose, target in enumerate(targets):
+            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
+            settings, parameters = self._settings(seed, options)
+            try:
+                answer, _ = self._ask(target, settings, method, parameters)
+            except InvalidTarget:
+                counts.append(-1)
+                continue
+            rows.append(answer.q)
+            residuals.append(answer.residuals)
+            counts.append(len(answer.q))
+        return BatchSolutions.from_counts(
+            np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
+        )
+
+
+def _diagnose(
+    answer: Answer, facts: SolverFacts, settings: SolveSettings, made_with: TolerancePolicy
+) -> Diagnostic:
+    """Return what the answer says about itself."""
+    count = len(answer.q)
+    return Diagnostic(
+        solver_name=facts.solver_name,
+        solver_tier=facts.tier,
+        dispatch_reason=facts.reason,
+        raw_candidates=answer.raw,
+        dropped_by_limits=answer.dropped_by_limits,
+        dropped_by_max_solutions=answer.dropped_by_max_solutions,
+        final_count=count,
+        max_fk_residual=float(answer.residuals.max()) if count else float('nan'),
+        refinement_engaged=answer.refined,
+        fk_atol=settings.policy.fk_atol,
+        warnings=(*answer.warnings, *settings.policy.unused_changes(made_with)),
+        geometric_branches=answer.branches,
+        winding_representatives=answer.representatives,
+        dropped_by_seed_tolerance=answer.dropped_by_seed_tolerance,
+        dropped_by_hold=answer.dropped_by_hold,
+        cause=answer.cause,
+        clock_ended=answer.clock_ended,
+        detail=answer.detail,
+    )
+
+
+def _read_poses(poses: ArrayLike) -> FloatArray:
+    """Return targets as a contiguous array (m, 4, 4)."""
+    array = read_numbers('poses', poses)
+    if array.ndim != 3 or array.shape[1:] != (4, 4):
+        raise DimensionMismatch(
+            f'poses must have the shape (m, 4, 4), not {array.shape}.', actual=array.shape
+        )
+    return np.ascontiguousarray(array)
+
+
+def _read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
+    """Return seeds as a contiguous array (m, n) or (1, n)."""
+    if q_seed is None:
+        return None
+    array = read_numbers('q_seed', q_seed)
+    if array.shape == (dof,):
+        array = array.reshape(1, dof)
+    elif array.shape != (poses, dof):
+        raise DimensionMismatch(
+            f'q_seed must have the shape ({dof},) or ({poses}, {dof}), not {array.shape}.',
+            expected=(poses, dof),
+            actual=array.shape,
+        )
+    for row, seed in enumerate(array if not joint_values.are_usable(array) else ()):
+        if not joint_values.are_usable(seed):
+            raise RequestError(f'q_seed {row} {joint_values.describe_unusable(seed)}.')
+    return np.ascontiguousarray(array) if len(array) else None
+
+
+def _thread_count(threads: int | None) -> int:
+    """Return how many threads to use."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
+    return threads

@@ -1,0 +1,520 @@
+"""
+The toolbox's calls: ``ik_NR``, ``ik_GN`` and ``ik_LM`` on an arm, and as its methods.
+
+>>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
+
+Names and order of the arguments are those of the Robotics Toolbox; so is E = e^T W e / 2 < ``tol``. So are the defaults,
+but for ``method`` and ``k`` of ``ik_LM``: here the damping follows the success of the steps (``'adaptive'``), there it is
+``'chan'`` with k = 1. Limits are kept during the search instead of checked behind it, and without success ``q`` is the
+best state seen.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import os
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import paths
+from ssik_ros.kernels.search import pose_search
+from ssik_ros.manipulator.newton_solution import IkSolution
+from ssik_ros.manipulator.newton_solution import IkSolutions
+from ssik_ros.manipulator.newton_solution import make_solution
+from ssik_ros.manipulator.newton_solution import Report
+from ssik_ros.manipulator.solve_settings import read_numbers
+from ssik_ros.manipulator.solve_settings import repair_target
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import Validation
+from ssik_ros.problem.problem import Rows
+from ssik_ros.results import Cause
+from ssik_ros.solvers.search.iterative_solver import nanoseconds
+from ssik_ros.solvers.search.newton.many import Answers
+from ssik_ros.solvers.search.newton.many import solve_each
+from ssik_ros.solvers.search.newton.many import solve_path
+from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.newton.tracker import Tracker
+from ssik_ros.solvers.search.newton_settings import make_settings
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+FloatArray = NDArray[np.float64]
+
+NO_CAUSE = Cause.NONE
+FOUND = pose_search.FOUND
+NDARRAY = np.ndarray
+EMPTY = np.empty
+TARGET_SHAPE = (4, 4)
+FLOAT64 = np.dtype(np.float64)
+MOST_SOLVERS = 64
+"""Combinations of arguments whose solvers an arm keeps."""
+JUMP = 0.5
+"""Step between neighbouring poses that counts as a jump, unless told otherwise [rad or m]."""
+QUESTION = (
+    'rows',
+    'normalize',
+    'timeout',
+    'validate',
+    'independent',
+    'threads',
+    'max_joint_step',
+    'jump_threshold',
+)
+"""Keywords that are no settings of the search."""
+
+
+class Chain(Protocol):
+    """What the calls need of an arm."""
+
+    @property
+    def newton_family(self) -> 'NewtonFamily':
+        """Return the arm's solvers."""
+        ...
+
+
+class NewtonFamily:
+    """The Newton solvers of one arm, each made when it is first asked."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        """
+        Take an arm.
+
+        :param group: one with a single tip.
+        """
+        self._robot, self._group = robot, group
+        self._solvers: dict[Any, NewtonSolver] = {}
+        self.last: tuple[tuple[Any, ...], NewtonSolver] | None = None
+        """The arguments that were used last, and their solver."""
+        self._size = group.variable_count
+
+    def solver(
+        self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
+    ) -> NewtonSolver:
+        """
+        Return the solver for settings; the same one for the same settings.
+
+        :param mask: (6,) weights of the six rows in E; None means ones.
+        :param rows: rows in their own axes instead of a mask.
+        :param settings: fields of :class:`ssik_ros.solvers.search.newton_settings.NewtonSettings`.
+        """
+        checked = make_settings(settings)
+        own = _rows(mask, rows)
+        key = (checked, own.weights.tobytes(), rows if rows is None else id(rows))
+        found = self._solvers.get(key)
+        if found is None:
+            found = NewtonSolver(self._robot, self._group, checked, rows=own)
+            self.keep(key, found)
+        return found
+
+    def get(self, key: Any) -> NewtonSolver | None:
+        """Return the solver that was kept under a key."""
+        return self._solvers.get(key)
+
+    def keep(self, key: Any, solver: NewtonSolver) -> None:
+        """Keep a solver; the oldest ones go."""
+        if len(self._solvers) >= MOST_SOLVERS:
+            del self._solvers[next(iter(self._solvers))]
+        self._solvers[key] = solver
+
+    def one(self, solver: NewtonSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
+        """Answer one pose (4, 4) of float64: the fast path, without anything that few callers need."""
+        single = solver.single
+        if q0 is None:
+            pool, start = single.unseeded, single.start
+        else:
+            pool = single.seeded
+            if type(q0) is NDARRAY and q0.dtype is FLOAT64 and q0.shape == single.shape:
+                start = q0
+            else:
+                start = solver.checked_seed(read_numbers('q0', q0))
+        try:
+            arrays = pool.pop()
+        except IndexError:
+            arrays = single.make_arrays(seeded=q0 is not None)
+        q = EMPTY(single.size)
+        report = single.ask(arrays.address, start, target, q)
+        if report[0] != FOUND:
+            failure = self._failure(solver, report, arrays, q, target)
+            pool.append(arrays)
+            return failure
+        pool.append(arrays)
+        solution = IkSolution((q, 1, report[1], report[2], report[3]))
+        solution._facts = (report, self._group, NO_CAUSE, False)
+        return solution
+
+    def one_checked(
+        self,
+        solver: NewtonSolver,
+        target: FloatArray,
+        q0: ArrayLike | None,
+        timeout_ns: int,
+        validate: Validation | None,
+    ) -> IkSolution:
+        """Answer one pose (4, 4) within a time budget, by candidates that a validation accepts."""
+        request = SolveRequest(target, validate=validate)
+        arrays, out = solver.borrow(), np.empty((2, solver.width))
+        arrays.reference[:] = solver.middle
+        if q0 is not None:
+            arrays.reference[: self._size] = solver.checked_seed(read_numbers('q0', q0))
+        arrays.matrices[0] = target
+        options = (solver.unseeded if q0 is None else solver.seeded).copy()
+        options[pose_search.VALIDATED] = float(validate is not None)
+        try:
+            code = solver.run(solver.problem, options, timeout_ns, arrays, out, request)
+            counters, nq = arrays.counters, solver.problem.nq
+            work = counters.item(pose_search.ITERATIONS), counters.item(pose_search.SEARCHES)
+            if code != FOUND:
+                norm = arrays.scalars.item(newton_search.BEST_ERROR)
+                report = (code, *work, 0.5 * norm * norm, *arrays.errors.tolist())
+                return self._failure(solver, report, arrays, arrays.best[: self._size], target)
+            norm = arrays.scalars.item(newton_search.ERROR)
+            report = (code, *work, 0.5 * norm * norm, *out[0, nq : nq + 2].tolist())
+            values = (out[0, : self._size], 1, *report[1:4])
+            return make_solution(values, (report, self._group, NO_CAUSE, False))
+        finally:
+            solver.give_back(arrays)
+
+    def _failure(
+        self, solver: NewtonSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
+    ) -> IkSolution:
+        """Return what a search without a solution has to say, or raise where the question was wrong."""
+        code = report[0]
+        if code == pose_search.BAD_TARGET:
+            repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
+            raise InvalidTarget(f'Tep is no finite rigid transform: {target}.', target=target)
+        if code == pose_search.BAD_STATE:
+            raise RequestError(f'q0 {joint_values.describe_unusable(arrays.reference)}.')
+        if code == pose_search.UNSAMPLED:
+            variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
+            raise solver.unsampled(solver.problem, variable)
+        clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
+        cause = solver.explain(code, arrays.counters, target)[1]
+        facts = (report, self._group, cause, clock_ended)
+        return make_solution((q.copy(), 0, *report[1:4]), facts)
+
+    def many(
+        self,
+        solver: NewtonSolver,
+        targets: FloatArray,
+        q0: ArrayLike | None,
+        independent: bool = False,
+        threads: int | None = None,
+        max_joint_step: ArrayLike | None = None,
+        jump_threshold: float = JUMP,
+    ) -> IkSolutions:
+        """Answer a stack of poses (N, 4, 4), as a path or each on its own."""
+        seeds = None
+        if q0 is not None:
+            seeds = read_numbers('q0', q0)
+            if seeds.ndim != 2:
+                seeds = solver.checked_seed(seeds)[None]
+            if seeds.shape[1] != self._size or len(seeds) not in (1, len(targets)):
+                raise DimensionMismatch(
+                    f'q0 must have the shape ({self._size},) or ({len(targets)}, {self._size}), not '
+                    f'{np.shape(q0)}.'
+                )
+            if not joint_values.are_usable(seeds):
+                raise RequestError(f'q0 {joint_values.describe_unusable(seeds)}.')
+        if independent:
+            if max_joint_step is not None:
+                raise InvalidOption('max_joint_step belongs to paths: leave out independent=True.')
+            answers = solve_each(solver, targets, seeds, _thread_count(threads))
+        else:
+            if seeds is not None and len(seeds) > 1:
+                raise InvalidOption('One q0 for each pose needs independent=True.')
+            wish = jump_threshold if max_joint_step is None else max_joint_step
+            bounds = np.broadcast_to(read_numbers('max_joint_step', wish), (self._size,))
+            seed = None if seeds is None else seeds[0]
+            hard = max_joint_step is not None
+            answers = solve_path(solver, targets, seed, np.array(bounds), hard)
+        return self._stacked(answers, jump_threshold)
+
+    def _stacked(self, answers: Answers, jump_threshold: float) -> IkSolutions:
+        """Return the answers to a stack."""
+        q, numbers, codes, causes = answers
+        success = (codes[:, paths.CODE] == pose_search.FOUND).astype(np.int64)
+        columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
+        result = IkSolutions((q, success, *columns))
+        result.causes = causes
+        result.position_errors, result.rotation_errors = numbers[:, 1], numbers[:, 2]
+        result.jump_threshold = float(jump_threshold)
+        result.endless = np.isinf(self._group.lower) & np.isinf(self._group.upper)
+        return result
+
+    def ask(
+        self, solver: NewtonSolver, Tep: Any, q0: ArrayLike | None, question: Mapping[str, Any]
+    ) -> IkSolution | IkSolutions:
+        """Answer poses in any form, with the keywords of :data:`QUESTION`."""
+        targets = _read_poses(Tep, bool(question.get('normalize', False)))
+        own = {
+            name: question[name]
+            for name in ('independent', 'threads', 'max_joint_step', 'jump_threshold')
+            if name in question
+        }
+        if targets.ndim == 3:
+            for name in ('timeout', 'validate'):
+                if question.get(name) is not None:
+                    raise InvalidOption(f'{name} belongs to single poses, not to stacks.')
+            return self.many(solver, targets, q0, **own)
+        if own:
+            raise InvalidOption(f'{", ".join(own)}: only for stacks of poses.')
+        timeout, validate = question.get('timeout'), question.get('validate')
+        if timeout is None and validate is None:
+            return self.one(solver, targets, q0)
+        timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+        return self.one_checked(solver, targets, q0, timeout_ns, validate)
+
+    def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
+        """Return a tracker; options of it, of the search, ``mask`` and ``rows``."""
+        names = ('dt', 'velocity_limits', 'max_iterations')
+        own = {name: options[name] for name in names if name in options}
+        settings = {name: value for name, value in options.items() if name not in names}
+        if 'max_joint_step' in settings:
+            own['max_step'] = settings.pop('max_joint_step')
+        mask, rows = settings.pop('mask', None), settings.pop('rows', None)
+        settings.setdefault('law', settings.pop('method', 'adaptive'))
+        settings.setdefault('pos_tol', 1e-6)
+        settings.setdefault('rot_tol', 1e-6)
+        return Tracker(self.solver(mask, rows, settings), q0, **own)
+
+
+def ik_NR(
+    chain: Chain,
+    Tep: Any,
+    q0: ArrayLike | None = None,
+    ilimit: int = 30,
+    slimit: int = 100,
+    tol: float = 1e-6,
+    mask: ArrayLike | None = None,
+    joint_limits: bool = True,
+    pinv: bool = True,
+    pinv_damping: float = 0.0,
+    seed: int | None = None,
+    pos_tol: float | None = None,
+    rot_tol: float | None = None,
+    **options: Any,
+) -> Any:
+    """
+    Solve by Newton-Raphson, q += J^+ e; arguments as for :func:`ik_LM`.
+
+    :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
+        does not exist.
+    :param pinv_damping: d in s / (s^2 + d^2) for each singular value s. The last five updates of a search go without, as
+        they would crawl.
+    """
+    key = (
+        *('newton', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
+        *(seed, pos_tol, rot_tol),
+    )
+    return _solve(chain, Tep, q0, mask, key, options, _INVERSE)
+
+
+def ik_GN(
+    chain: Chain,
+    Tep: Any,
+    q0: ArrayLike | None = None,
+    ilimit: int = 30,
+    slimit: int = 100,
+    tol: float = 1e-6,
+    mask: ArrayLike | None = None,
+    joint_limits: bool = True,
+    pinv: bool = True,
+    pinv_damping: float = 0.0,
+    seed: int | None = None,
+    pos_tol: float | None = None,
+    rot_tol: float | None = None,
+    **options: Any,
+) -> Any:
+    """
+    Solve by Gauss-Newton, q += (J^T W J)^-1 J^T W e; arguments as for :func:`ik_NR` and :func:`ik_LM`.
+
+    :param pinv_damping: as for :func:`ik_NR`; the toolbox ignores it here.
+    """
+    key = (
+        *('gauss', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
+        *(seed, pos_tol, rot_tol),
+    )
+    return _solve(chain, Tep, q0, mask, key, options, _INVERSE)
+
+
+def ik_LM(
+    chain: Chain,
+    Tep: Any,
+    q0: ArrayLike | None = None,
+    ilimit: int = 30,
+    slimit: int = 100,
+    tol: float = 1e-6,
+    mask: ArrayLike | None = None,
+    joint_limits: bool = True,
+    k: float | None = None,
+    method: str = 'adaptive',
+    seed: int | None = None,
+    pos_tol: float | None = None,
+    rot_tol: float | None = None,
+    **options: Any,
+) -> Any:
+    """
+    Solve by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
+
+    The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
+
+    :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
+    :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is that.
+    :param q0: (n,) first start, and the state that the answer's turns are nearest to [rad or m]; None: a start in the
+        middle part of the limits.
+    :param ilimit: most updates of one search.
+    :param slimit: most searches.
+    :param tol: a solution has E = e^T W e / 2 < tol: 1e-6 allows 1.4 mm or 1.4 mrad.
+    :param mask: (6,) weights W of x, y, z and the rotations about them, in the axes of the base; 0 frees a row.
+    :param joint_limits: keep the limits.
+    :param k: damping in the sense of ``method``; None: 1 for chan, 1e-4 for wampler and sugihara, 0.01 for adaptive.
+    :param method: A is k E I (``chan``), k I (``wampler``), (E + k) I (``sugihara``), or follows the success of the
+        steps (``adaptive``). The last five updates of a search by ``wampler`` or ``sugihara`` go without A.
+    :param seed: number of the sequence of starts; the same one gives the same bytes.
+    :param pos_tol, rot_tol: largest position error [m] and rotation error [rad] of a solution, beside ``tol``.
+    :param options: beside these
+
+        - ``rows``: :class:`ssik_ros.Rows` instead of a mask: axes, boxes, axis alignment, spin.
+        - ``hold``: values of joints that are held, by name.
+        - ``kq``, ``ps``, ``pi``: keep away from limits nearer than ``pi`` within the null space; ``km``: raise
+          manipulability; ``kp``, ``posture``: stay near a posture.
+        - ``joint_weights``: (n,) price of moving each joint; ``max_step``: longest joint step of an update [rad].
+        - ``sample_range``: (low, high) from which joints without limits are drawn.
+        - ``gives_up``: False lets every search go on to ``ilimit``.
+        - ``normalize``: project a rotation that is not quite one instead of refusing it.
+        - ``timeout`` [s] and ``validate(q)``, for single poses.
+        - For stacks: each pose starts from the answer before it. ``max_joint_step``: largest step of each joint, kept
+          even where no solution is within it; ``jump_threshold``: step from which ``jumps`` names a pose (0.5);
+          ``independent=True``: every pose on its own, over ``threads`` threads, with one q0 or one for each.
+    :returns: :class:`IkSolution` or, for a stack, :class:`IkSolutions`: both unpack as ``(q, success, iterations,
+        searches, residual)``.
+    :raises ValueError: for poses, seeds, masks and options that are malformed, and for sliding joints without limits
+        where other starts are needed.
+    """
+    key = (method, ilimit, slimit, tol, joint_limits, k, seed, pos_tol, rot_tol)
+    return _solve(chain, Tep, q0, mask, key, options, _DAMPED)
+
+
+_SHARED = ('law', 'ilimit', 'slimit', 'tol', 'joint_limits')
+_LAST = ('seed', 'pos_tol', 'rot_tol')
+_INVERSE = (*_SHARED, 'pinv', 'pinv_damping', *_LAST)
+_DAMPED = (*_SHARED, 'k', *_LAST)
+
+
+def _solve(
+    chain: Chain,
+    Tep: Any,
+    q0: ArrayLike | None,
+    mask: ArrayLike | None,
+    key: tuple[Any, ...],
+    options: dict[str, Any],
+    names: tuple[str, ...],
+) -> Any:
+    """Find the solver of the arguments, and ask it."""
+    try:
+        family = chain.newton_family
+    except AttributeError:
+        raise InvalidOption(
+            f'The chain must be an arm such as a Manipulator, not {type(chain).__name__}.',
+            name='chain',
+        ) from None
+    # True and 1.0 equal 1 as keys, but are no counts.
+    if mask is None and not options and type(key[1]) is type(key[2]) is int:
+        last = family.last
+        if last is not None and last[0] == key:
+            solver = last[1]
+        else:
+            known = family.get(key)
+            solver = known or family.solver(None, None, _named(names, key))
+            family.keep(key, solver)
+            family.last = key, solver
+        if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == TARGET_SHAPE:
+            return family.one(solver, Tep, q0)
+        return family.ask(solver, Tep, q0, {})
+    question = {name: options.pop(name) for name in QUESTION if name in options}
+    settings = _named(names, key) | _checked_names(options, names)
+    solver = family.solver(mask, question.get('rows'), settings)
+    return family.ask(solver, Tep, q0, question)
+
+
+def _named(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return arguments by the names of settings."""
+    named = dict(zip(names, values, strict=True))
+    if 'k' in named and named['law'] not in ('chan', 'wampler', 'sugihara', 'adaptive'):
+        choices = ('adaptive', 'chan', 'wampler', 'sugihara')
+        raise InvalidOption(
+            f'method is {named["law"]!r}. {describe_choices(str(named["law"]), choices)}',
+            name='method',
+        )
+    return named
+
+
+def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the settings among keywords; the rest is refused by :func:`make_settings`."""
+    for name in options:
+        if name in names:
+            raise InvalidOption(f'There is no option {quote(name)} here.', name=name)
+    return dict(options)
+
+
+def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
+    """Return the rows of a mask: E weighs squares, rows weigh errors."""
+    if mask is None:
+        return Rows() if rows is None else rows
+    if rows is not None:
+        raise InvalidOption('Give a mask or rows, not both.', name='mask')
+    weights = read_numbers('mask', mask)
+    if weights.shape != (6,):
+        raise DimensionMismatch(
+            f'A mask has 6 weights, not the shape {weights.shape}.',
+            expected=(6,),
+            actual=weights.shape,
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
+        raise InvalidOption(
+            f'A mask must be finite, not negative and not all zero: {weights.tolist()}.',
+            name='mask',
+            value=weights,
+        )
+    return Rows(weights=np.sqrt(weights))
+
+
+def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
+    """Return poses as an array (4, 4) or (N, 4, 4)."""
+    poses = read_numbers('Tep', getattr(Tep, 'A', Tep))
+    if poses.shape[-2:] != (4, 4) or poses.ndim not in (2, 3):
+        raise DimensionMismatch(
+            f'Tep must have the shape (4, 4) or (N, 4, 4), not {poses.shape}.', actual=poses.shape
+        )
+    poses = np.ascontiguousarray(poses)
+    if not normalize:
+        return poses
+    if not np.isfinite(poses).all():
+        raise InvalidTarget(f'Tep has values that are not finite: {poses.tolist()}.')
+    u, _, v = np.linalg.svd(poses[..., :3, :3])
+    if (np.linalg.det(u @ v) < 0.0).any():
+        raise InvalidTarget('Tep has a mirrored rotation, which has no nearest one.')
+    poses = poses.copy()
+    poses[..., :3, :3] = u @ v
+    return poses
+
+
+def _thread_count(threads: int | None) -> int:
+    """Return how many threads to use."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
+    return threads

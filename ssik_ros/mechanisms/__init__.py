@@ -1,0 +1,57 @@
+"""
+Mechanisms with closed loops: frames, links, joints with six degrees of freedom, goals, and their solver.
+
+The words are those of closed-chain-ik-js; every method answers to both spellings (``set_dof`` and ``setDoF``).
+"""
+
+from ssik_ros.markers import Marker
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.graph import find_roots
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.loop_closures import LoopClosure
+from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.mechanisms.markers import markers
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.names import DOF_NAMES
+from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.names import SOLVE_STATUS_NAMES
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.shipped_mechanisms import load_mechanism
+from ssik_ros.mechanisms.shipped_mechanisms import mechanism_names
+from ssik_ros.mechanisms.solver import Solver
+from ssik_ros.mechanisms.urdf_robot import CompletedState
+from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.mechanisms.worker import WorkerSolver
+
+findRoots = find_roots  # noqa: N816 - the ancestor's spelling
+"""The ancestor's name of :func:`find_roots`."""
+
+__all__ = [
+    'DOF',
+    'DOF_NAMES',
+    'SOLVE_STATUS',
+    'SOLVE_STATUS_NAMES',
+    'ChainResult',
+    'CompletedState',
+    'Frame',
+    'Goal',
+    'Joint',
+    'Link',
+    'LoopClosure',
+    'LoopClosures',
+    'Marker',
+    'Solver',
+    'UrdfRobot',
+    'WorkerSolver',
+    'findRoots',
+    'find_roots',
+    'from_urdf',
+    'load_mechanism',
+    'markers',
+    'mechanism_names',
+    'read_loop_closures',
+]

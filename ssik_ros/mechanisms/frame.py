@@ -1,0 +1,365 @@
+"""Frames: named nodes with a pose, a parent and children; links among them."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import quote
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.names import CamelCaseNames
+from ssik_ros.mechanisms.rotations import euler_of_matrix
+from ssik_ros.mechanisms.rotations import inverse_pose
+from ssik_ros.mechanisms.rotations import matrix_of_euler
+from ssik_ros.mechanisms.rotations import matrix_of_quaternion
+from ssik_ros.mechanisms.rotations import pose_matrix
+from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms.storage import frozen
+from ssik_ros.mechanisms.storage import live
+from ssik_ros.mechanisms.storage import LiveArray
+from ssik_ros.mechanisms.storage import Storage
+
+FloatArray = NDArray[np.float64]
+
+
+def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
+    """
+    Return values as an array.
+
+    :param what: what they are, for the message.
+    :param count: how many there must be.
+    :raises InvalidTarget: when there are more or fewer, or one is not finite.
+    """
+    array = np.asarray(values, dtype=float).ravel()
+    if array.size != count or not np.isfinite(array).all():
+        raise InvalidTarget(
+            f'{what} must be {count} finite numbers, not {values!r}.', value=values
+        )
+    return array
+
+
+class Frame(CamelCaseNames):
+    """A frame in space: position and orientation in its parent."""
+
+    name: str = ''
+
+    def __init__(self, name: str = '') -> None:
+        """
+        Make a frame at the origin of whatever it will be put into.
+
+        :param name: for messages, results and markers; need not be unique.
+        """
+        self._storage = Storage()
+        self._row = 0
+        self._parent: Frame | None = None
+        self._children: list[Frame] = []
+        self.name = name
+
+    def __repr__(self) -> str:
+        """Return class and name."""
+        return f'{type(self).__name__}({quote(self.name)})'
+
+    def _read(self, start: int, count: int) -> FloatArray:
+        return self._storage.reals[self._row, start : start + count]
+
+    def _write(self, start: int, values: ArrayLike) -> None:
+        array = np.asarray(values, dtype=float).ravel()
+        with self._storage.lock:
+            self._storage.reals[self._row, start : start + array.size] = array
+
+    def _restructured(self, *others: 'Frame | None') -> None:
+        """Tell the tables of this and other frames that their structure has changed."""
+        for frame in (self, *others):
+            if frame is not None:
+                frame._storage.stale = True
+
+    @property
+    def parent(self) -> 'Frame | None':
+        """The frame that this one is a child of."""
+        return self._parent
+
+    @property
+    def children(self) -> tuple['Frame', ...]:
+        """The frames that this one is the parent of."""
+        return tuple(self._children)
+
+    @property
+    def position(self) -> LiveArray:
+        """Position in the parent [m]; items can be set."""
+        return live(self._read(layout.POSITION, 3), self.set_position)
+
+    @position.setter
+    def position(self, values: ArrayLike) -> None:
+        self.set_position(*np.asarray(values, dtype=float).ravel())
+
+    @property
+    def quaternion(self) -> LiveArray:
+        """Orientation in the parent as x, y, z, w; items can be set, all four at once (the norm must not vanish)."""
+        return live(self._read(layout.QUATERNION, 4), self.set_quaternion)
+
+    @quaternion.setter
+    def quaternion(self, values: ArrayLike) -> None:
+        self.set_quaternion(*np.asarray(values, dtype=float).ravel())
+
+    def set_position(self, *position: float) -> None:
+        """
+        Set the position in the parent.
+
+        :param position: x, y, z [m].
+        """
+        self._write(layout.POSITION, check_finite('A position', position, 3))
+
+    def set_quaternion(self, *quaternion: float) -> None:
+        """
+        Set the orientation in the parent.
+
+        :param quaternion: x, y, z, w of any length but zero.
+        """
+        values = check_finite('A quaternion', quaternion, 4)
+        length = math.sqrt(float(values @ values))
+        if length < 1e-9:
+            raise InvalidTarget('A quaternion must not be zero.', value=quaternion)
+        self._write(layout.QUATERNION, values / length)
+
+    def set_euler(self, *angles: float) -> None:
+        """
+        Set the orientation in the parent by Rz(ez) Ry(ey) Rx(ex).
+
+        :param angles: ex, ey, ez [rad].
+        """
+        ex, ey, ez = check_finite('Euler angles', angles, 3)
+        self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_euler(ex, ey, ez)))
+
+    @property
+    def euler(self) -> tuple[float, float, float]:
+        """Orientation in the parent as ex, ey, ez [rad]."""
+        return euler_of_matrix(self.matrix[:3, :3])
+
+    def set_matrix(self, matrix: ArrayLike) -> None:
+        """
+        Set the pose in the parent.
+
+        :param matrix: (4, 4) rigid transform.
+        """
+        array = check_finite('A pose', matrix, 16).reshape(4, 4)
+        rotation = array[:3, :3]
+        if np.abs(rotation.T @ rotation - np.eye(3)).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
+            raise InvalidTarget('A pose must be a rigid transform.', value=matrix)
+        self._write(layout.QUATERNION, quaternion_of_matrix(rotation))
+        self._write(layout.POSITION, array[:3, 3])
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The (4, 4) pose in the parent."""
+        row = self._storage.reals[self._row]
+        rotation = matrix_of_quaternion(row[layout.QUATERNION : layout.QUATERNION + 4])
+        return frozen(pose_matrix(row[layout.POSITION : layout.POSITION + 3], rotation))
+
+    @property
+    def matrix_dof(self) -> FloatArray:
+        """The (4, 4) transform of the degrees of freedom: the identity, for all but joints."""
+        return frozen(np.eye(4))
+
+    @property
+    def matrix_world(self) -> FloatArray:
+        """The (4, 4) pose in the world, behind the frame's own degrees of freedom."""
+        matrix = self.matrix @ self.matrix_dof
+        if self._parent is not None:
+            matrix = self._parent.matrix_world @ matrix
+        return frozen(matrix)
+
+    def _parent_world(self) -> FloatArray:
+        return np.eye(4) if self._parent is None else self._parent.matrix_world
+
+    def get_world_position(self, target: Any = None) -> FloatArray:
+        """
+        Return the position in the world [m].
+
+        :param target: sequence of three that is also filled.
+        """
+        position = self.matrix_world[:3, 3].copy()
+        if target is not None:
+            target[:] = position
+        return position
+
+    def get_world_quaternion(self, target: Any = None) -> FloatArray:
+        """
+        Return the orientation in the world as x, y, z, w.
+
+        :param target: sequence of four that is also filled.
+        """
+        quaternion = quaternion_of_matrix(self.matrix_world[:3, :3])
+        if target is not None:
+            target[:] = quaternion
+        return quaternion
+
+    def set_world_position(self, *position: float) -> None:
+        """
+        Set the position so that the frame, before its degrees of freedom, lies there in the world.
+
+        :param position: x, y, z [m].
+        """
+        point = check_finite('A position', position, 3)
+        local = inverse_pose(self._parent_world()) @ np.append(point, 1.0)
+        self._write(layout.POSITION, local[:3])
+
+    def set_world_quaternion(self, *quaternion: float) -> None:
+        """
+        Set the orientation so that the frame, before its degrees of freedom, has it in the world.
+
+        :param quaternion: x, y, z, w.
+        """
+        values = check_finite('A quaternion', quaternion, 4)
+        rotation = self._parent_world()[:3, :3].T @ matrix_of_quaternion(values)
+        self.set_quaternion(*quaternion_of_matrix(rotation))
+
+    def set_matrix_world(self, matrix: ArrayLike) -> None:
+        """
+        Set the pose so that the frame, before its degrees of freedom, has it in the world.
+
+        :param matrix: (4, 4).
+        """
+        array = check_finite('A pose', matrix, 16).reshape(4, 4)
+        self.set_matrix(inverse_pose(self._parent_world()) @ array)
+
+    def walk(self) -> Iterator['Frame']:
+        """Yield this frame and all below it, breadth first."""
+        level = [self]
+        while level:
+            yield from level
+            level = [child for frame in level for child in frame._children]
+
+    def traverse(self, callback: Callable[['Frame'], Any]) -> None:
+        """
+        Call a function for this frame and all below it, breadth first.
+
+        :param callback: where it returns True, the frames below are left out.
+        """
+        level = [self]
+        while level:
+            kept = [frame for frame in level if callback(frame) is not True]
+            level = [child for frame in kept for child in frame._children]
+
+    def find(self, condition: Callable[['Frame'], Any]) -> 'Frame | None':
+        """
+        Return the first frame, breadth first, that fulfils a condition, or None.
+
+        :param condition: called with each frame until it returns something true.
+        """
+        return next((frame for frame in self.walk() if condition(frame)), None)
+
+    def traverse_parents(self, callback: Callable[['Frame'], Any]) -> None:
+        """
+        Call a function for every frame above, the nearest first.
+
+        :param callback: returning True ends it.
+        """
+        frame = self._parent
+        while frame is not None and callback(frame) is not True:
+            frame = frame._parent
+
+    def _check_child(self, child: 'Frame') -> None:
+        if child._parent is not None:
+            raise InvalidClosure(
+                f'{child!r} already has the parent {child._parent!r}.', frame=child
+            )
+        above: Frame | None = self
+        while above is not None:
+            if above is child:
+                raise InvalidClosure(f'{child!r} cannot be put below itself.', frame=child)
+            above = above._parent
+
+    def add_child(self, child: 'Frame') -> None:
+        """
+        Put a frame below this one, with the local pose it has.
+
+        :param child: a frame without a parent.
+        :raises InvalidClosure: when it has one, is this frame or is above it, or is of a kind that cannot stand here.
+        """
+        self._check_child(child)
+        child._parent = self
+        self._children.append(child)
+        self._restructured(child)
+
+    def remove_child(self, child: 'Frame') -> None:
+        """
+        Take a child away; its local pose stays.
+
+        :param child: a child of this frame.
+        :raises InvalidClosure: when it is none.
+        """
+        if child not in self._children:
+            raise InvalidClosure(f'{child!r} is no child of {self!r}.', frame=child)
+        self._children.remove(child)
+        child._parent = None
+        self._restructured(child)
+
+    def attach_child(self, child: 'Frame') -> None:
+        """
+        Put a frame below this one, keeping its pose in the world.
+
+        :param child: as for :meth:`add_child`.
+        """
+        before = child._world_before_dof()
+        self.add_child(child)
+        child.set_matrix(inverse_pose(self.matrix_world) @ before)
+
+    def detach_child(self, child: 'Frame') -> None:
+        """
+        Take a child away, keeping its pose in the world.
+
+        :param child: a child of this frame.
+        """
+        before = child._world_before_dof()
+        self.remove_child(child)
+        child.set_matrix(before)
+
+    def _world_before_dof(self) -> FloatArray:
+        return self._parent_world() @ self.matrix
+
+    def update_matrix(self) -> None:
+        """Do nothing: matrices are always those of the numbers at hand."""
+
+    def update_matrix_world(self, include_children: bool = False) -> None:
+        """Do nothing: matrices are always those of the numbers at hand."""
+
+    def set_matrix_needs_update(self) -> None:
+        """Do nothing: matrices are always those of the numbers at hand."""
+
+    def set_matrix_world_needs_update(self) -> None:
+        """Do nothing: matrices are always those of the numbers at hand."""
+
+
+class Link(Frame):
+    """A rigid body between joints."""
+
+    def __init__(self, name: str = '') -> None:
+        """
+        Make a link.
+
+        :param name: for messages, results and markers.
+        """
+        super().__init__(name)
+        self._closure_joints: list[Frame] = []
+
+    @property
+    def closure_joints(self) -> tuple['Frame', ...]:
+        """The joints and goals that close onto this link."""
+        return tuple(self._closure_joints)
+
+    def add_child(self, child: Frame) -> None:
+        """
+        Put a joint below this link.
+
+        :param child: a joint without a parent.
+        :raises InvalidClosure: see :meth:`Frame.add_child`; links have no links below them.
+        """
+        if isinstance(child, Link):
+            raise InvalidClosure(f'{self!r} is a link, its children are joints.', frame=child)
+        super().add_child(child)

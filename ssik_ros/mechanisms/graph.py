@@ -1,0 +1,98 @@
+"""The frames of a connected mechanism, and their structure without the objects."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.solvers.closed_chain.structure import Follower
+from ssik_ros.solvers.closed_chain.structure import GOAL
+from ssik_ros.solvers.closed_chain.structure import JOINT
+from ssik_ros.solvers.closed_chain.structure import LINK
+from ssik_ros.solvers.closed_chain.structure import Shape
+
+
+def topmost(frame: Frame) -> Frame:
+    """Return the frame above all others that a frame hangs on."""
+    while frame.parent is not None:
+        frame = frame.parent
+    return frame
+
+
+def neighbours(frame: Frame) -> list[Frame]:
+    """Return the frames that are tied to a frame by a closure or by a common motion."""
+    if isinstance(frame, Link):
+        return list(frame.closure_joints)
+    if isinstance(frame, Joint):
+        tied: list[Frame] = [leader for leader, *_ in frame._followed.values()]
+        return [*tied, frame.child] if frame.is_closure and frame.child is not None else tied
+    return []
+
+
+def find_roots(frames: Iterable[Frame]) -> list[Frame]:
+    """
+    Return the roots of all trees that are connected with some frames by parents, children and closures.
+
+    :param frames: any frames of the mechanism; one of each connected part is enough.
+    :returns: each root once, in the order in which they are met.
+    """
+    roots: list[Frame] = []
+    pending = [topmost(frame) for frame in frames][::-1]
+    while pending:
+        root = pending.pop()
+        if root in roots:
+            continue
+        roots.append(root)
+        tied = [other for frame in root.walk() for other in neighbours(frame)]
+        pending += [topmost(other) for other in tied][::-1]
+    return roots
+
+
+def list_frames(roots: Sequence[Frame]) -> list[Frame]:
+    """Return all frames below some roots, depth first."""
+    found: list[Frame] = []
+    pending = list(roots)[::-1]
+    while pending:
+        frame = pending.pop()
+        found.append(frame)
+        pending += frame.children[::-1]
+    return found
+
+
+def describe(frames: Sequence[Frame]) -> Shape:
+    """
+    Return the structure of a mechanism.
+
+    :param frames: all of its frames, parents before children.
+    :raises InvalidClosure: when something is tied to a frame that is not among them.
+    """
+    rows = {frame: row for row, frame in enumerate(frames)}
+    joints = [frame if isinstance(frame, Joint) else None for frame in frames]
+    closes = [-1] * len(frames)
+    followers = {}
+    for row, joint in enumerate(joints):
+        if joint is None:
+            continue
+        if joint.is_closure:
+            closes[row] = rows[joint.child]  # type: ignore[index]
+        for dof, (leader, leader_dof, multiplier, offset) in joint._followed.items():
+            if leader_dof not in leader.dof:
+                text = f'{leader!r}, which {joint!r} follows, has lost {leader_dof.name}.'
+                raise InvalidClosure(text, joint=joint)
+            follower = Follower(rows[leader], int(leader_dof), multiplier, offset)
+            followers[row, int(dof)] = follower
+    return Shape(
+        kinds=tuple(
+            GOAL if isinstance(f, Goal) else JOINT if f in joints else LINK for f in frames
+        ),
+        names=tuple(frame.name or f'{type(frame).__name__} {k}' for k, frame in enumerate(frames)),
+        parents=tuple(-1 if f.parent is None else rows[f.parent] for f in frames),
+        dof=tuple(() if j is None else tuple(int(d) for d in j.dof) for j in joints),
+        balls=tuple(j is not None and j.rotation == 'quaternion' for j in joints),
+        closes=tuple(closes),
+        world=tuple(isinstance(f, Goal) and f.mask_frame == 'world' for f in frames),
+        followers=followers,
+    )

@@ -1,0 +1,183 @@
+"""A group of a robot as a mechanism with a goal at every tip, read and written as arrays."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.mechanism import Mechanism
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class GroupMechanism:
+    """
+    Joints of a group move, and so do passive ones of loops; everything else stays where the state has it.
+
+    Not for two threads at once; :meth:`twin` makes another one.
+    """
+
+    def __init__(
+        self,
+        robot: UrdfRobot,
+        group: JointGroup,
+        base: str,
+        tips: Sequence[str],
+        position_only: bool = False,
+    ) -> None:
+        """
+        Put a goal at every tip.
+
+        :param robot: without a free root; this object changes it.
+        :param group: whose joints move.
+        :param base: the link that targets are given in.
+        :param tips: links that targets are for.
+        :param position_only: leave the orientation of targets free.
+        """
+        self.robot = robot
+        held = set(robot.joints) - set(group.joint_names) - passive_joints(robot, base, tips)
+        for name in held:
+            robot.joints[name].locked = True
+        mounts, goals = [], []
+        for tip in tips:
+            mount, frame, goal = Joint(f'{tip} mount'), Link(f'{tip} frame'), Goal(f'{tip} goal')
+            robot.links[tip].add_child(mount)
+            mount.add_child(frame)
+            if position_only:
+                goal.set_goal_dof(DOF.X, DOF.Y, DOF.Z)
+            robot.links[base].add_child(goal)
+            goal.make_closure(frame)
+            mounts.append(mount)
+            goals.append(goal)
+        self.mechanism = Mechanism([robot.root])
+        row = {id(frame): k for k, frame in enumerate(self.mechanism.frames)}
+        self._mounts = [row[id(mount)] for mount in mounts]
+        self._goals = [row[id(goal)] for goal in goals]
+        self._goal_names = [goal.name for goal in goals]
+        variables = robot.joint_variables
+        self._places = np.array([place for place, *_ in variables.scalars], dtype=np.int64)
+        self._rows = np.array([row[id(j)] for _, j, _ in variables.scalars], dtype=np.int64)
+        self._dof = np.array([int(dof) for *_, dof in variables.scalars], dtype=np.int64)
+        self._balls = [(place, row[id(joint)]) for place, joint in variables.balls]
+        self._of_place = {place: k for k, place in enumerate(self._places.tolist())}
+        self._template = self.mechanism.storage.reals.copy()
+        self._flags = self.mechanism.storage.flags.copy()
+        self.reals, self.flags = self._template.copy(), self._flags.copy()
+
+    def twin(self) -> 'GroupMechanism':
+        """Return another one with tables and workspaces of its own, for another thread."""
+        other = object.__new__(GroupMechanism)
+        other.__dict__.update(self.__dict__)
+        other.mechanism = self.mechanism.copy()
+        other.reals, other.flags = self._template.copy(), self._flags.copy()
+        return other
+
+    def place(
+        self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
+    ) -> None:
+        """
+        Put the robot into a state, and the goals where they are to be; limits and locks are those of the robot.
+
+        :param positions: (nq) full state.
+        :param targets: (t, 4, 4) in the base.
+        :param tools: (t, 4, 4) in the tips; None for the tips themselves.
+        """
+        self.reals[:] = self._template
+        self.flags[:] = self._flags
+        for k, target in enumerate(targets):
+            self._set_pose(self._goals[k], target)
+            if tools is not None:
+                self._set_pose(self._mounts[k], tools[k])
+        self.move(positions)
+
+    def move(self, positions: FloatArray) -> None:
+        """
+        Put the robot into a state.
+
+        :param positions: (nq) full state.
+        """
+        self.reals[self._rows, layout.VALUES + self._dof] = positions[self._places]
+        for place, row in self._balls:
+            self.reals[row, layout.ROTATION : layout.ROTATION + 4] = positions[place : place + 4]
+
+    def narrow(self, place: int, lower: float, upper: float) -> None:
+        """
+        Give a variable other limits; equal ones hold it there.
+
+        :param place: of the variable in the full state; orientations have no limits.
+        :param lower, upper: [rad or m].
+        """
+        k = self._of_place.get(place)
+        if k is None:
+            return
+        row, dof = int(self._rows[k]), int(self._dof[k])
+        self.reals[row, layout.LOWER + dof] = lower
+        self.reals[row, layout.UPPER + dof] = upper
+        if lower == upper:
+            self.reals[row, layout.VALUES + dof] = lower
+            self.flags[row, layout.LOCKED + dof] = 1
+
+    def solve(self, options: ClosedChainOptions, packed: FloatArray, cancel: IntArray) -> int:
+        """
+        Solve all chains from the state at hand; return how many updates that took.
+
+        :param options: of the solve, and ``packed`` the same for the kernel.
+        :param cancel: (1) flag that ends it.
+        """
+        self._results: list[ChainResult] = self.mechanism.solve_tables(
+            options, packed, self.reals, self.flags, cancel=cancel
+        )
+        return sum(result.iterations for result in self._results)
+
+    def read(self) -> FloatArray:
+        """Return the (nq) full state, followers set."""
+        positions = np.zeros(len(self.robot.variable_names))
+        positions[self._places] = self.reals[self._rows, layout.VALUES + self._dof]
+        for place, row in self._balls:
+            positions[place : place + 4] = self.reals[row, layout.ROTATION : layout.ROTATION + 4]
+        return self.robot.model.with_mimic(positions)
+
+    def errors(self) -> tuple[FloatArray, float]:
+        """Return (t, 2) what each tip misses [m], [rad], and the most that a loop does [m or rad]."""
+        tips, loops = np.full((len(self._goals), 2), np.inf), 0.0
+        for result in self._results:
+            for name, row in zip(result.closures, result.closure_errors, strict=True):
+                if name in self._goal_names:
+                    tips[self._goal_names.index(name)] = row
+                else:
+                    loops = max(loops, float(row.max()))
+        return tips, loops
+
+    def _set_pose(self, row: int, pose: FloatArray) -> None:
+        self.reals[row, layout.POSITION : layout.POSITION + 3] = pose[:3, 3]
+        quaternion = quaternion_of_matrix(pose[:3, :3])
+        self.reals[row, layout.QUATERNION : layout.QUATERNION + 4] = quaternion
+
+
+def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]:
+    """
+    Return the joints that loops may move although nobody asks for them.
+
+    Those of loops that no motor drives, if the motors are known; else those that carry neither the base nor a tip,
+    whose poses would not be those of an answer that does not name them.
+
+    :param robot: the robot.
+    :param base, tips: the links of the group.
+    """
+    mechanism = robot.completion.mechanism
+    on_loops = {mechanism.frames[row].name for row in mechanism.chain_joints} & set(robot.joints)
+    tree = robot.model.tree
+    carrying = {tree.joint_names[j] for link in (base, *tips) for j in tree.joint_path(link)}
+    driven = set(robot.active_joints)
+    return {name for name in on_loops if name not in carrying or (driven and name not in driven)}

@@ -1,0 +1,187 @@
+"""The variables of a robot's joints among the degrees of freedom of its frames, by name and as one vector."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.joint import TURNS
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.rotations import euler_of_matrix
+from ssik_ros.mechanisms.rotations import inverse_pose
+from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.model.robot_model import RobotModel
+
+FloatArray = NDArray[np.float64]
+
+IN_QUATERNION = 1e-9
+"""A quaternion shorter than this is none."""
+
+
+class JointVariables:
+    """Reads and writes the joints of a robot as vectors in the order of its model."""
+
+    def __init__(self, model: RobotModel, joints: Mapping[str, Joint]) -> None:
+        """
+        Find the degrees of freedom of every variable.
+
+        :param model: the robot.
+        :param joints: its moving joints by name, and perhaps others.
+        """
+        self.model = model
+        self.names = model.variable_names
+        self.index = {name: k for k, name in enumerate(self.names)}
+        self.scalars: list[tuple[int, Joint, DOF]] = []
+        """Place in the vector, joint and degree of freedom of all variables but quaternions and followers."""
+        self.balls: list[tuple[int, Joint]] = []
+        """Place of the first of four numbers, and joint."""
+        self.followers: dict[int, tuple[int, float, float, Joint, DOF]] = {}
+        """By place: place of the leader, multiplier and offset; joint and degree of freedom."""
+        tree = model.tree
+        for k, name in enumerate(tree.joint_names):
+            joint, place, leader = joints[name], int(tree.idx_q[k]), int(tree.leaders[k])
+            if leader >= 0:
+                rule = float(tree.multipliers[k]), float(tree.offsets[k])
+                self.followers[place] = int(tree.idx_q[leader]), *rule, joint, joint.dof[0]
+                continue
+            ball = joint.rotation == 'quaternion'
+            dof = [d for d in joint.dof if not (ball and d in TURNS)]
+            self.scalars += [(place + i, joint, d) for i, d in enumerate(dof)]
+            if ball:
+                self.balls.append((place + len(dof), joint))
+
+    def read(self) -> FloatArray:
+        """Return the (nq) positions of all joints, followers computed from their leaders."""
+        positions = np.zeros(len(self.names))
+        for place, joint, dof in self.scalars:
+            positions[place] = joint.get_dof_value(dof)
+        for place, joint in self.balls:
+            positions[place : place + 4] = joint.dof_quaternion
+        for place, (leader, multiplier, offset, *_) in self.followers.items():
+            positions[place] = multiplier * positions[leader] + offset
+        return positions
+
+    def write(self, positions: FloatArray) -> dict[str, float]:
+        """
+        Give the joints their positions, clamped into the limits; followers go with their leaders.
+
+        :param positions: (nq) finite numbers.
+        :returns: by how much a variable had to be moved to be within its limits [rad or m], where it had to.
+        """
+        moved = {}
+        for place, joint, dof in self.scalars:
+            wanted = float(positions[place])
+            joint.set_dof_value(dof, wanted)
+            if joint.get_dof_value(dof) != wanted:
+                moved[self.names[place]] = abs(joint.get_dof_value(dof) - wanted)
+        for place, joint in self.balls:
+            joint.dof_quaternion = positions[place : place + 4]
+        self.settle_followers()
+        return moved
+
+    def settle_followers(self) -> None:
+        """Give followers the values that go with their leaders, those in no chain too."""
+        positions = self.read()
+        for place, (*_, joint, dof) in self.followers.items():
+            joint._write(layout.VALUES + dof, [positions[place]])
+
+    def overlay(self, given: Mapping[str, float]) -> tuple[FloatArray, list[int]]:
+        """
+        Return the present positions with some of them replaced, and the places of these.
+
+        A follower stands for its leader, unless that is given itself.
+
+        :param given: positions by variable; of an orientation all four numbers.
+        :raises JointNotFound: for a name that is none of the robot's.
+        :raises InvalidTarget: for numbers that are not finite, parts of an orientation, followers that do not move.
+        """
+        positions, places = self.read(), []
+        for name, value in given.items():
+            place = self.index.get(name)
+            if place is None:
+                text = f'Robot {quote(self.model.name)} has no joint variable {quote(name)}. '
+                raise JointNotFound(
+                    text + describe_choices(name, self.names), name=name, available=self.names
+                )
+            number = float(value)
+            if not math.isfinite(number):
+                raise InvalidTarget(f'The position of {quote(name)} is {number}.', name=name)
+            if place in self.followers:
+                leader, multiplier, offset, *_ = self.followers[place]
+                if self.names[leader] in given:
+                    continue
+                if multiplier == 0.0:
+                    text = f'{quote(name)} never moves: its leader cannot be told from it.'
+                    raise InvalidTarget(text, name=name)
+                place, number = leader, (number - offset) / multiplier
+            positions[place] = number
+            places.append(place)
+        self._check_balls(positions, set(places))
+        return positions, places
+
+    def _check_balls(self, positions: FloatArray, places: set[int]) -> None:
+        """Refuse orientations that are given in part, or are none."""
+        for start, joint in self.balls:
+            given = places & set(range(start, start + 4))
+            if given and len(given) < 4:
+                text = f'{joint!r} needs all four numbers of its orientation.'
+                raise InvalidTarget(text, joint=joint)
+            if np.linalg.norm(positions[start : start + 4]) < IN_QUATERNION:
+                raise InvalidTarget(f'The orientation of {joint!r} is zero.', joint=joint)
+
+    def freedoms(self, places: Iterable[int]) -> list[tuple[Joint, DOF]]:
+        """
+        Return joints and degrees of freedom of some variables.
+
+        :param places: in the vector; a number of an orientation stands for all three turns.
+        """
+        of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
+        for start, joint in self.balls:
+            turns = [(joint, dof) for dof in TURNS]
+            of_place.update({start + i: turns for i in range(4)})
+        found = [freedom for place in places for freedom in of_place[place]]
+        return list(dict.fromkeys(found))
+
+
+def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str, float]:
+    """
+    Return positions by name.
+
+    :param names: of variables, each once.
+    :param positions: as many.
+    :raises DimensionMismatch: when there are more or fewer, or a name comes twice.
+    """
+    listed, numbers = list(names), [float(value) for value in positions]
+    if len(listed) != len(numbers):
+        text = f'There are {counted(len(listed), "name")} and {counted(len(numbers), "position")}.'
+        raise DimensionMismatch(text, names=tuple(listed))
+    if len(set(listed)) < len(listed):
+        twice = next(name for name in listed if listed.count(name) > 1)
+        raise DimensionMismatch(f'{quote(twice)} is named twice.', name=twice)
+    return dict(zip(listed, numbers, strict=True))
+
+
+def fit_closure(joint: Joint) -> None:
+    """
+    Give a closure the values of its own with which it is nearest to closed: exactly those of a closed loop.
+
+    :param joint: a closure whose two sides stay.
+    """
+    assert joint.parent is not None and joint.child is not None
+    start = joint.parent.matrix_world @ joint.matrix
+    gap = inverse_pose(start) @ joint.child.matrix_world
+    values = (*gap[:3, 3], *euler_of_matrix(gap[:3, :3]))
+    for dof in joint.dof:
+        joint.set_dof_value(dof, float(values[dof]))
+    if joint.rotation == 'quaternion':
+        joint.dof_quaternion = quaternion_of_matrix(gap[:3, :3])

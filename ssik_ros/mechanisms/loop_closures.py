@@ -1,0 +1,257 @@
+"""
+Loops of a robot whose URDF is a tree: from a ``loop_closures.yaml``, from ``<constraint>`` elements, or from code.
+
+Every loop is cut at one joint. What was cut is two frames, one on a parent link and one on a child link, that coincide
+but for the motion that the joint leaves free: along and about the axes of the parent's frame.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import field
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.names import DOF_NAMES
+from ssik_ros.mechanisms.rotations import matrix_of_euler
+from ssik_ros.mechanisms.rotations import pose_matrix
+from ssik_ros.model.urdf.data import LoopConstraint
+from ssik_ros.strict_yaml import checked_mapping
+from ssik_ros.strict_yaml import finite_number
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import refuse
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+FREE_OF_TYPE: Mapping[str, tuple[DOF, ...]] = {
+    'fixed': (),
+    'revolute': (DOF.EZ,),
+    'continuous': (DOF.EZ,),
+    'prismatic': (DOF.Z,),
+    'cylindrical': (DOF.Z, DOF.EZ),
+    'planar': (DOF.X, DOF.Y, DOF.EZ),
+    'universal': (DOF.EX, DOF.EY),
+    'spherical': (DOF.EX, DOF.EY, DOF.EZ),
+}
+"""What each kind of cut joint leaves free, in a frame whose z axis is the joint's axis if it has one."""
+TYPES_WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'cylindrical', 'planar')
+_FILE_KEYS = ('loops', 'active_joints', 'initial_positions')
+_LOOP_KEYS = ('type', 'dof', 'axis', 'parent', 'child')
+_END_KEYS = ('link', 'xyz', 'rpy')
+_CONSTRAINT_TAGS = (
+    'parent',
+    'child',
+    'parent_origin',
+    'child_origin',
+    'parent_axis',
+    'child_axis',
+)
+_SAME_AXIS = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LoopClosure:
+    """One cut joint."""
+
+    name: str
+    parent: str
+    """The link that carries the frame whose axes the free motion has."""
+    child: str
+    dof: tuple[DOF, ...] = ()
+    """What is free, ascending."""
+    parent_pose: FloatArray = field(default_factory=lambda: np.eye(4))
+    """(4, 4) pose of the frame on the parent link [m]."""
+    child_pose: FloatArray = field(default_factory=lambda: np.eye(4))
+    """(4, 4) pose of the frame on the child link [m]."""
+
+
+@dataclass(frozen=True)
+class LoopClosures:
+    """What a ``loop_closures.yaml`` says."""
+
+    closures: tuple[LoopClosure, ...] = ()
+    active_joints: tuple[str, ...] = ()
+    """The joints with motors, from which all others follow."""
+    initial_positions: Mapping[str, float] = field(default_factory=dict)
+    """A state in which the loops are closed, or nearly so, by variable [rad or m]: it chooses the assembly mode."""
+
+
+def z_to(axis: ArrayLike) -> FloatArray:
+    """
+    Return a rotation (3, 3) that takes the z axis to another axis; the smallest one if that points upwards.
+
+    :param axis: of any length but zero.
+    """
+    x, y, z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
+    if z < 0.0:
+        # Half a turn about x first: the formula below loses all digits near -z.
+        over: FloatArray = np.diag([1.0, -1.0, -1.0])
+        return over @ z_to((x, -y, -z))
+    k = 1.0 / (1.0 + z)
+    return np.array(
+        [[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]]
+    )
+
+
+def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray) -> FloatArray:
+    """
+    Return the pose (4, 4) of a frame that a URDF's origin gives, turned by a rotation.
+
+    :param xyz: position [m].
+    :param rpy: roll, pitch, yaw [rad].
+    :param rotation: (3, 3) in the frame.
+    """
+    return pose_matrix(np.asarray(xyz, dtype=float), matrix_of_euler(*rpy) @ rotation)
+
+
+def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
+    """
+    Return what a file says about the loops of a robot.
+
+    :param path: a ``loop_closures.yaml``.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: for unknown keys and wrong values, with their place.
+    """
+    return parse_loop_closures(read_yaml(Path(path)), str(path))
+
+
+def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClosures:
+    """
+    Return what the content of a ``loop_closures.yaml`` says.
+
+    :param content: the mapping.
+    :param source: the file's name for messages.
+    :raises ConfigError: for unknown keys and wrong values, with their place.
+    """
+    entries = checked_mapping(content, source, 'the file', _FILE_KEYS)
+    loops = checked_mapping(
+        entries.get('loops', {}), location(entries, 'loops', source), "'loops'"
+    )
+    active = entries.get('active_joints', [])
+    if not isinstance(active, list) or not all(isinstance(name, str) for name in active):
+        refuse(location(entries, 'active_joints', source), "'active_joints' is no list of names")
+    start = entries.get('initial_positions', {})
+    place = location(entries, 'initial_positions', source)
+    start = checked_mapping(start, place, "'initial_positions'")
+    return LoopClosures(
+        closures=tuple(
+            _read_loop(name, loop, location(loops, name, source)) for name, loop in loops.items()
+        ),
+        active_joints=tuple(active),
+        initial_positions={
+            name: finite_number(value, location(start, name, place), quote(name))
+            for name, value in start.items()
+        },
+    )
+
+
+def _vector(entry: Mapping[str, Any], key: str, place: str) -> tuple[float, ...]:
+    """Return three numbers, zeros where the key is missing."""
+    values, place = entry.get(key, [0.0, 0.0, 0.0]), location(entry, key, place)
+    if not isinstance(values, list | tuple) or len(values) != 3:
+        refuse(place, f'{quote(key)} is no list of three numbers but {values!r}')
+    return tuple(finite_number(value, place, quote(key)) for value in values)
+
+
+def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
+    """Return one loop of a file."""
+    entry = checked_mapping(content, place, f'loop {quote(name)}', _LOOP_KEYS)
+    if ('type' in entry) == ('dof' in entry):
+        refuse(place, f"loop {quote(name)} needs either 'type' or 'dof'")
+    dof, has_axis = _free(entry, name, place)
+    if has_axis != ('axis' in entry):
+        text = 'needs the axis of its joint' if has_axis else "has no use for an 'axis'"
+        refuse(place, f'loop {quote(name)} {text}')
+    axis = _vector(entry, 'axis', place) if has_axis else (0.0, 0.0, 1.0)
+    if math.hypot(*axis) < _SAME_AXIS:
+        refuse(location(entry, 'axis', place), f'the axis of loop {quote(name)} is zero')
+    ends = []
+    for end in ('parent', 'child'):
+        where = location(entry, end, place)
+        if end not in entry:
+            refuse(place, f'loop {quote(name)} has no {quote(end)}')
+        side = checked_mapping(entry[end], where, f'the {end} of loop {quote(name)}', _END_KEYS)
+        if not isinstance(side.get('link'), str):
+            refuse(where, f"the {end} of loop {quote(name)} names no 'link'")
+        pose = frame_pose(_vector(side, 'xyz', where), _vector(side, 'rpy', where), z_to(axis))
+        ends.append((side['link'], pose))
+    (parent, parent_pose), (child, child_pose) = ends
+    return LoopClosure(name, parent, child, dof, parent_pose, child_pose)
+
+
+def _free(entry: Mapping[str, Any], name: str, place: str) -> tuple[tuple[DOF, ...], bool]:
+    """Return what a loop of a file leaves free, and whether that goes by an axis."""
+    if 'type' in entry:
+        kind = entry['type']
+        if kind not in FREE_OF_TYPE:
+            hint = describe_choices(str(kind), FREE_OF_TYPE)
+            refuse(
+                location(entry, 'type', place),
+                f'loop {quote(name)} has no known type: {kind}',
+                hint,
+            )
+        return FREE_OF_TYPE[kind], kind in TYPES_WITH_AXIS
+    names, where = entry['dof'], location(entry, 'dof', place)
+    if not isinstance(names, list) or len({str(n) for n in names}) < len(names):
+        refuse(where, f"'dof' of loop {quote(name)} is no list of different names but {names!r}")
+    for dof in names:
+        if dof not in DOF_NAMES:
+            refuse(where, f'unknown degree of freedom {dof!r}', describe_choices(dof, DOF_NAMES))
+    return tuple(sorted(DOF[dof] for dof in names)), False
+
+
+def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
+    """
+    Return the loop that a ``<constraint>`` element of a URDF closes.
+
+    :param constraint: its two axes are one line where they coincide.
+    :raises InvalidClosure: when its type is unknown, an axis is zero, or a slide has two axes that differ: nothing
+        says then how one link is turned to the other.
+    """
+    name, kind = constraint.name, constraint.type
+    line = constraint.element.line
+    if kind not in FREE_OF_TYPE:
+        text = f'Constraint {quote(name)} (line {line}) has no known type: {quote(kind)}. '
+        raise InvalidClosure(text + describe_choices(kind, FREE_OF_TYPE), name=name, line=line)
+    turns = [np.eye(3), np.eye(3)]
+    if kind in TYPES_WITH_AXIS:
+        axes = [np.array(axis) for axis in (constraint.parent_axis, constraint.child_axis)]
+        if not all(np.linalg.norm(axis) > _SAME_AXIS for axis in axes):
+            text = f'Constraint {quote(name)} (line {line}) has an axis of length zero.'
+            raise InvalidClosure(text, name=name, line=line)
+        turns = [z_to(axis) for axis in axes]
+        if kind == 'prismatic' and np.abs(turns[0][:, 2] - turns[1][:, 2]).max() > _SAME_AXIS:
+            text = (
+                f'Constraint {quote(name)} (line {line}) is a slide, and its two axes differ: turn '
+                'its origins instead, so that both frames have the same axis.'
+            )
+            raise InvalidClosure(text, name=name, line=line)
+    return LoopClosure(
+        name=name,
+        parent=constraint.parent,
+        child=constraint.child,
+        dof=FREE_OF_TYPE[kind],
+        parent_pose=frame_pose(constraint.parent_xyz, constraint.parent_rpy, turns[0]),
+        child_pose=frame_pose(constraint.child_xyz, constraint.child_rpy, turns[1]),
+    )
+
+
+def unused_parts(constraint: LoopConstraint) -> list[str]:
+    """Return a sentence for each element inside a ``<constraint>`` that is not read."""
+    return [
+        f'<{shorten(part.tag)}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
+        for part in constraint.element.children
+        if part.tag not in _CONSTRAINT_TAGS
+    ]

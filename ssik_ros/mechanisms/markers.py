@@ -1,0 +1,182 @@
+"""
+What a mechanism looks like: marker data for links, degrees of freedom, limits and goals.
+
+Points are in the world of the frames. Names and numbers of markers stay the same while the structure does.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.markers import Color
+from ssik_ros.markers import Marker
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.graph import describe
+from ssik_ros.mechanisms.graph import find_roots
+from ssik_ros.mechanisms.graph import list_frames
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.rotations import matrix_of_euler
+from ssik_ros.solvers.closed_chain.structure import find_chains
+
+FloatArray = NDArray[np.float64]
+LINKS: Color = (0.8, 0.8, 0.8, 1.0)
+FREE: Color = (1.0, 0.5, 0.0, 1.0)
+LOCKED: Color = (0.35, 0.35, 0.35, 1.0)
+AT_LIMIT: Color = (1.0, 0.0, 0.0, 1.0)
+OUTSIDE: Color = (0.0, 0.3, 1.0, 1.0)
+"""A joint that is in no chain."""
+GOAL: Color = (0.0, 0.8, 0.2, 1.0)
+CLOSURE: Color = (0.9, 0.1, 0.9, 1.0)
+"""What a closure or a goal still misses."""
+BEHIND = 0.1
+"""Opacity of markers that are drawn through everything."""
+LIMIT_OPACITY = 0.3
+LINE, AXIS, RADIUS = 0.02, 0.5, 0.2
+"""Width of lines, half length and radius of joints, relative to the scale."""
+WEDGE_STEP = math.radians(10.0)
+
+
+def markers(
+    roots: Frame | Iterable[Frame],
+    *,
+    scale: float = 0.1,
+    color: Color | None = None,
+    namespace: str = 'ik',
+    draw_through: bool = False,
+) -> list[Marker]:
+    """
+    Return what a mechanism looks like at its values.
+
+    Lines lead from frames to their parents; a turn is a cylinder along its axis, three are a sphere, a slide is a line
+    over its range; limits of turns are wedges, nested as the turns are (about z, then y, then x). Colours tell free
+    joints, locked ones, ones at a limit, ones outside every chain, and goals.
+
+    :param roots: frames of the mechanisms.
+    :param scale: size of a joint [m].
+    :param color: of links and free joints, instead of the two colours that they have.
+    :param namespace: the first part of the markers' namespaces.
+    :param draw_through: make everything transparent, to be drawn a second time over all else.
+    :raises InvalidOption: when the scale is not positive.
+    """
+    if not scale > 0.0:
+        raise InvalidOption(f'The scale of markers must be > 0, not {scale}.', scale=scale)
+    given = [roots] if isinstance(roots, Frame) else list(roots)
+    frames = list_frames(find_roots(given))
+    shape = describe(frames)
+    solved = {joint for chain in find_chains(shape) for joint in chain.joints}
+    poses = {id(frame): frame.matrix_world for frame in frames}
+    drawn = [_links(frames, poses, color or LINKS, LINE * scale)]
+    drawn.append(_misses(frames, poses, LINE * scale))
+    for row, frame in enumerate(frames):
+        if isinstance(frame, Goal):
+            drawn.append(('goals', 'line_list', GOAL, 2.0 * LINE * scale, _axes(frame, scale)))
+        elif isinstance(frame, Joint):
+            state = _state_color(frame, row in solved, color or FREE)
+            drawn += _joint(frame, poses, state, scale)
+    opacity = BEHIND if draw_through else 1.0
+    numbers: dict[str, int] = {}
+    result = []
+    for kind, figure, shade, size, points in drawn:
+        number = numbers[kind] = numbers.get(kind, -1) + 1
+        faded = (*shade[:3], shade[3] * opacity)
+        result.append(Marker(f'{namespace}/{kind}', number, figure, faded, size, points))
+    return result
+
+
+Drawn = tuple[str, str, Color, float, FloatArray]
+
+
+def _links(frames: list[Frame], poses: dict[int, FloatArray], color: Color, width: float) -> Drawn:
+    ends = [
+        poses[id(end)][:3, 3]
+        for frame in frames
+        if frame.parent is not None
+        for end in (frame, frame.parent)
+    ]
+    return 'links', 'line_list', color, width, np.array(ends).reshape(-1, 3)
+
+
+def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> Drawn:
+    """Return lines between closing frames and the links they close onto."""
+    ends = [
+        poses[id(end)][:3, 3]
+        for frame in frames
+        if isinstance(frame, Joint) and frame.is_closure and frame.child is not None
+        for end in (frame, frame.child)
+    ]
+    return 'closures', 'line_list', CLOSURE, width, np.array(ends).reshape(-1, 3)
+
+
+def _axes(frame: Joint, scale: float) -> FloatArray:
+    """Return a line along each direction that a goal fixes, or along z where it fixes turns only."""
+    pose = frame.matrix_world
+    fixed = [dof for dof in frame.dof if dof < DOF.EX] or [DOF.Z]
+    origin = pose[:3, 3]
+    return np.array([p for dof in fixed for p in (origin, origin + scale * pose[:3, dof])])
+
+
+def _state_color(joint: Joint, solved: bool, free: Color) -> Color:
+    if not solved:
+        return OUTSIDE
+    if joint.dof and joint.locked:
+        return LOCKED
+    for dof in joint.dof:
+        value = joint.get_dof_value(dof)
+        if value <= joint.get_min_limit(dof) or value >= joint.get_max_limit(dof):
+            return AT_LIMIT
+    return free
+
+
+def _joint(
+    joint: Joint, poses: dict[int, FloatArray], color: Color, scale: float
+) -> Iterator[Drawn]:
+    """Yield what a joint's degrees of freedom look like."""
+    before = np.eye(4) if joint.parent is None else poses[id(joint.parent)]
+    frame = before @ joint.matrix
+    values = joint.dof_values
+    origin = poses[id(joint)][:3, 3]
+    for dof in (d for d in joint.dof if d < DOF.EX):
+        low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
+        ends = [
+            limit if math.isfinite(limit) else values[dof] + side * AXIS * scale
+            for limit, side in ((low, -1), (high, 1))
+        ]
+        line = np.array([origin + (end - values[dof]) * frame[:3, dof] for end in ends])
+        yield 'slides', 'line_list', color, 2.0 * LINE * scale, line
+    turns = [dof for dof in joint.dof if dof >= DOF.EX]
+    if len(turns) == 3:
+        yield 'balls', 'sphere', color, 2.0 * RADIUS * scale, origin[None, :].copy()
+    for dof in turns:
+        # The axes nest: z first, then y, then x.
+        ex, ey, ez = values[3:] * (np.arange(3) > dof - 3)
+        axes = frame[:3, :3] @ matrix_of_euler(ex, ey, ez)
+        if len(turns) < 3:
+            half = AXIS * scale * axes[:, dof - 3]
+            ends = [origin - half, origin + half]
+            yield 'turns', 'cylinder', color, RADIUS * scale, np.array(ends)
+        wedge = _wedge(joint, dof, axes, origin, scale)
+        if len(wedge):
+            yield 'limits', 'triangle_list', (*color[:3], LIMIT_OPACITY), 0.0, wedge
+
+
+def _wedge(
+    joint: Joint, dof: DOF, axes: FloatArray, origin: FloatArray, scale: float
+) -> FloatArray:
+    """Return the triangles of the range of a turn, at most a full circle; none where it has no limits."""
+    low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return np.zeros((0, 3))
+    high = min(high, low + 2.0 * math.pi)
+    count = max(1, math.ceil((high - low) / WEDGE_STEP))
+    angles = np.linspace(low, high, count + 1)
+    u, v = axes[:, (dof - 2) % 3], axes[:, (dof - 1) % 3]
+    rim = origin + scale * (np.outer(np.cos(angles), u) + np.outer(np.sin(angles), v))
+    corners = np.empty((count, 3, 3))
+    corners[:, 0], corners[:, 1], corners[:, 2] = origin, rim[:-1], rim[1:]
+    return corners.reshape(-1, 3)

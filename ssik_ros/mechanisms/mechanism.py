@@ -1,0 +1,152 @@
+"""A connected mechanism compiled for solving: its frames in one table, its chains as programs."""
+
+from collections.abc import Sequence
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.graph import describe
+from ssik_ros.mechanisms.graph import find_roots
+from ssik_ros.mechanisms.graph import list_frames
+from ssik_ros.mechanisms.graph import topmost
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.rotations import matrix_of_euler
+from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms.storage import gather
+from ssik_ros.mechanisms.storage import Storage
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.closed_chain.program import ChainProgram
+from ssik_ros.solvers.closed_chain.program import NOT_STOPPED
+from ssik_ros.solvers.closed_chain.restarts import solve_again
+from ssik_ros.solvers.closed_chain.structure import find_chains
+
+IntArray = NDArray[np.int64]
+
+
+class CompiledChain(NamedTuple):
+    """One independent chain: its program, and what its rows are called."""
+
+    program: ChainProgram
+    roots: tuple[Frame, ...]
+    joint_names: tuple[str, ...]
+    goal_names: tuple[str, ...]
+    closure_names: tuple[str, ...]
+
+
+class Mechanism:
+    """All frames that are connected with some roots."""
+
+    def __init__(self, roots: Sequence[Frame]) -> None:
+        """
+        Gather the frames into one table and compile their chains.
+
+        :param roots: any frames of the mechanism.
+        """
+        self.roots_given = list(roots)
+        self.roots = find_roots(roots)
+        self.frames = list_frames(self.roots)
+        self.shape = shape = describe(self.frames)
+        self.storage = gather(self.frames)
+        self.chains = []
+        in_chains: set[int] = set()
+        for chain in find_chains(shape):
+            in_chains.update(chain.joints)
+            ends = [*chain.joints, *(shape.closes[c] for c in chain.closures)]
+            tops = dict.fromkeys(topmost(self.frames[f]) for f in ends)
+            goals = [c for c in chain.closures if shape.kinds[c] == 'goal']
+            self.chains.append(
+                CompiledChain(
+                    ChainProgram(shape, chain),
+                    tuple(tops),
+                    tuple(shape.names[j] for j in chain.joints),
+                    tuple(shape.names[g] for g in goals),
+                    tuple(shape.names[c] for c in chain.closures),
+                )
+            )
+        joints = [k for k, frame in enumerate(self.frames) if isinstance(frame, Joint)]
+        self.loose = [k for k in joints if k not in in_chains and shape.free(k)]
+        self.chain_joints = in_chains
+
+    def solve(
+        self,
+        options: ClosedChainOptions,
+        packed: NDArray[np.float64],
+        cancel: IntArray = NOT_STOPPED,
+    ) -> list[ChainResult]:
+        """
+        Solve every chain, from the values in the table.
+
+        :param packed: the options as the kernel reads them.
+        :param cancel: (1,) set to 1, it ends the solve.
+        :returns: one result per chain, in order of discovery.
+        """
+        storage = self.storage
+        return self.solve_tables(options, packed, storage.reals, storage.flags, cancel=cancel)
+
+    def solve_tables(
+        self,
+        options: ClosedChainOptions,
+        packed: NDArray[np.float64],
+        reals: NDArray[np.float64],
+        flags: IntArray,
+        *,
+        cancel: IntArray = NOT_STOPPED,
+    ) -> list[ChainResult]:
+        """
+        Solve every chain, from the values in given tables.
+
+        :param reals, flags: rows as in :attr:`storage`.
+        """
+        for row in self.loose:
+            if flags[row, layout.TARGET_SET]:
+                self._move_loose_joint(row, reals[row], flags[row])
+        seed, limit, method = options.seed, options.max_time, options.method
+        results = []
+        for chain in self.chains:
+            program = chain[0]
+            began = time.monotonic() if options.restarts else 0.0
+            result = ChainResult(program.solve(reals, flags, packed, seed, limit, cancel))
+            # One attribute: each would cost as much as the whole object.
+            result._made_of = chain, method, program.snapshot()
+            if options.restarts and not result.converged:
+                attempts = solve_again(
+                    program, reals, flags, packed, options, int(result), began, cancel
+                )
+                result = ChainResult(attempts.status)
+                result._made_of = chain, method, attempts.snapshot
+                result._tries = attempts.restarts, attempts.iterations
+            results.append(result)
+        return results
+
+    def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:
+        """Move a joint that is in no chain to its target."""
+        for dof in self.shape.free(row):
+            wanted = float(numbers[layout.TARGET + dof])
+            follows = (row, dof) in self.shape.followers
+            if not flags[layout.LOCKED + dof] and not follows and math.isfinite(wanted):
+                low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
+                numbers[layout.VALUES + dof] = min(max(wanted, low), high)
+        turns = numbers[layout.VALUES + 3 : layout.VALUES + 6]
+        numbers[layout.ROTATION : layout.ROTATION + 4] = quaternion_of_matrix(
+            matrix_of_euler(*turns)
+        )
+
+    def copy(self) -> 'Mechanism':
+        """Return the same mechanism with tables and workspaces of its own, for another thread."""
+        twin = object.__new__(Mechanism)
+        twin.__dict__.update(self.__dict__)
+        twin.storage = Storage(len(self.frames))
+        with self.storage.lock:
+            twin.storage.reals[:] = self.storage.reals
+            twin.storage.flags[:] = self.storage.flags
+        twin.chains = [
+            chain._replace(program=ChainProgram(self.shape, chain.program.chain))
+            for chain in self.chains
+        ]
+        return twin

@@ -1,0 +1,150 @@
+"""What the solve of one chain came to: a status that knows more."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.names import SOLVE_STATUS
+
+if TYPE_CHECKING:
+    from ssik_ros.mechanisms.frame import Frame
+    from ssik_ros.mechanisms.mechanism import CompiledChain
+
+FloatArray = NDArray[np.float64]
+
+
+class ChainResult(int):
+    """
+    The status of a chain, as an integer that equals it, with the numbers of the state handed back.
+
+    ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
+    """
+
+    _made_of: tuple['CompiledChain', str, bytes]
+    """The chain, the name of the method, and the numbers that its program kept."""
+    _tries: tuple[int, int] | None = None
+    """Restarts, and iterations of all starts; None where there was one start."""
+
+    @property
+    def chain(self) -> 'CompiledChain':
+        """The chain that was solved."""
+        return self._made_of[0]
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self._made_of[1]
+
+    @property
+    def _snapshot(self) -> FloatArray:
+        return self.chain.program.numbers(self._made_of[2])
+
+    @property
+    def status(self) -> SOLVE_STATUS:
+        """How the solve ended."""
+        return SOLVE_STATUS(int(self))
+
+    @property
+    def iterations(self) -> int:
+        """Steps that were tried, from all starts."""
+        return int(self._number(layout.STEPS)) if self._tries is None else self._tries[1]
+
+    @property
+    def restarts(self) -> int:
+        """Random states from which the search began again."""
+        return 0 if self._tries is None else self._tries[0]
+
+    @property
+    def escapes(self) -> int:
+        """Tries to leave a stall away from the goal."""
+        return int(self._number(layout.TRIED))
+
+    @property
+    def converged(self) -> bool:
+        """Whether every closure, goal and target is within its tolerances."""
+        return int(self) == SOLVE_STATUS.CONVERGED
+
+    @property
+    def closure_errors(self) -> FloatArray:
+        """(C, 2) length [m] and angle [rad] of the locked rows that each closure misses."""
+        return self.chain.program.errors(self._snapshot)
+
+    @property
+    def target_error(self) -> tuple[float, float]:
+        """Largest translation [m] and rotation [rad] that a joint target misses."""
+        return self._number(layout.TARGET_TRANSLATION), self._number(layout.TARGET_ROTATION)
+
+    def _number(self, which: int) -> float:
+        return self.chain.program.number(self._snapshot, which)
+
+    @property
+    def cost(self) -> float:
+        """Half the squared weighted residual."""
+        return self._number(layout.COST)
+
+    @property
+    def rest_cost(self) -> float:
+        """The secondary objective: half the squared weighted distance to rest poses."""
+        return self._number(layout.REST_COST)
+
+    @property
+    def error(self) -> tuple[float, float]:
+        """Largest length [m] and angle [rad] that a closure, goal or joint target misses."""
+        translation, rotation = self.target_error
+        for length, angle in self.closure_errors:
+            translation, rotation = max(translation, length), max(rotation, angle)
+        return float(translation), float(rotation)
+
+    @property
+    def roots(self) -> tuple['Frame', ...]:
+        """The topmost frames of the chain."""
+        return self.chain.roots
+
+    @property
+    def closures(self) -> tuple[str, ...]:
+        """Names of closures and goals, in the order of :attr:`closure_errors`."""
+        return self.chain.closure_names
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints of the chain."""
+        return self.chain.joint_names
+
+    @property
+    def goal_names(self) -> tuple[str, ...]:
+        """Names of the goals of the chain."""
+        return self.chain.goal_names
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Joint and degree of freedom of each value of :attr:`q`."""
+        return tuple(self.chain.program.variables)
+
+    @property
+    def q(self) -> FloatArray:
+        """(n,) values of the state that the errors belong to [m, rad]."""
+        return self.chain.program.values(self._snapshot)
+
+    @property
+    def limits_active(self) -> tuple[str, ...]:
+        """Degrees of freedom that stand at a limit."""
+        return self._where(self.chain.program.at_limit(self._snapshot))
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """Degrees of freedom that were locked."""
+        return self._where(self.chain.program.is_locked(self._snapshot))
+
+    def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)
+
+    def __repr__(self) -> str:
+        """Return status, iterations and errors."""
+        length, angle = self.error
+        return (
+            f'<{self.status.name} after {counted(self.iterations, "iteration")}, '
+            f'{length:.1e} m, {angle:.1e} rad, chain of {", ".join(self.closures)}>'
+        )

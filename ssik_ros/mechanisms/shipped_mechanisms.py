@@ -1,0 +1,44 @@
+"""The mechanisms that come with the package: a URDF and its ``loop_closures.yaml`` each."""
+
+from pathlib import Path
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
+from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.model.description_files import config_directory
+
+LOOPS_FILE = 'loop_closures.yaml'
+
+
+def mechanism_names() -> tuple[str, ...]:
+    """Return the names of the mechanisms in ``config/mechanisms``."""
+    folder = config_directory() / 'mechanisms'
+    return tuple(sorted(path.parent.name for path in folder.glob(f'*/{LOOPS_FILE}')))
+
+
+def mechanism_files(name: str) -> tuple[Path, Path]:
+    """
+    Return the paths of the URDF and of the loops of a mechanism.
+
+    :param name: one of :func:`mechanism_names`.
+    :raises DescriptionNotFound: with the nearest name.
+    """
+    known = mechanism_names()
+    if name not in known:
+        text = f'There is no mechanism {quote(name)}. {describe_choices(name, known)}'
+        raise DescriptionNotFound(text, name=name, available=known)
+    folder = config_directory() / 'mechanisms' / name
+    return folder / f'{name}.urdf', folder / LOOPS_FILE
+
+
+def load_mechanism(name: str, *, free_root: bool = False) -> UrdfRobot:
+    """
+    Return a mechanism that comes with the package, in its initial state.
+
+    :param name: one of :func:`mechanism_names`.
+    :param free_root: whether its base is free.
+    """
+    urdf, loops = mechanism_files(name)
+    return from_urdf(urdf, loops=loops, free_root=free_root)

@@ -1,0 +1,186 @@
+"""``Solver``: closures, goals and joint targets of a mechanism, solved together."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.mechanism import Mechanism
+from ssik_ros.mechanisms.names import CamelCaseNames
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+from ssik_ros.solvers.closed_chain.options import NAMES
+from ssik_ros.solvers.closed_chain.options import REMOVED
+
+FloatArray = NDArray[np.float64]
+
+
+def _as_frames(roots: Frame | Iterable[Frame]) -> list[Frame]:
+    frames = [roots] if isinstance(roots, Frame) else list(roots)
+    for frame in frames:
+        if not isinstance(frame, Frame):
+            raise InvalidClosure(f'A root is a frame, not {frame!r}.', frame=frame)
+    return frames
+
+
+class OptionAttributes(CamelCaseNames):
+    """Every option of a solve as an attribute, in both spellings."""
+
+    roots: Any = None
+
+    def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
+        """
+        Choose what to solve, and how.
+
+        :param roots: a frame of each connected mechanism, or several.
+        :param options: of :class:`~ssik_ros.solvers.closed_chain.options.ClosedChainOptions`; ``compatible=True``
+            starts from the defaults of closed-chain-ik-js.
+        """
+        self.roots = _as_frames(roots)
+        start = ClosedChainOptions.compatible if options.pop('compatible', False) else None
+        self._options = start() if start is not None else ClosedChainOptions()
+        self.configure(**options)
+
+    @property
+    def options(self) -> ClosedChainOptions:
+        """The options as one frozen object."""
+        return self._options
+
+    def configure(self, **options: Any) -> None:
+        """
+        Change options.
+
+        :param options: by name.
+        :raises InvalidOption: for an unknown name, or a value out of range; nothing is changed then.
+        """
+        self._options = self._options.changed(**options)
+        self._packed = self._options.pack()
+
+
+def _option(name: str) -> property:
+    def read(self: OptionAttributes) -> Any:
+        if name == 'use_svd':
+            return self._options.method == 'svd'
+        return None if name in REMOVED else getattr(self._options, name)
+
+    def write(self: OptionAttributes, value: Any) -> None:
+        self.configure(**{name: value})
+
+    return property(read, write, doc=f'The option ``{name}``.')
+
+
+for _name in (*NAMES, *REMOVED, 'use_svd'):
+    setattr(OptionAttributes, _name, _option(_name))
+
+
+class Solver(OptionAttributes):
+    """
+    Solves all chains that are connected with some roots.
+
+    The joints keep the result; what is returned says how each chain ended. Changes of the structure are noticed; one
+    solver runs in one thread at a time.
+    """
+
+    def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
+        """
+        Make a solver; nothing is compiled before it is used.
+
+        :param roots: a frame of each connected mechanism, or several.
+        :param options: see :class:`OptionAttributes`.
+        """
+        super().__init__(roots, **options)
+        self._mechanism: Mechanism | None = None
+        self._compiled_roots: list[Frame] = []
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The compiled mechanism, anew if its structure has changed."""
+        mechanism = self._mechanism
+        if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
+            self.update_structure()
+            mechanism = self._mechanism
+        assert mechanism is not None
+        return mechanism
+
+    def update_structure(self) -> None:
+        """Compile the mechanism anew; :meth:`solve` does so by itself after changes."""
+        self._mechanism = Mechanism(self.roots)
+        self._compiled_roots = list(self.roots)
+
+    def solve(self) -> list[ChainResult]:
+        """
+        Solve every independent chain from the values of its joints, and give the joints the values found.
+
+        :returns: one result per chain, in order of discovery; each is its status and knows more.
+        :raises InvalidTarget: when a pose or a value is not finite.
+        """
+        mechanism = self._mechanism
+        # As :attr:`mechanism` asks, without its call: on a small arm that would be a tenth of what Python costs here.
+        if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
+            mechanism = self.mechanism
+        storage = mechanism.storage
+        return mechanism.solve_tables(self._options, self._packed, storage.reals, storage.flags)
+
+    def exclude(self, *frames: Joint) -> None:
+        """
+        Leave closures and goals out of the solves to come.
+
+        :param frames: closure joints or goals.
+        """
+        self._exclude(frames, True)
+
+    def include(self, *frames: Joint) -> None:
+        """
+        Take excluded closures and goals in again.
+
+        :param frames: closure joints or goals.
+        """
+        self._exclude(frames, False)
+
+    def _exclude(self, frames: Sequence[Joint], value: bool) -> None:
+        for frame in frames:
+            if not (isinstance(frame, Joint) and frame.is_closure):
+                raise InvalidClosure(f'{frame!r} is no closure and no goal.', frame=frame)
+            frame._set_flag(layout.EXCLUDED, value)
+
+    def residual(self, chain: int = 0) -> FloatArray:
+        """Return (m,) the weighted error rows of a chain at the joints' values."""
+        return self._measure(chain, True)[0]
+
+    def jacobian(self, chain: int = 0, *, exact: bool = True) -> FloatArray:
+        """
+        Return the Jacobian J = -de/dq of a chain at the joints' values.
+
+        :param chain: its index in the results.
+        :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
+        :returns: (m, n); columns are the ``variables`` of the chain's result, of balls the turns about their own axes.
+        """
+        return self._measure(chain, exact)[1]
+
+    def _measure(self, chain: int, exact: bool) -> tuple[FloatArray, FloatArray]:
+        mechanism = self.mechanism
+        program = mechanism.chains[chain].program
+        storage = mechanism.storage
+        return program.measure(storage.reals, storage.flags, self._packed, exact=exact)
+
+    def check_jacobian(self, eps: float = 1e-6) -> float:
+        """
+        Return the largest difference between the columns and central differences, over all chains.
+
+        :param eps: motion of each degree of freedom [m or rad].
+        """
+        mechanism = self.mechanism
+        storage = mechanism.storage
+        return max(
+            (
+                chain.program.check_jacobian(storage.reals, storage.flags, self._packed, eps)
+                for chain in mechanism.chains
+            ),
+            default=0.0,
+        )

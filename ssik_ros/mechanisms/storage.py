@@ -1,0 +1,103 @@
+"""Where the numbers of frames live: one row per frame, in a table that a whole mechanism shares."""
+
+from collections.abc import Sequence
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.mechanisms import layout
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Storage:
+    """
+    The tables of some frames.
+
+    ``reals`` may be replaced as a whole by another thread (a solve that applies its result at once): whoever reads
+    several numbers that belong together takes them from one look at it, whoever writes holds ``lock``.
+    """
+
+    def __init__(self, rows: int = 1) -> None:
+        """
+        Make tables of frames at the origin, without limits.
+
+        :param rows: number of frames.
+        """
+        self.lock = threading.RLock()
+        self.reals: FloatArray = np.zeros((rows, layout.FRAME_REALS))
+        self.flags: IntArray = np.zeros((rows, layout.FRAME_FLAGS), dtype=np.int64)
+        self.reals[:, layout.QUATERNION + 3] = 1.0
+        self.reals[:, layout.ROTATION + 3] = 1.0
+        self.reals[:, layout.LOWER : layout.LOWER + 6] = -np.inf
+        self.reals[:, layout.UPPER : layout.UPPER + 6] = np.inf
+        self.reals[:, layout.REST_WEIGHT : layout.REST_WEIGHT + 6] = 1.0
+        self.reals[:, layout.TARGET_WEIGHT] = 1.0
+        self.stale = False
+        """Whether the structure of these frames has changed since it was compiled."""
+
+
+class LiveArray(np.ndarray):
+    """A copy of three or four numbers of a frame that writes every change through to it."""
+
+    _write: Any = None
+
+    def _changed(self) -> 'LiveArray':
+        if self._write is not None:
+            self._write(*self)
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Change some of the numbers, here and in the frame."""
+        super().__setitem__(key, value)
+        self._changed()
+
+    def __iadd__(self, other: Any) -> 'LiveArray':  # type: ignore[misc]
+        """Add in place, here and in the frame."""
+        np.ndarray.__iadd__(self, other)
+        return self._changed()
+
+    def __isub__(self, other: Any) -> 'LiveArray':  # type: ignore[misc, override]
+        """Subtract in place, here and in the frame."""
+        np.ndarray.__isub__(self, other)
+        return self._changed()
+
+    def __imul__(self, other: Any) -> 'LiveArray':  # type: ignore[misc]
+        """Multiply in place, here and in the frame."""
+        np.ndarray.__imul__(self, other)
+        return self._changed()
+
+
+def live(numbers: FloatArray, write: Any) -> LiveArray:
+    """Return a copy of numbers that calls ``write`` with all of them after each change."""
+    array = np.array(numbers).view(LiveArray)
+    array._write = write
+    return array
+
+
+def frozen(numbers: FloatArray) -> FloatArray:
+    """Return a read-only copy."""
+    copied = np.array(numbers)
+    copied.flags.writeable = False
+    return copied
+
+
+def gather(frames: Sequence[Any]) -> Storage:
+    """
+    Move the numbers of frames into one new table, row by row in their order.
+
+    :param frames: objects with ``_storage`` and ``_row``.
+    """
+    shared = Storage(len(frames))
+    for row, frame in enumerate(frames):
+        former = frame._storage
+        with former.lock:
+            shared.reals[row] = former.reals[frame._row]
+            shared.flags[row] = former.flags[frame._row]
+            # Another solver that had this frame has to gather anew.
+            former.stale = True
+            frame._storage, frame._row = shared, row
+    return shared

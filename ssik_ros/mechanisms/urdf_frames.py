@@ -1,0 +1,139 @@
+"""The frames of a robot: links and joints of its URDF, cut loops as closures."""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import quote
+from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.joint import TURNS
+from ssik_ros.mechanisms.loop_closures import frame_pose
+from ssik_ros.mechanisms.loop_closures import LoopClosure
+from ssik_ros.mechanisms.loop_closures import z_to
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.data import MOVING_TYPES
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
+
+FloatArray = NDArray[np.float64]
+
+ROOT_NAME = '__world_joint__'
+"""The ancestor's name of the joint above the root link."""
+FREE_OF_TYPE = {
+    'fixed': (),
+    'revolute': (DOF.EZ,),
+    'continuous': (DOF.EZ,),
+    'prismatic': (DOF.Z,),
+    'planar': (DOF.X, DOF.Y, DOF.EZ),
+    'floating': tuple(DOF),
+}
+"""The degrees of freedom of each type of URDF joint, in a frame whose z axis is the joint's axis."""
+
+
+class UrdfFrames:
+    """Joints and links by the names of the URDF, below a joint that is not in it."""
+
+    def __init__(self, model: RobotModel) -> None:
+        """
+        Make the root link and the joint above it.
+
+        :param model: the robot.
+        """
+        self.model = model
+        self.root = Joint(ROOT_NAME)
+        self.links = {model.urdf.root: Link(model.urdf.root)}
+        self.joints: dict[str, Joint] = {}
+        self.closures: dict[str, Joint] = {}
+        self.root.add_child(self.links[model.urdf.root])
+
+    def add_tree(self, left_out: Collection[str]) -> None:
+        """
+        Add all joints and links.
+
+        :param left_out: links that are left out, with the joints above them.
+        """
+        for joint in self.model.urdf.depth_first():
+            if joint.child not in left_out:
+                self._add_joint(joint)
+        self._limit_and_couple()
+
+    def _add_joint(self, urdf_joint: UrdfJoint) -> None:
+        """Add a joint whose z axis is the axis of the URDF, and the link below it in the URDF's own orientation."""
+        joint, link = Joint(urdf_joint.name), Link(urdf_joint.child)
+        turn = z_to(urdf_joint.axis)
+        joint.set_matrix(frame_pose(urdf_joint.xyz, urdf_joint.rpy, turn))
+        joint.set_dof(*FREE_OF_TYPE[urdf_joint.type])
+        if urdf_joint.type == 'floating':
+            joint.rotation = 'quaternion'
+        self.links[urdf_joint.parent].add_child(joint)
+        self.joints[joint.name], self.links[link.name] = joint, link
+        if np.array_equal(turn, np.eye(3)):
+            joint.add_child(link)
+            return
+        turned, back = Link(f'{joint.name} axis'), Joint(f'{joint.name} back')
+        back.set_matrix(frame_pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), turn.T))
+        joint.add_child(turned)
+        turned.add_child(back)
+        back.add_child(link)
+
+    def _limit_and_couple(self) -> None:
+        """Give the joints the robot's limits, and leaders to those that follow one; the leader has their limits."""
+        tree = self.model.tree
+        for k, name in enumerate(tree.joint_names):
+            joint, leader = self.joints[name], int(tree.leaders[k])
+            if leader >= 0:
+                other = self.joints[tree.joint_names[leader]]
+                factor, offset = float(tree.multipliers[k]), float(tree.offsets[k])
+                joint.follow(joint.dof[0], other, other.dof[0], factor, offset)
+                continue
+            ball = joint.rotation == 'quaternion'
+            limited = [d for d in joint.dof if not (ball and d in TURNS)]
+            for place, dof in enumerate(limited, int(tree.idx_q[k])):
+                joint.set_limits(dof, float(tree.lower[place]), float(tree.upper[place]))
+
+    def close(self, closure: LoopClosure) -> None:
+        """
+        Add a loop.
+
+        :param closure: its frames are put on the links of its names.
+        :raises FrameNotFound: when there is no such link.
+        :raises InvalidClosure: when the name is taken.
+        """
+        if closure.name in self.closures or closure.name in self.joints:
+            text = f'Two joints or loops of robot {quote(self.model.name)} are called {quote(closure.name)}.'
+            raise InvalidClosure(text, name=closure.name)
+        for link in (closure.parent, closure.child):
+            self.model.tree.link(link)
+        joint = Joint(closure.name)
+        joint.set_matrix(closure.parent_pose)
+        joint.set_dof(*closure.dof)
+        if set(TURNS) <= set(closure.dof):
+            joint.rotation = 'quaternion'
+        self.links[closure.parent].add_child(joint)
+        place = self.links[closure.child]
+        if not np.array_equal(closure.child_pose, np.eye(4)):
+            mount, place = Joint(f'{closure.name} mount'), Link(f'{closure.name} place')
+            mount.set_matrix(closure.child_pose)
+            self.links[closure.child].add_child(mount)
+            mount.add_child(place)
+        joint.make_closure(place)
+        self.closures[closure.name] = joint
+
+
+def dangling_links(urdf: Urdf, kept: Iterable[str]) -> set[str]:
+    """
+    Return the links that hang on fixed joints and carry no moving ones.
+
+    :param urdf: the robot.
+    :param kept: links that stay, with all above them.
+    """
+    needed = {urdf.root, *kept}
+    for joint in reversed(urdf.depth_first()):
+        if joint.type in MOVING_TYPES or joint.child in needed:
+            needed |= {joint.parent, joint.child}
+    return set(urdf.links) - needed

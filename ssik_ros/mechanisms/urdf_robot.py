@@ -1,0 +1,294 @@
+"""Robots from a URDF as mechanisms: loops closed, joint states in and out, passive joints from active ones."""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import os
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import check_finite
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint_states import fit_closure
+from ssik_ros.mechanisms.joint_states import JointVariables
+from ssik_ros.mechanisms.joint_states import name_positions
+from ssik_ros.mechanisms.loop_closures import closure_of_constraint
+from ssik_ros.mechanisms.loop_closures import LoopClosure
+from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.mechanisms.loop_closures import unused_parts
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.solver import Solver
+from ssik_ros.mechanisms.urdf_frames import dangling_links
+from ssik_ros.mechanisms.urdf_frames import UrdfFrames
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.source import TextSource
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+ClosureSource = LoopClosure | Sequence[Any]
+
+COMPLETION_TOLERANCE = 1e-9
+"""Passive joints are found to this [m, rad]: what a closure misses comes back magnified in some of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedState:
+    """All joints of a robot, found from some of them."""
+
+    positions: Mapping[str, float]
+    """Of every variable by name [rad or m], in the order of the model."""
+    status: SOLVE_STATUS
+    """The worst of all chains; STALLED too when what was given is outside the limits."""
+    results: tuple[ChainResult, ...]
+    """One per chain."""
+    clamped: tuple[str, ...]
+    """Given variables that are outside their limits: they stand at the limit."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the loops are closed with the joints that were given where they were given."""
+        return self.status == SOLVE_STATUS.CONVERGED
+
+
+class UrdfRobot:
+    """A robot's frames by the names of its URDF."""
+
+    def __init__(
+        self, frames: UrdfFrames, active_joints: Sequence[str], warnings: Sequence[str]
+    ) -> None:
+        """
+        Take over the frames of a robot; :func:`from_urdf` makes them.
+
+        :param frames: complete.
+        :param active_joints: variables from which the others follow.
+        :param warnings: what the descriptions say that is not used.
+        """
+        self.model = frames.model
+        self.root = frames.root
+        """The joint above the root link: where the robot stands."""
+        self.joints = MappingProxyType(frames.joints)
+        self.links = MappingProxyType(frames.links)
+        self.closures = MappingProxyType(frames.closures)
+        self.active_joints = tuple(active_joints)
+        self.warnings = tuple(warnings)
+        self.completion = Solver(
+            self.root,
+            translation_converge_threshold=COMPLETION_TOLERANCE,
+            rotation_converge_threshold=COMPLETION_TOLERANCE,
+        )
+        """The solver of :meth:`complete_state`; its options may be changed."""
+        self._variables = JointVariables(self.model, frames.joints)
+        self._variables.overlay(dict.fromkeys(self.active_joints, 0.0))
+        self.initial_state: Mapping[str, float] = self._state()
+        """Positions by variable in which :func:`from_urdf` handed the robot over."""
+
+    def _state(self) -> Mapping[str, float]:
+        return MappingProxyType(dict(zip(*self.to_joint_state(), strict=True)))
+
+    @property
+    def joint_variables(self) -> JointVariables:
+        """Where the variables of all joints are among the degrees of freedom of the frames."""
+        return self._variables
+
+    @property
+    def variable_names(self) -> tuple[str, ...]:
+        """The names of all positions, MoveIt's for joints with several (``base/x``), in the order of the model."""
+        return self._variables.names
+
+    @property
+    def positions(self) -> FloatArray:
+        """The (nq) positions of all joints: a full state of :attr:`model`."""
+        return self._variables.read()
+
+    def to_joint_state(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
+        """Return names and positions of all joints, followers and passive ones included."""
+        return self.variable_names, tuple(float(value) for value in self.positions)
+
+    def from_joint_state(
+        self, names: Iterable[str], positions: Iterable[float], *, ignore_unknown: bool = False
+    ) -> tuple[str, ...]:
+        """
+        Give joints positions; the others stay, and no loop is closed by it.
+
+        Nothing is changed when something is wrong.
+
+        :param names: of variables; a follower stands for its leader unless that is named too.
+        :param positions: as many [rad or m].
+        :param ignore_unknown: whether names of other robots' joints are passed over.
+        :returns: those whose position is outside the limits; they stand at the limit.
+        :raises JointNotFound: for unknown names.
+        :raises InvalidTarget: for positions that are not finite.
+        """
+        given = name_positions(names, positions)
+        if ignore_unknown:
+            known = self._variables.index
+            given = {name: value for name, value in given.items() if name in known}
+        moved = self._variables.write(self._variables.overlay(given)[0])
+        for joint in self.closures.values():
+            fit_closure(joint)
+        return tuple(moved)
+
+    def save_rest_pose(self) -> None:
+        """Make the present values of all joints their rest pose and switch it on."""
+        for joint in self.joints.values():
+            joint.save_rest_pose()
+
+    def complete_state(
+        self, active: Mapping[str, float] | Sequence[float] | None = None, *, steps: int = 1
+    ) -> CompletedState:
+        """
+        Find all joints from some: those are held, the loops are closed by the others, from where they are.
+
+        Goals and joint targets do not count meanwhile; joints that were locked stay. Where the loops cannot be closed, the
+        joints are left where they miss least.
+
+        :param active: positions by variable [rad or m], or those of :attr:`active_joints` in their order; None closes
+            the loops with every joint free.
+        :param steps: goes to the given positions in so many equal steps, each from the state before: long ways stay
+            in the assembly mode.
+        :raises JointNotFound: for unknown names.
+        :raises InvalidTarget: for positions that are not finite.
+        """
+        if steps < 1:
+            raise InvalidOption(f'steps is a positive number, not {steps}.', value=steps)
+        if active is None:
+            active = {}
+        elif not isinstance(active, Mapping):
+            active = name_positions(self.active_joints, active)
+        variables = self._variables
+        wanted, places = variables.overlay(active)
+        start = variables.read()
+        storage = self.completion.mechanism.storage
+        kept = storage.flags.copy()
+        self._hold(places)
+        try:
+            for step in range(1, steps + 1):
+                now = variables.read()
+                now[places] = (start + (wanted - start) * (step / steps))[places]
+                moved = variables.write(now)
+                results = self.completion.solve()
+        finally:
+            with storage.lock:
+                storage.flags[:] = kept
+        variables.settle_followers()
+        clamped = tuple(
+            variables.names[place]
+            for place in dict.fromkeys(places)
+            if moved.get(variables.names[place], 0.0) > self._tolerance(place)
+        )
+        worst = max(
+            [*results, SOLVE_STATUS.STALLED if clamped else SOLVE_STATUS.CONVERGED], key=int
+        )
+        return CompletedState(
+            self._state(),
+            SOLVE_STATUS(int(worst)),
+            tuple(results),
+            clamped,
+        )
+
+    def _tolerance(self, place: int) -> float:
+        """Return by how much a variable may differ from what was given."""
+        options = self.completion.options
+        slides = self._variables.freedoms([place])[0][1] < DOF.EX
+        return (
+            options.translation_converge_threshold
+            if slides
+            else options.rotation_converge_threshold
+        )
+
+    def _hold(self, places: Iterable[int]) -> None:
+        """Lock given variables and the root, and let nothing but closures count."""
+        mechanism = self.completion.mechanism
+        goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
+        with mechanism.storage.lock:
+            mechanism.storage.flags[goals, layout.EXCLUDED] = 1
+            mechanism.storage.flags[:, layout.TARGET_SET] = 0
+        self.root.locked = True
+        for joint, dof in self._variables.freedoms(places):
+            joint.lock(dof)
+
+
+def from_urdf(
+    source: RobotModel | TextSource,
+    *,
+    free_root: bool = True,
+    trim_unused: bool = False,
+    keep: Collection[str] = (),
+    loops: LoopClosures | str | os.PathLike[str] | None = None,
+    closures: Iterable[ClosureSource] = (),
+    use_constraints: bool = True,
+) -> UrdfRobot:
+    """
+    Return a robot as frames: a joint of every moving and fixed joint of its URDF, by name, z along its axis.
+
+    The joint above its root link is called ``__world_joint__`` and, if free, has six degrees of freedom.
+
+    :param source: a loaded robot, or path or text of its URDF.
+    :param trim_unused: leaves out links that no moving joint carries others on: tools and sensors on fixed joints.
+    :param keep: links that are kept all the same; those of loops always are.
+    :param loops: a ``loop_closures.yaml``; its ``initial_positions`` are taken.
+    :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that
+        are names of links or pairs of such a name and a pose (4, 4).
+    :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
+    :raises ModelError: when the URDF is malformed.
+    :raises ConfigError: when the file of loops is.
+    :raises InvalidClosure: when a loop is not well-defined.
+    """
+    model = source if isinstance(source, RobotModel) else load_robot(source)
+    if loops is None:
+        loops = LoopClosures()
+    elif not isinstance(loops, LoopClosures):
+        loops = read_loop_closures(loops)
+    warnings = list(model.warnings)
+    found = list(loops.closures)
+    for constraint in model.constraints if use_constraints else ():
+        found.append(closure_of_constraint(constraint))
+        warnings += unused_parts(constraint)
+    found += [_closure_of(item, k) for k, item in enumerate(closures)]
+    for link in keep:
+        model.tree.link(link)
+    kept = [*keep, *(end for closure in found for end in (closure.parent, closure.child))]
+    frames = UrdfFrames(model)
+    if free_root:
+        frames.root.set_dof(*DOF)
+        frames.root.rotation = 'quaternion'
+    frames.add_tree(dangling_links(model.urdf, kept) if trim_unused else ())
+    for closure in found:
+        frames.close(closure)
+    robot = UrdfRobot(frames, loops.active_joints, warnings)
+    start = dict(zip(model.variable_names, model.default_positions(), strict=True))
+    robot.from_joint_state(start.keys(), start.values())
+    robot.from_joint_state(loops.initial_positions.keys(), loops.initial_positions.values())
+    robot.initial_state = robot._state()
+    return robot
+
+
+def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
+    """Return a loop that code gives."""
+    if isinstance(item, LoopClosure):
+        return item
+    if len(item) != 3:
+        text = f'A loop is two frames and degrees of freedom, not {item!r}.'
+        raise InvalidClosure(text, value=item)
+    (parent, parent_pose), (child, child_pose) = (_frame_of(frame) for frame in item[:2])
+    dof = tuple(sorted(DOF(d) for d in item[2]))
+    return LoopClosure(f'loop {number}', parent, child, dof, parent_pose, child_pose)
+
+
+def _frame_of(frame: Any) -> tuple[str, FloatArray]:
+    """Return link and pose of a frame that code gives."""
+    if isinstance(frame, str):
+        return frame, np.eye(4)
+    link, pose = frame
+    return str(link), check_finite('A pose', pose, 16).reshape(4, 4)

@@ -1,0 +1,210 @@
+"""``WorkerSolver``: solves in a thread of its own, and gives the joints their values all at once."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from concurrent.futures import Future
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidClosure
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import Frame
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.mechanism import Mechanism
+from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.solver import OptionAttributes
+
+Results = list[ChainResult]
+
+RESULTS = slice(layout.VALUES, layout.TARGET)
+"""Columns of the table that a solve changes: values, and the rotations of balls."""
+
+
+class WorkerSolver(OptionAttributes):
+    """
+    The interface of ``Solver``, beside the caller's thread.
+
+    :meth:`solve` takes the state at hand and returns at once; the kernel runs without Python's lock, again and again
+    while a chain says TIMEOUT. After each run the joints get the values found, all of them at the same moment.
+    """
+
+    def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
+        """
+        Make a worker; its thread starts with the first solve.
+
+        :param roots: a frame of each connected mechanism, or several.
+        :param options: those of ``Solver``.
+        """
+        super().__init__(roots, **options)
+        self._lock = threading.Condition()
+        self._cancel: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._future: Future[Results] | None = None
+        self._thread: threading.Thread | None = None
+        self._disposed = False
+        self._live: Mechanism | None = None
+        self._private: Mechanism | None = None
+        self._results: Results = []
+        self._callbacks: list[Callable[[Results], Any]] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether a solve is under way."""
+        return self._future is not None
+
+    @property
+    def results(self) -> Results:
+        """The results of the last run, one per chain."""
+        return list(self._results)
+
+    @property
+    def status(self) -> list[SOLVE_STATUS]:
+        """The statuses of the last run."""
+        return [result.status for result in self._results]
+
+    def on_update(self, callback: Callable[[Results], Any]) -> None:
+        """
+        Have a function called, in the worker's thread, whenever joints have got new values.
+
+        :param callback: called with the results.
+        """
+        self._callbacks.append(callback)
+
+    def solve(self) -> 'Future[Results]':
+        """
+        Start to solve from the state at hand, or return the future of the solve that is under way.
+
+        :returns: its result are the results of the last run; errors of the kernel come out of it as well.
+        """
+        with self._lock:
+            if self._disposed:
+                raise InvalidClosure('This worker has been disposed of.', solver=self)
+            if self._future is not None:
+                return self._future
+            self._prepare()
+            self._cancel[0] = 0
+            self._future = Future()
+            self._future.set_running_or_notify_cancel()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
+            self._lock.notify_all()
+            return self._future
+
+    def stop(self) -> None:
+        """End the solve under way, within one iteration; its future gets the results reached so far."""
+        self._cancel[0] = 1
+        with self._lock:
+            future = self._future
+        if future is not None and threading.current_thread() is not self._thread:
+            future.exception()
+
+    def dispose(self) -> None:
+        """End the solve and the thread; nothing can be solved afterwards."""
+        self.stop()
+        with self._lock:
+            self._disposed = True
+            self._lock.notify_all()
+            thread, self._thread = self._thread, None
+        if thread is not None and threading.current_thread() is not thread:
+            thread.join()
+
+    def update_structure(self) -> None:
+        """Stop, and compile the mechanism anew before the next solve; :meth:`solve` notices changes by itself."""
+        self.stop()
+        with self._lock:
+            self._live = None
+
+    def update_frame_state(self, *joints: Joint) -> None:
+        """
+        Give a solve under way the new poses, limits, targets, rest poses and flags of joints, not their values.
+
+        :param joints: those that changed; none means all.
+        """
+        with self._lock:
+            if self._live is None or self._private is None or self._live.storage.stale:
+                return
+            live, private = self._live.storage, self._private.storage
+            rows = [j._row for j in joints if j._storage is live] if joints else slice(None)
+            with live.lock, private.lock:
+                changed = live.reals[rows].copy()
+                changed[:, RESULTS] = private.reals[rows][:, RESULTS]
+                private.reals[rows] = changed
+                private.flags[rows] = live.flags[rows]
+
+    def update_solver_settings(self, settings: dict[str, Any] | None = None, **more: Any) -> None:
+        """
+        Change options, of a solve under way as well: from its next run on.
+
+        :param settings: options by name, in either spelling.
+        :param more: likewise.
+        """
+        for name, value in {**(settings or {}), **more}.items():
+            setattr(self, name, value)
+
+    def _prepare(self) -> None:
+        """Have a private copy of the mechanism with the numbers at hand."""
+        live = self._live
+        if live is None or live.storage.stale or live.roots_given != list(self.roots):
+            self._live = live = Mechanism(self.roots)
+            self._private = live.copy()
+        private = self._private
+        assert private is not None
+        with live.storage.lock:
+            private.storage.reals[:] = live.storage.reals
+            private.storage.flags[:] = live.storage.flags
+
+    def _work(self) -> None:
+        """Wait for solves and do them, until disposed of."""
+        while True:
+            with self._lock:
+                while self._future is None and not self._disposed:
+                    self._lock.wait()
+                if self._future is None:
+                    return
+                future = self._future
+            try:
+                self._run()
+            except Exception as error:
+                self._finish()
+                future.set_exception(error)
+            else:
+                self._finish()
+                future.set_result(list(self._results))
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._future = None
+
+    def _run(self) -> None:
+        """Solve again and again while a chain has run out of iterations."""
+        live, private = self._live, self._private
+        assert live is not None and private is not None
+        while True:
+            # A copy to work on: settings may be pushed into the private table while the kernel runs.
+            with private.storage.lock:
+                reals, flags = private.storage.reals.copy(), private.storage.flags.copy()
+            results = private.solve_tables(
+                self._options, self._packed, reals, flags, cancel=self._cancel
+            )
+            with private.storage.lock:
+                private.storage.reals[:, RESULTS] = reals[:, RESULTS]
+            self._apply(live, reals)
+            self._results = results
+            for callback in self._callbacks:
+                callback(list(results))
+            timeout = any(result.status == SOLVE_STATUS.TIMEOUT for result in results)
+            if self._cancel[0] or not timeout:
+                return
+
+    @staticmethod
+    def _apply(live: Mechanism, reals: NDArray[np.float64]) -> None:
+        """Give all joints their values at one moment: readers see the old table or the new one."""
+        with live.storage.lock:
+            if not live.storage.stale:
+                changed = live.storage.reals.copy()
+                changed[:, RESULTS] = reals[:, RESULTS]
+                live.storage.reals = changed

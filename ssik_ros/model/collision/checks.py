@@ -1,0 +1,205 @@
+"""Collisions of a robot on the geometry of its URDF, by coal: with itself, with the world, with what it carries."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import importlib
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import SolverError
+from ssik_ros.model.collision.geometry import CollisionShape
+from ssik_ros.model.collision.geometry import read_shapes
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import make_geometry
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.scene import BodyKind
+from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.collision.scene import IN_WORLD
+from ssik_ros.model.collision.scene import SceneShape
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+
+MOST_SHAPES = 1000
+"""Shapes of a robot that is checked for collisions: the pairs among them are half a million."""
+PROBES = 20
+PROBE_SEED = 1
+
+
+def import_coal() -> Any:
+    """
+    Return the collision library.
+
+    :raises SolverError: when it is missing.
+    """
+    try:
+        return importlib.import_module('coal')
+    except ImportError as error:
+        raise SolverError('Collision checking needs coal, which pinocchio brings.') from error
+
+
+class CollisionChecker:
+    """
+    Checks pairs of links that the semantic description does not exclude.
+
+    Links that no joint moves against each other are never checked. Where the semantic description
+    excludes nothing at all, neighbours in the tree are excluded, and pairs that touch in every one of
+    some random states: they do so by design. One instance serves one thread.
+    """
+
+    def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
+        """
+        Load the geometry.
+
+        :param robot: the robot.
+        :param padding: links nearer than this to each other collide [m].
+        """
+        self.robot = robot
+        self.padding = padding
+        self._coal = import_coal()
+        self.shapes, self.warnings = read_shapes(robot, self._coal)
+        if len(self.shapes) > MOST_SHAPES:
+            text = f'The robot has {len(self.shapes)} collision shapes; up to {MOST_SHAPES} are checked.'
+            self.shapes, self.warnings = [], (text,)
+        """Sentences about geometry that is left out are in ``warnings``."""
+        self._own = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
+        self._enabled, self._disabled = (
+            {frozenset((pair.link1, pair.link2)) for pair in pairs}
+            for pairs in (robot.srdf.enabled_collisions, robot.srdf.disabled_collisions)
+        )
+        self._no_default = frozenset(robot.srdf.no_default_collisions)
+        self._scene = self._make_scene(self._own, list(self._checked_pairs()))
+        if not robot.srdf.disabled_collisions:
+            self._exclude_touching()
+
+    def _make_scene(
+        self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]]
+    ) -> CollisionScene:
+        return CollisionScene(self.robot, self._coal, shapes, pairs, self.padding)
+
+    @property
+    def available(self) -> bool:
+        """Return whether there is anything to check; without geometry nothing is known."""
+        return bool(self.shapes)
+
+    @property
+    def checked_links(self) -> tuple[str, ...]:
+        """Return the links that have geometry."""
+        return tuple(dict.fromkeys(shape.link for shape in self.shapes))
+
+    def colliding_pair(self, positions: FloatArray) -> tuple[str, str] | None:
+        """
+        Return the first two links that collide, in tree order, or None.
+
+        :param positions: (nq) full state.
+        """
+        return self._scene.colliding_pair(positions)
+
+    def scene(
+        self, world: Sequence[WorldObject] = (), carried: Sequence[CarriedObject] = ()
+    ) -> CollisionScene:
+        """
+        Return the robot among objects.
+
+        Objects in the world are checked against every link and every carried object; carried ones also against
+        links that do not carry and must not touch them, and against those that other links carry.
+
+        :param world: objects at their poses in the model frame.
+        :param carried: objects at their poses in links, which have to exist.
+        """
+        if not world and not carried:
+            return self._scene
+        held = [entry for c in carried for entry in self._carried_shapes(c)]
+        standing = [entry for item in world for entry in self._world_shapes(item)]
+        links, first_standing = len(self._own), len(self._own) + len(held)
+        shapes = [*self._own, *held, *standing]
+        pairs = [(int(a), int(b)) for a, b in self._scene.pairs]
+        for index, entry in enumerate(held, start=links):
+            allowed = {entry.holder, *entry.touch_links}
+            pairs += [(k, index) for k in range(links) if self._own[k].shape.link not in allowed]
+            pairs += [(k, index) for k in range(links, index) if shapes[k].holder != entry.holder]
+        pairs += itertools.product(range(first_standing), range(first_standing, len(shapes)))
+        return self._make_scene(shapes, pairs)
+
+    def _world_shapes(self, item: WorldObject) -> Iterator[SceneShape]:
+        for shape in item.shapes:
+            placed = self._place(item.name, IN_WORLD, item.pose @ shape.pose, shape)
+            yield SceneShape(placed, BodyKind.WORLD)
+
+    def _carried_shapes(self, carried: CarriedObject) -> Iterator[SceneShape]:
+        tree, item = self.robot.tree, carried.object
+        link = tree.link(carried.link)
+        placement = tree.link_placements[link] @ item.pose
+        for shape in item.shapes:
+            placed = self._place(
+                item.name, int(tree.link_joints[link]), placement @ shape.pose, shape
+            )
+            yield SceneShape(placed, BodyKind.CARRIED, carried.link, carried.touch_links)
+
+    def _place(
+        self, name: str, carrier: int, placement: FloatArray, shape: ObjectShape
+    ) -> CollisionShape:
+        geometry = make_geometry(shape, self._coal)
+        geometry.computeLocalAABB()
+        is_endless = shape.kind == SolidKind.PLANE
+        center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
+        return CollisionShape(
+            link=name,
+            carrier=carrier,
+            placement=placement,
+            geometry=geometry,
+            center=center,
+            radius=float('inf') if is_endless else float(geometry.aabb_radius),
+        )
+
+    def _exclude_touching(self) -> None:
+        """Leave out the pairs that collide in every one of some random states."""
+        touching = {(int(a), int(b)) for a, b in self._scene.pairs}
+        for positions in _random_states(self.robot):
+            touching &= self._scene.touching_pairs(positions)
+        kept = [(int(a), int(b)) for a, b in self._scene.pairs if (int(a), int(b)) not in touching]
+        self._scene = self._make_scene(self._own, kept)
+
+    def _checked_pairs(self) -> Iterator[tuple[int, int]]:
+        """Return the pairs of shapes to check."""
+        for a, first in enumerate(self.shapes):
+            for b in range(a + 1, len(self.shapes)):
+                if self._may_collide(first, self.shapes[b]):
+                    yield a, b
+
+    def _may_collide(self, first: CollisionShape, second: CollisionShape) -> bool:
+        """Return whether a pair of shapes is to be checked."""
+        if first.carrier == second.carrier:
+            return False
+        pair = frozenset((first.link, second.link))
+        if pair in self._enabled:
+            return True
+        if not pair.isdisjoint(self._no_default):
+            return False
+        if not self._disabled:
+            return not self._are_neighbours(first.carrier, second.carrier)
+        return pair not in self._disabled
+
+    def _are_neighbours(self, first: int, second: int) -> bool:
+        """Return whether one moving body hangs on the other."""
+        parents = self.robot.tree.parents
+        return bool(
+            (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)
+        )
+
+
+def _random_states(robot: RobotModel) -> Iterator[FloatArray]:
+    """Return the same few states each time, spread over the limits where there are some."""
+    tree = robot.tree
+    rng = np.random.default_rng(PROBE_SEED)
+    default = robot.default_positions()
+    angular = np.zeros(tree.nq, dtype=bool)
+    angular[tree.idx_q[np.isin(tree.kinds, (JointKind.REVOLUTE, JointKind.CONTINUOUS))]] = True
+    low = np.where(np.isfinite(tree.lower), tree.lower, np.where(angular, -np.pi, default))
+    high = np.where(np.isfinite(tree.upper), tree.upper, np.where(angular, np.pi, default))
+    for _ in range(PROBES):
+        yield robot.with_mimic(rng.uniform(low, np.maximum(low, high)))

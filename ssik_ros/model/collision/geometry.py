@@ -1,0 +1,137 @@
+"""The collision elements of a URDF as shapes of the collision library."""
+
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
+from ssik_ros.model.description_files import existing_file
+from ssik_ros.model.description_files import resolve_package_uri
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.reader import parse_origin
+from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.value_class import dataclass
+
+MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl')
+"""Files that are opened as meshes; the location comes from a URDF, which anybody may have sent."""
+MOST_MESH_BYTES = 64 << 20
+"""Size of the largest mesh file that is read [bytes]."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionShape:
+    """One shape, fixed to a link."""
+
+    link: str
+    carrier: int
+    """The moving joint that carries it, -1 for the root."""
+    placement: FloatArray
+    """(4, 4) pose in the carrier's moved frame."""
+    geometry: Any
+    """The shape as the library has it."""
+    center: FloatArray
+    """(3) centre of its bounding sphere in its own frame [m]."""
+    radius: float
+    """Radius of its bounding sphere [m]."""
+
+
+def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tuple[str, ...]]:
+    """
+    Return the collision shapes of a robot in tree order, and a sentence for each one left out.
+
+    :param robot: the robot.
+    :param coal: the collision library.
+    """
+    warnings: list[str] = []
+    elements = {element.get('name'): element for element in robot.urdf.document.find_all('link')}
+    shapes = [
+        shape
+        for link in robot.tree.link_names
+        if link in elements
+        for collision in elements[link].find_all('collision')
+        if (shape := _read_shape(robot, link, collision, coal, warnings)) is not None
+    ]
+    return shapes, tuple(warnings)
+
+
+def _read_shape(
+    robot: RobotModel, link: str, collision: XmlElement, coal: Any, warnings: list[str]
+) -> CollisionShape | None:
+    """Return one collision element as a shape, or None with a warning."""
+    holder = collision.find('geometry')
+    described = next(iter(holder.children), None) if holder is not None else None
+    if described is None:
+        warnings.append(f'Link {quote(link)}: the <collision> in line {collision.line} is empty.')
+        return None
+    geometry = _make_geometry(described, robot, coal)
+    if isinstance(geometry, str):
+        warnings.append(f'Link {quote(link)}: {geometry}')
+        return None
+    index = robot.tree.link(link)
+    geometry.computeLocalAABB()
+    return CollisionShape(
+        link=link,
+        carrier=int(robot.tree.link_joints[index]),
+        placement=robot.tree.link_placements[index] @ _origin_pose(collision),
+        geometry=geometry,
+        center=np.array(geometry.aabb_center, dtype=np.float64),
+        radius=float(geometry.aabb_radius),
+    )
+
+
+def _origin_pose(collision: XmlElement) -> FloatArray:
+    """Return the pose (4, 4) of a collision element in its link."""
+    xyz, rpy = parse_origin(collision.find('origin'))
+    pose = np.eye(4)
+    x, y, z = np.eye(3)
+    pose[:3, :3] = rotate_about(z, rpy[2]) @ rotate_about(y, rpy[1]) @ rotate_about(x, rpy[0])
+    pose[:3, 3] = xyz
+    return pose
+
+
+def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
+    """Return the library's shape for an element, or a sentence that says why there is none."""
+    if described.tag == 'box':
+        return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
+    if described.tag == 'sphere':
+        return coal.Sphere(described.number('radius'))
+    if described.tag == 'cylinder':
+        return coal.Cylinder(described.number('radius'), described.number('length'))
+    if described.tag == 'capsule':
+        return coal.Capsule(described.number('radius'), described.number('length'))
+    if described.tag == 'mesh':
+        return _load_mesh(described, robot, coal)
+    return (
+        f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
+    )
+
+
+def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
+    """Return the mesh that an element names, or a sentence that says why it is left out."""
+    name = described.require('filename')
+    path = resolve_package_uri(name)
+    if path is None and robot.directory is not None and '://' not in name:
+        path = existing_file(robot.directory / name)
+    if path is None:
+        return f'the mesh {quote(name)} is not found and left out.{_hint(name, robot)}'
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        return f'the mesh {quote(name)} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'
+    if path.stat().st_size > MOST_MESH_BYTES:
+        return (
+            f'the mesh {quote(name)} is left out: it is larger than {MOST_MESH_BYTES >> 20} MiB.'
+        )
+    scale = np.array(described.vector('scale', (1.0, 1.0, 1.0)))
+    try:
+        return coal.MeshLoader().load(str(path), scale)
+    except (RuntimeError, ValueError) as error:
+        return f'the mesh {quote(name)} cannot be read and is left out: {error}.'
+
+
+def _hint(name: str, robot: RobotModel) -> str:
+    """Return what to do about a location that is a plain path in a URDF that is no file."""
+    if '://' in name or robot.directory is not None:
+        return ''
+    return ' Write its location as package:// or file://, since the URDF is text and not a file.'

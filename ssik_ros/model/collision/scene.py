@@ -1,0 +1,182 @@
+"""A robot among objects: which pairs of shapes are checked, and which of them collide in a state."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.model.collision.geometry import CollisionShape
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+
+IN_WORLD = -2
+"""Carrier of shapes that stand in the world."""
+
+
+class BodyKind(IntEnum):
+    """What a body is, by the numbers of moveit_msgs/ContactInformation."""
+
+    LINK = 0
+    WORLD = 1
+    CARRIED = 2
+
+
+class SceneShape(NamedTuple):
+    """A shape and whose it is."""
+
+    shape: CollisionShape
+    """Its ``link`` is the name of the link or of the object."""
+    kind: BodyKind
+    holder: str = ''
+    """The link that carries a carried object."""
+    touch_links: frozenset[str] = frozenset()
+
+
+class Contact(NamedTuple):
+    """Two bodies that collide."""
+
+    first: str
+    second: str
+    kinds: tuple[BodyKind, BodyKind]
+    position: FloatArray
+    """(3) in the model frame [m]."""
+    normal: FloatArray
+    """(3) from the first to the second."""
+    depth: float
+    """How far they are within each other [m]."""
+
+
+class CollisionScene:
+    """Shapes with the pairs of them that are checked; serves one thread."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        coal: Any,
+        shapes: Sequence[SceneShape],
+        pairs: Sequence[tuple[int, int]],
+        padding: float,
+    ) -> None:
+        """
+        Lay the arrays out.
+
+        :param robot: the robot.
+        :param coal: the collision library.
+        :param shapes: all shapes.
+        :param pairs: of indices into them.
+        :param padding: shapes nearer than this collide [m].
+        """
+        self.shapes, self.padding = shapes, padding
+        self.pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        """(p, 2)."""
+        self._robot, self._coal = robot, coal
+        own = [entry.shape for entry in shapes]
+        self._radii = np.array([shape.radius for shape in own])
+        self._carriers = np.array([shape.carrier for shape in own], dtype=np.int64)
+        self._placements = np.array([shape.placement for shape in own]).reshape(-1, 4, 4)
+        self._centers = np.array([shape.center for shape in own]).reshape(-1, 3, 1)
+        self._request = coal.CollisionRequest()
+        self._request.security_margin = padding
+        self._detailed = coal.CollisionRequest()
+        self._detailed.security_margin = padding
+        self._detailed.enable_contact = True
+        self._detailed.num_max_contacts = 1
+
+    def colliding_pair(
+        self, positions: FloatArray, root_pose: FloatArray | None = None
+    ) -> tuple[str, str] | None:
+        """
+        Return the first two bodies that collide, in the order of the shapes, or None.
+
+        :param positions: (nq) full state.
+        :param root_pose: (4, 4) of the root link in the model frame; None where both are one.
+        """
+        if not len(self.pairs):
+            return None
+        poses = self._shape_poses(positions, root_pose)
+        for a, b in self._near_pairs(poses):
+            if self._collide(a, b, poses, self._request).isCollision():
+                return self.shapes[a].shape.link, self.shapes[b].shape.link
+        return None
+
+    def contacts(
+        self,
+        positions: FloatArray,
+        root_pose: FloatArray,
+        counts: Callable[[SceneShape], bool],
+    ) -> list[Contact]:
+        """
+        Return one contact for each two bodies that collide.
+
+        :param positions, root_pose: as for :meth:`colliding_pair`.
+        :param counts: whether a shape matters; a pair of two that do not is left out.
+        """
+        poses = self._shape_poses(positions, root_pose)
+        found: dict[tuple[str, str], Contact] = {}
+        for a, b in self._near_pairs(poses):
+            first, second = self.shapes[a], self.shapes[b]
+            key = first.shape.link, second.shape.link
+            if key in found or not (counts(first) or counts(second)):
+                continue
+            result = self._collide(a, b, poses, self._detailed)
+            if result.isCollision():
+                contact = result.getContact(0)
+                found[key] = Contact(
+                    *key,
+                    (first.kind, second.kind),
+                    root_pose[:3, :3] @ np.array(contact.pos).ravel() + root_pose[:3, 3],
+                    root_pose[:3, :3] @ np.array(contact.normal).ravel(),
+                    -float(contact.penetration_depth),
+                )
+        return list(found.values())
+
+    def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
+        """
+        Return every pair of shapes that collides.
+
+        :param positions: (nq) full state.
+        """
+        poses = self._shape_poses(positions, None)
+        near = self._near_pairs(poses)
+        return {(a, b) for a, b in near if self._collide(a, b, poses, self._request).isCollision()}
+
+    def _collide(self, a: int, b: int, poses: FloatArray, request: Any) -> Any:
+        """Return the library's result for two shapes at their poses."""
+        result = self._coal.CollisionResult()
+        self._coal.collide(
+            self.shapes[a].shape.geometry,
+            self._transform(poses[a]),
+            self.shapes[b].shape.geometry,
+            self._transform(poses[b]),
+            request,
+            result,
+        )
+        return result
+
+    def _transform(self, pose: FloatArray) -> Any:
+        """Return coal's form of a pose."""
+        return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
+
+    def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
+        """Return the poses (s, 4, 4) of all shapes in the root frame."""
+        robot = self._robot
+        joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
+        model = np.eye(4) if root_pose is None else invert_pose(root_pose)
+        # The carriers -2 and -1 are the last two.
+        carriers = np.concatenate([joint_poses, model[None], np.eye(4)[None]])[self._carriers]
+        poses: FloatArray = carriers @ self._placements
+        return poses
+
+    def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:
+        """Return the pairs of shapes whose bounding spheres touch."""
+        centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
+        a, b = self.pairs.T
+        distances = np.linalg.norm(centers[a] - centers[b], axis=1)
+        near = distances <= self._radii[a] + self._radii[b] + self.padding
+        return zip(a[near].tolist(), b[near].tolist(), strict=True)

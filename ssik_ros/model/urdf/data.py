@@ -1,0 +1,116 @@
+"""
+A URDF as data, checked: what its joints and links say, before any limit or order is derived.
+
+Links are names: inertia, visual and collision elements do not matter for kinematics and are not read
+here, so that a missing mesh or a careless inertia cannot keep a robot from moving.
+"""
+
+from dataclasses import replace
+
+from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.value_class import dataclass
+
+MOVING_TYPES = ('revolute', 'continuous', 'prismatic', 'planar', 'floating')
+SCALAR_TYPES = ('revolute', 'continuous', 'prismatic')
+JOINT_TYPES = (*MOVING_TYPES, 'fixed')
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """The follower's rule: q = multiplier * q_leader + offset."""
+
+    joint: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfJoint:
+    """One joint element."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    xyz: tuple[float, ...]
+    rpy: tuple[float, ...]
+    axis: tuple[float, ...]
+    """Unit axis in the joint frame."""
+    lower: float
+    """From ``limit`` and ``safety_controller`` together, -inf for none [rad or m]."""
+    upper: float
+    velocity: float
+    """+inf for none [rad/s or m/s]."""
+    mimic: Mimic | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConstraint:
+    """A ``<constraint>`` element: a frame on one link that a joint ties to a frame on another."""
+
+    name: str
+    type: str
+    """The kind of the joint that was cut, as written (``revolute``, ``spherical``, ...)."""
+    parent: str
+    child: str
+    parent_xyz: tuple[float, ...]
+    """Origin of the frame on the parent link [m], and its rotation [rad]."""
+    parent_rpy: tuple[float, ...]
+    child_xyz: tuple[float, ...]
+    child_rpy: tuple[float, ...]
+    parent_axis: tuple[float, ...]
+    """Axis of the joint in the parent frame, not normalised."""
+    child_axis: tuple[float, ...]
+    element: XmlElement
+    """The element as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Urdf:
+    """One robot element."""
+
+    name: str
+    links: tuple[str, ...]
+    """In document order."""
+    joints: dict[str, UrdfJoint]
+    """In document order."""
+    root: str
+    constraints: tuple[LoopConstraint, ...]
+    document: XmlElement
+    warnings: tuple[str, ...]
+
+    def children(self) -> dict[str, list[UrdfJoint]]:
+        """Return the joints below each link, ordered by joint name as urdfdom orders them."""
+        below: dict[str, list[UrdfJoint]] = {link: [] for link in self.links}
+        for name in sorted(self.joints):
+            below[self.joints[name].parent].append(self.joints[name])
+        return below
+
+    def depth_first(self) -> list[UrdfJoint]:
+        """Return all joints in model order: depth first, children by joint name."""
+        below = self.children()
+        order: list[UrdfJoint] = []
+        stack = below[self.root][::-1]
+        while stack:
+            joint = stack.pop()
+            order.append(joint)
+            stack.extend(below[joint.child][::-1])
+        return order
+
+    def links_depth_first(self) -> tuple[str, ...]:
+        """Return all links in model order, the root first."""
+        return (self.root, *(joint.child for joint in self.depth_first()))
+
+    def with_root_joint(self, joint: UrdfJoint) -> 'Urdf':
+        """
+        Return the same robot hung on one more joint, whose parent link becomes the root.
+
+        :param joint: a joint to the present root link.
+        """
+        return replace(
+            self,
+            links=(joint.parent, *self.links),
+            joints={joint.name: joint, **self.joints},
+            root=joint.parent,
+        )

@@ -1,0 +1,322 @@
+"""
+Reads a URDF.
+
+By the specification, ``limit`` and ``safety_controller`` bind together, missing ends of ``limit`` are 0, an axis
+is x unless it says otherwise, and planar joints move in the plane that MoveIt gives them.
+"""
+
+from collections.abc import Collection
+import math
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
+from ssik_ros.model.urdf.data import JOINT_TYPES
+from ssik_ros.model.urdf.data import LoopConstraint
+from ssik_ros.model.urdf.data import Mimic
+from ssik_ros.model.urdf.data import SCALAR_TYPES
+from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.model.urdf.structure import check_ends
+from ssik_ros.model.urdf.structure import check_mimic
+from ssik_ros.model.urdf.structure import find_root
+from ssik_ros.model.urdf.xml_document import parse_xml
+from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+UNBOUNDED = 1e9
+"""A limit as large as this is how exporters spell "none" [rad or m]."""
+ZERO = (0.0, 0.0, 0.0)
+DEFAULT_AXIS = (1.0, 0.0, 0.0)
+PLANAR_AXIS = (0.0, 0.0, 1.0)
+
+
+def parse_urdf(text: str, max_joints: int | None = None) -> Urdf:
+    """
+    Return a robot description as checked data.
+
+    :param text: URDF text.
+    :param max_joints: a robot with more joints, fixed ones included, is refused before it is read; None for no bound.
+    :raises ModelError: by name and line, for anything that does not describe one tree of joints.
+    """
+    most = {} if max_joints is None else {'joint': max_joints}
+    hint = 'The parameter max_robot_joints bounds them; raise it if the robot is meant.'
+    document = parse_xml(text, 'robot description', most, hint)
+    if document.tag != 'robot':
+        document.fail(
+            f'The root element of a robot description is <robot>, not <{shorten(document.tag)}>'
+        )
+    warnings: list[str] = []
+    links = _parse_links(document)
+    joints = _parse_joints(document, warnings)
+    check_ends(joints, links)
+    check_mimic(joints)
+    return Urdf(
+        name=document.require('name'),
+        links=tuple(links),
+        joints=joints,
+        root=find_root(joints, links),
+        constraints=tuple(
+            _parse_constraint(element, links) for element in document.find_all('constraint')
+        ),
+        document=document,
+        warnings=tuple(warnings),
+    )
+
+
+def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
+    """Return the link elements by name."""
+    links: dict[str, XmlElement] = {}
+    for element in document.find_all('link'):
+        name = element.require('name')
+        if name in links:
+            element.fail(f'Link {quote(name)} is declared twice, first in line {links[name].line}')
+        links[name] = element
+    if not links:
+        document.fail('The robot description has no links')
+    return links
+
+
+def _parse_joints(document: XmlElement, warnings: list[str]) -> dict[str, UrdfJoint]:
+    """Return the joints by name."""
+    joints: dict[str, UrdfJoint] = {}
+    for element in document.find_all('joint'):
+        joint = _parse_joint(element, warnings)
+        if joint.name in joints:
+            first = joints[joint.name].line
+            element.fail(f'Joint {quote(joint.name)} is declared twice, first in line {first}')
+        joints[joint.name] = joint
+    return joints
+
+
+def _parse_joint(element: XmlElement, warnings: list[str]) -> UrdfJoint:
+    """Return one joint."""
+    name = element.require('name')
+    kind = element.require('type')
+    if kind not in JOINT_TYPES:
+        element.fail(
+            f'Joint {quote(name)} has the unknown type {quote(kind)}',
+            describe_choices(kind, JOINT_TYPES),
+        )
+    xyz, rpy = parse_origin(element.find('origin'))
+    lower, upper, velocity = _parse_limits(element, name, kind, warnings)
+    return UrdfJoint(
+        name=name,
+        type=kind,
+        parent=_end(element, f'Joint {quote(name)}', 'parent'),
+        child=_end(element, f'Joint {quote(name)}', 'child'),
+        xyz=xyz,
+        rpy=rpy,
+        axis=_parse_axis(element, name, kind, warnings),
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        mimic=_parse_mimic(element, name, kind, warnings),
+        line=element.line,
+    )
+
+
+def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """
+    Return position [m] and roll, pitch, yaw [rad] of an origin element; the identity without one.
+
+    :param origin: an element with xyz and with rpy or quat_xyzw, or None.
+    """
+    if origin is None:
+        return ZERO, ZERO
+    longest = DEFAULT_TOLERANCES.largest_length
+    if max(map(abs, origin.vector('xyz', ZERO))) > longest:
+        xyz = quote(origin.get('xyz'))
+        origin.fail(
+            f'<origin xyz={xyz}> is farther away than {longest:g} m', 'Lengths are in metres.'
+        )
+    if 'quat_xyzw' not in origin.attributes:
+        return origin.vector('xyz', ZERO), origin.vector('rpy', ZERO)
+    if 'rpy' in origin.attributes:
+        origin.fail('<origin> has both rpy and quat_xyzw')
+    quaternion = origin.vector('quat_xyzw', (0.0, 0.0, 0.0, 1.0))
+    if abs(math.hypot(*quaternion) - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
+        origin.fail(f'The quaternion {origin.get("quat_xyzw")} is not of length 1')
+    return origin.vector('xyz', ZERO), _rpy_of_quaternion(quaternion)
+
+
+def _rpy_of_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
+    """Return roll, pitch and yaw of a rotation, exact at pitch +-pi/2 too."""
+    x, y, z, w = quaternion
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    r00, r10, r20 = 1.0 - s * (y * y + z * z), s * (x * y + z * w), s * (x * z - y * w)
+    r01, r11 = s * (x * y - z * w), 1.0 - s * (x * x + z * z)
+    r02, r12 = s * (x * z + y * w), s * (y * z - x * w)
+    yaw = math.atan2(r10, r00)
+    pitch = math.atan2(-r20, math.hypot(r00, r10))
+    # The first two columns turned back by yaw; roll stays defined where yaw is arbitrary.
+    sy, cy = math.sin(yaw), math.cos(yaw)
+    return math.atan2(sy * r02 - cy * r12, cy * r11 - sy * r01), pitch, yaw
+
+
+def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:
+    """Return a loop constraint; its frames may be told apart from the links they lie on."""
+    name = element.require('name')
+    ends = {tag: _end(element, f'Constraint {quote(name)}', tag) for tag in ('parent', 'child')}
+    for tag, link in ends.items():
+        if link not in links:
+            element.fail(
+                f'The {tag} link {quote(link)} of constraint {quote(name)} does not exist',
+                describe_choices(link, links),
+            )
+    parent_xyz, parent_rpy = parse_origin(element.find('parent_origin'))
+    child_xyz, child_rpy = parse_origin(element.find('child_origin'))
+    return LoopConstraint(
+        name=name,
+        type=element.get('type'),
+        **ends,
+        parent_xyz=parent_xyz,
+        parent_rpy=parent_rpy,
+        child_xyz=child_xyz,
+        child_rpy=child_rpy,
+        parent_axis=_vector_of(element.find('parent_axis'), DEFAULT_AXIS),
+        child_axis=_vector_of(element.find('child_axis'), DEFAULT_AXIS),
+        element=element,
+    )
+
+
+def _vector_of(element: XmlElement | None, default: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the xyz of an element that may be missing."""
+    return default if element is None else element.vector('xyz', default)
+
+
+def _end(element: XmlElement, owner: str, tag: str) -> str:
+    """Return the link that a joint or constraint starts from or ends in."""
+    end = element.find(tag)
+    if end is None:
+        element.fail(f'{owner} has no <{tag}>')
+    return end.require('link')
+
+
+def _parse_axis(
+    element: XmlElement, name: str, kind: str, warnings: list[str]
+) -> tuple[float, ...]:
+    """Return the unit axis; planar joints move in the xy plane of their frame, as in MoveIt."""
+    axis = element.find('axis')
+    if kind in ('fixed', 'floating'):
+        return PLANAR_AXIS
+    if kind == 'planar':
+        if axis is not None and axis.vector('xyz', DEFAULT_AXIS)[:2] != (0.0, 0.0):
+            warnings.append(
+                f'Planar joint {quote(name)} moves in the xy plane of its frame, as in MoveIt; its '
+                f'axis (line {axis.line}) is not used.'
+            )
+        return PLANAR_AXIS
+    if axis is None:
+        return DEFAULT_AXIS
+    vector = axis.vector('xyz', DEFAULT_AXIS)
+    norm = math.hypot(*vector)
+    if not (norm > 1e-12 and math.isfinite(norm)):
+        axis.fail(f'The axis of joint {quote(name)} is zero or has no finite length')
+    return tuple(component / norm for component in vector)
+
+
+def _parse_limits(
+    element: XmlElement, name: str, kind: str, warnings: list[str]
+) -> tuple[float, float, float]:
+    """Return lower, upper and velocity limit."""
+    limit = element.find('limit')
+    if kind in ('fixed', 'floating', 'planar'):
+        return -math.inf, math.inf, math.inf
+    velocity = _velocity_limit(limit, name, warnings)
+    if kind == 'continuous':
+        return -math.inf, math.inf, velocity
+    if limit is None and kind == 'revolute':
+        raise InvalidLimits(
+            f'Revolute joint {quote(name)} has no <limit> (line {element.line}); a joint without '
+            "limits is of type 'continuous'.",
+            joint=name,
+            line=element.line,
+        )
+    lower, upper = _position_limits(limit, name, warnings)
+    soft_lower, soft_upper = _soft_limits(element.find('safety_controller'))
+    both = max(lower, soft_lower), min(upper, soft_upper)
+    if both[0] > both[1]:
+        raise InvalidLimits(
+            f'Joint {quote(name)} (line {element.line}): <limit> [{lower:.6g}, {upper:.6g}] and '
+            f'<safety_controller> [{soft_lower:.6g}, {soft_upper:.6g}] have nothing in common.',
+            joint=name,
+            line=element.line,
+        )
+    return *both, velocity
+
+
+def _velocity_limit(limit: XmlElement | None, name: str, warnings: list[str]) -> float:
+    """Return the velocity limit, +inf for none."""
+    if limit is None or not limit.get('velocity'):
+        return math.inf
+    velocity = limit.number_or_infinity('velocity')
+    if velocity < 0.0:
+        raise InvalidLimits(
+            f'Joint {quote(name)} has the negative velocity limit {velocity} (line {limit.line}).',
+            joint=name,
+            line=limit.line,
+        )
+    if velocity == 0.0:
+        warnings.append(
+            f'Joint {quote(name)} has the velocity limit 0 (line {limit.line}), which is read as none.'
+        )
+    return velocity if 0.0 < velocity < UNBOUNDED else math.inf
+
+
+def _position_limits(
+    limit: XmlElement | None, name: str, warnings: list[str]
+) -> tuple[float, float]:
+    """Return what ``<limit>`` says; by the specification a missing lower or upper is 0."""
+    if limit is None:
+        return -math.inf, math.inf
+    if not limit.get('lower') and not limit.get('upper'):
+        warnings.append(
+            f'Joint {quote(name)} cannot move: its <limit> (line {limit.line}) has neither lower nor '
+            'upper, and both are 0 by default.'
+        )
+    lower, upper = (
+        limit.number_or_infinity(end) if limit.get(end) else 0.0 for end in ('lower', 'upper')
+    )
+    if lower > upper:
+        raise InvalidLimits(
+            f'Joint {quote(name)} has lower limit {lower} above upper limit {upper} '
+            f'(line {limit.line}).',
+            joint=name,
+            line=limit.line,
+        )
+    return _unbounded(lower), _unbounded(upper)
+
+
+def _unbounded(limit: float) -> float:
+    """Return a limit, or the infinity it stands for."""
+    return math.copysign(math.inf, limit) if abs(limit) >= UNBOUNDED else limit
+
+
+def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
+    """Return the soft limits; one that is not written does not bind."""
+    if safety is None:
+        return -math.inf, math.inf
+    lower = safety.get('soft_lower_limit')
+    upper = safety.get('soft_upper_limit')
+    return (
+        _unbounded(safety.number_or_infinity('soft_lower_limit')) if lower else -math.inf,
+        _unbounded(safety.number_or_infinity('soft_upper_limit')) if upper else math.inf,
+    )
+
+
+def _parse_mimic(element: XmlElement, name: str, kind: str, warnings: list[str]) -> Mimic | None:
+    """Return the mimic rule of a joint."""
+    mimic = element.find('mimic')
+    if mimic is None:
+        return None
+    if kind == 'fixed':
+        warnings.append(
+            f'Fixed joint {quote(name)} has a <mimic> (line {mimic.line}) without effect.'
+        )
+        return None
+    if kind not in SCALAR_TYPES:
+        mimic.fail(f'Joint {quote(name)} of type {kind} cannot mimic another joint')
+    leader = mimic.require('joint')
+    return Mimic(leader, mimic.number('multiplier', 1.0), mimic.number('offset', 0.0))

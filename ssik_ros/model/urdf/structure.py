@@ -1,0 +1,100 @@
+"""Checks that the joints of a URDF make one tree, and that mimic joints follow somebody."""
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.model.urdf.data import SCALAR_TYPES
+from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.model.urdf.xml_document import XmlElement
+
+
+def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> None:
+    """Raise unless every joint connects two links and every link hangs on one joint."""
+    above: dict[str, UrdfJoint] = {}
+    for joint in joints.values():
+        for end, link in (('parent', joint.parent), ('child', joint.child)):
+            if link not in links:
+                raise ModelError(
+                    f'The {end} link {quote(link)} of joint {quote(joint.name)} (line {joint.line}) does '
+                    f'not exist. {describe_choices(link, links)}',
+                    joint=joint.name,
+                    line=joint.line,
+                )
+        if joint.child in above:
+            raise ModelError(
+                f'Link {quote(joint.child)} is the child of two joints, {quote(above[joint.child].name)} '
+                f'and {quote(joint.name)} (line {joint.line}); a kinematic loop is not written as a '
+                'second parent but as a loop closure.',
+                link=joint.child,
+                line=joint.line,
+            )
+        above[joint.child] = joint
+
+
+def find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> str:
+    """Return the one link without a parent; raise for none, several and separate cycles."""
+    children = {joint.child: joint for joint in joints.values()}
+    roots = [link for link in links if link not in children]
+    if len(roots) > 1:
+        raise ModelError(
+            f'The robot description has {len(roots)} root links, so it is not one tree: '
+            + ', '.join(f'{quote(root)} (line {links[root].line})' for root in roots[:10])
+            + '.',
+            roots=tuple(roots),
+        )
+    cycle = _find_cycle(children, links)
+    if cycle:
+        names = list_names((joint.name for joint in cycle), ' -> ')
+        raise ModelError(
+            f'The joints {names} form a cycle (line {cycle[0].line}); a kinematic loop is '
+            'written as a loop closure.',
+            joints=tuple(joint.name for joint in cycle),
+            line=cycle[0].line,
+        )
+    return roots[0]
+
+
+def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> list[UrdfJoint]:
+    """Return the joints of a cycle in order from parent to child, or nothing."""
+    clear: set[str] = set()
+    for start in links:
+        path: dict[str, UrdfJoint] = {}
+        link = start
+        while link in children and link not in clear and link not in path:
+            path[link] = children[link]
+            link = children[link].parent
+        if link in path:
+            names = list(path)
+            return [path[name] for name in names[names.index(link) :]][::-1]
+        clear.update(path)
+    return []
+
+
+def check_mimic(joints: dict[str, UrdfJoint]) -> None:
+    """Raise unless every mimic joint follows, in the end, a scalar joint that follows nobody."""
+    clear: set[str] = set()
+    for joint in joints.values():
+        # In the order in which they follow each other; each joint is passed once in all.
+        seen: dict[str, None] = {joint.name: None}
+        while joint.mimic is not None and joint.name not in clear:
+            leader = joints.get(joint.mimic.joint)
+            if leader is None or leader.type not in SCALAR_TYPES:
+                scalar = [name for name, other in joints.items() if other.type in SCALAR_TYPES]
+                raise ModelError(
+                    f'Joint {quote(joint.name)} (line {joint.line}) mimics {quote(joint.mimic.joint)}, '
+                    f'which is not a joint with one degree of freedom. '
+                    + describe_choices(joint.mimic.joint, scalar),
+                    joint=joint.name,
+                    line=joint.line,
+                )
+            if leader.name in seen:
+                raise ModelError(
+                    f'Mimic joints form a cycle: {list_names([*seen, leader.name], " -> ")} '
+                    f'(line {joint.line}).',
+                    joints=tuple(seen),
+                    line=joint.line,
+                )
+            seen[leader.name] = None
+            joint = leader
+        clear.update(seen)

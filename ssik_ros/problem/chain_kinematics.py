@@ -1,0 +1,69 @@
+"""Forward kinematics and Jacobian of one tip relative to one base, by the kernels that solvers use."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.kernels.rows import relative_pose
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.problem import Axes
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import Rows
+
+FloatArray = NDArray[np.float64]
+
+
+class ChainKinematics:
+    """Poses and Jacobians of a tip in a base; ``n`` joint variables of the group, ``m`` velocities."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup, base: str, tip: str) -> None:
+        """
+        Pack the chain.
+
+        :param base, tip: links; joints between them that are not in the group keep default values.
+        """
+        rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
+        constraint = PoseConstraint(frame_a=base, frame_b=tip, rows=rows)
+        self._problem = build_problem(robot.tree, group.joint_names, [constraint])
+        self._defaults = robot.default_positions()[self._problem.idx_q]
+        in_group = self._problem.variable_q < self._problem.group_size
+        self._columns = np.flatnonzero(in_group)
+
+    def _variables(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
+        """Return the problem's variables for a joint vector of the group and a full state (nq)."""
+        size = self._problem.group_size
+        if q.shape != (size,):
+            raise DimensionMismatch(
+                f'The chain has {size} joint variables; the given vector has the shape {q.shape}.',
+                expected=(size,),
+                actual=q.shape,
+            )
+        others = self._defaults if state is None else state[self._problem.idx_q]
+        return np.concatenate([q, others[size:]])
+
+    def pose(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
+        """
+        Return the pose (4, 4) of the tip in the base.
+
+        :param q: (n,) joint vector [rad or m].
+        :param state: (nq,) full state, read for joints outside the group; None means default values.
+        """
+        problem = self._problem
+        work, pose = np.empty(problem.workspace_size), np.empty((4, 4))
+        variables = self._variables(q, state)
+        relative_pose.pose_of_b_in_a(problem.ints, problem.reals, work, variables, pose)
+        return pose
+
+    def jacobian(self, q: FloatArray) -> FloatArray:
+        """
+        Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per velocity.
+
+        :param q: (n,) joint vector [rad or m].
+        """
+        problem = self._problem
+        work, jacobian = np.empty(problem.workspace_size), np.empty((6, problem.nv))
+        variables = self._variables(q)
+        relative_pose.twist_of_b_in_a(problem.ints, problem.reals, work, variables, jacobian)
+        return jacobian[:, self._columns]

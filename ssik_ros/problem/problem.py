@@ -1,0 +1,772 @@
+"""
+From a robot and a list of relative poses to one packed problem that every iterative kernel can run.
+
+A goal of a tip, a closure of a loop, a masked target and an element of a group are the same thing here: a
+:class:`PoseConstraint`. Packing folds fixed joints and everything above the common ancestor of all frames into
+constants, turns every joint axis to +z, and drops joints that move none of the frames.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import field
+from dataclasses import replace
+from enum import IntEnum
+import math
+from typing import Any
+from typing import NamedTuple
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.problem.reach_hull import BallReach
+from ssik_ros.problem.reach_hull import make_hulls
+from ssik_ros.problem.reach_hull import UnlimitedReach
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+Number = TypeVar('Number', np.float64, np.int64)
+
+IDENTITY = np.eye(4)
+
+
+class Axes(IntEnum):
+    """In whose axes rows are measured."""
+
+    WORLD = layout.WORLD
+    """Those of the root of the problem, which is frame a of the first constraint where that is fixed."""
+    FRAME_A = layout.FRAME_A
+    GOAL = layout.GOAL
+    FRAME_B = layout.FRAME_B
+
+
+class RotationKind(IntEnum):
+    """What the rotation rows ask for."""
+
+    FULL = layout.FULL
+    """The three components of the rotation vector."""
+    ALIGN = layout.ALIGN
+    """The z axes of goal and frame b point the same way; the spin about them is free."""
+    SPIN = layout.SPIN
+    """The rotation about z alone (sixth row)."""
+
+
+def _six(value: float) -> FloatArray:
+    """Return six times the same number, read-only."""
+    array = np.full(6, value)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """Which rows of a relative pose count, how much, and where they are measured."""
+
+    weights: FloatArray = field(default_factory=lambda: _six(1.0))
+    """(6,) factor on each row (x, y, z, rx, ry, rz) of residual and Jacobian; 0 leaves the row out."""
+    position_axes: Axes = Axes.WORLD
+    rotation_axes: Axes = Axes.WORLD
+    rotation: RotationKind = RotationKind.FULL
+    lower: FloatArray = field(default_factory=lambda: _six(0.0))
+    """(6,) lowest deviation (actual minus goal) that is no error, <= 0 [m, rad]."""
+    upper: FloatArray = field(default_factory=lambda: _six(0.0))
+    """(6,) highest deviation that is no error, >= 0 [m, rad]."""
+
+    def __post_init__(self) -> None:
+        """Refuse rows that have no meaning."""
+        for name in ('weights', 'lower', 'upper'):
+            value = np.array(getattr(self, name), dtype=float)
+            if value.shape != (6,):
+                raise DimensionMismatch(f'Rows.{name} must have shape (6,), not {value.shape}.')
+            if np.isnan(value).any():
+                raise InvalidOption(f'Rows.{name} contains NaN: {value}.')
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        if not (
+            np.isfinite(self.weights).all() and (self.weights >= 0).all() and self.weights.any()
+        ):
+            raise InvalidOption(
+                f'Row weights must be finite, >= 0 and not all zero: {self.weights}.'
+            )
+        if (self.lower > 0).any() or (self.upper < 0).any():
+            raise InvalidOption('A box of deviations must contain zero in every row.')
+        self._check_rotation()
+
+    def _check_rotation(self) -> None:
+        """Refuse axes in which an alignment or a spin is not defined."""
+        if self.rotation == RotationKind.ALIGN and self.rotation_axes not in (
+            Axes.GOAL,
+            Axes.FRAME_B,
+        ):
+            raise InvalidOption('An axis alignment is measured in Axes.GOAL or Axes.FRAME_B.')
+        if self.rotation == RotationKind.SPIN and self.weights[3:5].any():
+            raise InvalidOption(
+                'A spin has one row, the sixth; the weights of rows 4 and 5 must be 0.'
+            )
+
+    @property
+    def boxed(self) -> bool:
+        """Return whether any row has room."""
+        return bool(self.lower.any() or self.upper.any())
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(np.count_nonzero(self.weights))
+
+
+def position_rows() -> Rows:
+    """Return the rows of a position without orientation."""
+    return Rows(weights=np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PoseConstraint:
+    """The pose of frame b in frame a is to be ``offset``, times the request's target where there is one."""
+
+    frame_a: str
+    """Link that the pose is given in."""
+    frame_b: str
+    """Link whose pose is asked for."""
+    offset: FloatArray | None = None
+    """(4, 4) pose of the goal (or of the frame that targets are given in) in frame a; None is identity."""
+    tool: FloatArray | None = None
+    """(4, 4) pose of the point that is to reach the goal in frame b; None is identity."""
+    target: int | None = None
+    """Index of the request's target that follows ``offset``; None for a constraint without one."""
+    rows: Rows = field(default_factory=Rows)
+    level: int = 0
+    """Priority: lower numbers first; solvers without priorities treat all levels as one."""
+
+    def __post_init__(self) -> None:
+        """Refuse transforms that are none, and targets that do not exist."""
+        for name in ('offset', 'tool'):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _rigid(value, f'PoseConstraint.{name}'))
+        if self.target is not None and self.target < 0:
+            raise InvalidOption(f'PoseConstraint.target must be >= 0 or None, not {self.target}.')
+
+
+def _rigid(value: FloatArray, what: str) -> FloatArray:
+    """Return a read-only copy of a 4x4 rigid transform, or refuse it."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
+        raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class JointRow:
+    """A row in joint space: keep a joint at its reference, or away from its limits."""
+
+    joint: str
+    weight: float = 1.0
+    margin: float | None = None
+    """Distance to keep from the limits [rad or m]; None asks for the reference posture instead."""
+    level: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that have no meaning."""
+        if not (math.isfinite(self.weight) and self.weight > 0.0):
+            raise InvalidOption(
+                f'The weight of joint {quote(self.joint)} must be > 0: {self.weight}.'
+            )
+        if self.margin is not None and not (math.isfinite(self.margin) and self.margin >= 0.0):
+            raise InvalidOption(
+                f'The margin of joint {quote(self.joint)} must be >= 0: {self.margin}.'
+            )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Problem:
+    """
+    A packed problem; ``nq`` position and ``nv`` velocity variables, the group's first.
+
+    Joints outside the group that move a frame follow as *passive* variables: a solver holds them at the
+    state's value by equal limits.
+    """
+
+    ints: IntArray
+    reals: FloatArray
+    nq: int
+    nv: int
+    group_size: int
+    """Position variables that belong to the group; the rest are passive."""
+    idx_q: IntArray
+    """(nq,) where each variable stands in a full state of the tree."""
+    lower: FloatArray
+    """(nv,) limits of the tree, infinite for rotations of balls."""
+    upper: FloatArray
+    variable_q: IntArray
+    """(nv,) position variable of each velocity variable."""
+    variable_kind: IntArray
+    """(nv,) kinds as in :mod:`ssik_ros.kernels.rows.layout`."""
+    joint_of_variable: tuple[str, ...]
+    """(nv,) name of the joint each velocity variable belongs to."""
+    constraints: tuple[PoseConstraint, ...]
+    levels: IntArray
+    """(m,) priority of each row."""
+    reaches: tuple[tuple[int, UnlimitedReach | BallReach | None], ...] = ()
+    """
+    Where slides move a tip: targets, and what is reached without limits of slides, None where that is not known.
+
+    Empty without slides: the kernels' proofs that a target is out of reach use no limits then.
+    """
+
+    @property
+    def workspace_size(self) -> int:
+        """Return the number of floats of scratch that a solve needs."""
+        return int(self.ints[layout.WORK_SIZE])
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows m."""
+        return int(self.ints[layout.ROWS])
+
+
+def rotation_to_axis(axis: FloatArray) -> FloatArray:
+    """
+    Return a rotation, as a 4x4 matrix, that takes +z to an axis: the shortest one in the upper half.
+
+    In the lower half, where the shortest one loses its axis, z is first turned over about x; the denominator 1 + z
+    thus never falls below one.
+
+    :param axis: (3,) unit vector.
+    """
+    x, y, z = axis
+    if z < 0.0:
+        return rotation_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0, 1.0])
+    turn = np.eye(4)
+    skew = np.array([[0.0, 0.0, x], [0.0, 0.0, y], [-x, -y, 0.0]])
+    turn[:3, :3] += skew + skew @ skew / (1.0 + z)
+    return turn
+
+
+def _twelve(transform: FloatArray) -> FloatArray:
+    """Return a 4x4 transform as the twelve numbers of the kernels."""
+    return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
+
+
+AXIS_X, AXIS_Y, AXIS_Z = np.eye(3)
+SINGLE = {
+    JointKind.REVOLUTE: layout.REVOLUTE,
+    JointKind.CONTINUOUS: layout.REVOLUTE,
+    JointKind.PRISMATIC: layout.PRISMATIC,
+}
+
+
+class _Nodes:
+    """Builds the node table: one row per degree of freedom (one for a ball), axes turned to +z."""
+
+    def __init__(self, tree: KinematicTree, root_joint: int, root_offset: FloatArray) -> None:
+        """
+        Start an empty table.
+
+        :param root_joint: the joint whose moved frame carries the root, -1 for the root link.
+        :param root_offset: (4, 4) pose of that carrier in the problem's root frame.
+        """
+        self.tree = tree
+        self.ints: list[list[int]] = []
+        self.reals: list[FloatArray] = []
+        self.carrier: dict[int, tuple[int, FloatArray]] = {root_joint: (-1, root_offset)}
+        """Joint -> (node, pose of the joint's moved frame in that node's moved frame)."""
+        self.driven: list[tuple[int, int, float]] = []
+        """(velocity variable, node kind, multiplier) of each row."""
+
+    def add_joint(self, joint: int, q: int, v: int, multiplier: float, offset: float) -> None:
+        """Append the rows of a joint driven by the variables that start at ``q`` and ``v``."""
+        kind = JointKind(int(self.tree.kinds[joint]))
+        node, carried = self.carrier[int(self.tree.parents[joint])]
+        placement = carried @ self.tree.placements[joint]
+        if kind in SINGLE:
+            axis = np.asarray(self.tree.axes[joint])
+            node, rest = self._add(SINGLE[kind], node, placement, axis, q, v, multiplier, offset)
+        elif kind == JointKind.SPHERICAL:
+            node, rest = self._add(layout.SPHERICAL, node, placement, AXIS_Z, q, v)
+        else:
+            node, rest = self._add(layout.PRISMATIC, node, placement, AXIS_X, q, v)
+            node, rest = self._add(layout.PRISMATIC, node, rest, AXIS_Y, q + 1, v + 1)
+            if kind == JointKind.PLANAR:
+                node, rest = self._add(layout.REVOLUTE, node, rest, AXIS_Z, q + 2, v + 2)
+            else:
+                node, rest = self._add(layout.PRISMATIC, node, rest, AXIS_Z, q + 2, v + 2)
+                node, rest = self._add(layout.SPHERICAL, node, rest, AXIS_Z, q + 3, v + 3)
+        self.carrier[joint] = (node, rest)
+
+    def _add(
+        self,
+        kind: int,
+        parent: int,
+        placement: FloatArray,
+        axis: FloatArray,
+        q: int,
+        v: int,
+        multiplier: float = 1.0,
+        offset: float = 0.0,
+    ) -> tuple[int, FloatArray]:
+        """Append one row; return its index and what leads from its frame back to the joint's."""
+        turn = rotation_to_axis(axis)
+        lead = 1.0 if kind == layout.PRISMATIC else 0.0
+        self.ints.append([kind, parent, q, v])
+        self.reals.append(
+            np.concatenate([_twelve(placement @ turn), [multiplier, offset, lead, 0.0]])
+        )
+        self.driven.append((v, kind, multiplier))
+        return len(self.ints) - 1, turn.T
+
+    def frame(self, joint: int, placement: FloatArray) -> tuple[int, FloatArray]:
+        """Return the node that carries a frame and the frame's pose in it."""
+        node, rest = self.carrier[joint]
+        return node, rest @ placement
+
+    def ancestors(self, node: int) -> list[int]:
+        """Return a node and all nodes above it, the root's child first."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = self.ints[node][layout.NODE_PARENT]
+        return path[::-1]
+
+
+class _Variables:
+    """Allots position and velocity variables to the joints of a problem."""
+
+    def __init__(self, tree: KinematicTree) -> None:
+        """Start without variables."""
+        self.tree = tree
+        self.first: dict[int, tuple[int, int]] = {}
+        self.idx_q: list[int] = []
+        self.variable_q: list[int] = []
+        self.kinds: list[int] = []
+        self.turning: list[bool] = []
+        self.names: list[str] = []
+
+    def add(self, joint: int) -> None:
+        """Give a joint its variables, unless it has them already."""
+        if joint in self.first:
+            return
+        kind = JointKind(int(self.tree.kinds[joint]))
+        q, v = len(self.idx_q), len(self.variable_q)
+        self.first[joint] = (q, v)
+        start = int(self.tree.idx_q[joint])
+        self.idx_q += range(start, start + POSITION_SIZE[kind])
+        kinds, places = self._tangent(kind)
+        self.kinds += kinds
+        self.turning += [kind != layout.LINEAR for kind in kinds]
+        self.variable_q += [q + place for place in places]
+        self.names += [self.tree.joint_names[joint]] * len(kinds)
+
+    @staticmethod
+    def _tangent(kind: JointKind) -> tuple[list[int], list[int]]:
+        """Return kind and position variable of each velocity variable of a joint."""
+        ball = [layout.BALL_FIRST, layout.BALL_REST, layout.BALL_REST]
+        line = layout.LINEAR
+        if kind == JointKind.SPHERICAL:
+            return ball, [0, 0, 0]
+        if kind == JointKind.FLOATING:
+            return [line, line, line, *ball], [0, 1, 2, 3, 3, 3]
+        if kind == JointKind.PLANAR:
+            return [line, line, layout.PERIODIC], [0, 1, 2]
+        return [line if kind == JointKind.PRISMATIC else layout.PERIODIC], [0]
+
+    def keep_periodic(self, driven: Iterable[tuple[int, int, float]]) -> None:
+        """Make a variable linear when a full turn of it moves some link: sliding or geared followers."""
+        for v, kind, multiplier in driven:
+            if kind == layout.SPHERICAL:
+                continue
+            if kind != layout.REVOLUTE or multiplier != round(multiplier):
+                self.kinds[v] = layout.LINEAR
+
+    def table(self, driven: Iterable[tuple[int, int, float]]) -> list[list[int]]:
+        """Return the variable table; a ball's three variables move together."""
+        moving = {
+            v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
+        }
+        moves = [
+            (layout.TURNS if turning else layout.SLIDES) if v in moving else layout.IDLE
+            for v, turning in enumerate(self.turning)
+        ]
+        return [list(row) for row in zip(self.kinds, self.variable_q, moves, strict=True)]
+
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return lower and upper limits of the velocity variables."""
+        lower = np.full(len(self.kinds), -np.inf)
+        upper = np.full(len(self.kinds), np.inf)
+        for v, kind in enumerate(self.kinds):
+            if kind <= layout.LINEAR:
+                place = self.idx_q[self.variable_q[v]]
+                lower[v], upper[v] = self.tree.lower[place], self.tree.upper[place]
+        return lower, upper
+
+
+def _common_prefix(paths: Sequence[Sequence[int]]) -> list[int]:
+    """Return the joints that all paths begin with."""
+    prefix: list[int] = []
+    for joints in zip(*paths, strict=False):
+        if len(set(joints)) > 1:
+            break
+        prefix.append(joints[0])
+    return prefix
+
+
+def _reach(nodes: _Nodes, path: list[int], placement: FloatArray, limits: list[float]) -> float:
+    """
+    Return how far the origin of frame b can get from the origin of the first node's frame.
+
+    :param path: nodes from the root to frame b.
+    :param placement: (4, 4) pose of frame b in its node.
+    :param limits: largest travel of each node along its axis [m].
+    """
+    reach = float(np.linalg.norm(placement[:3, 3])) + sum(limits)
+    return reach + sum(float(np.linalg.norm(nodes.reals[node][9:12])) for node in path[1:])
+
+
+def build_problem(
+    tree: KinematicTree,
+    joints: Sequence[str],
+    constraints: Sequence[PoseConstraint],
+    joint_rows: Sequence[JointRow] = (),
+    *,
+    with_hulls: bool = False,
+    keeps_limits: bool = True,
+) -> Problem:
+    """
+    Pack a problem.
+
+    :param tree: the robot.
+    :param joints: the group's joints, in the order of its answers; none may be a mimic follower.
+    :param constraints: at least one relative pose.
+    :param joint_rows: rows in joint space.
+    :param with_hulls: add what proves that a target is out of reach, for problems of which many are asked.
+    :param keeps_limits: whether such proofs may rely on the limits of slides; not where solutions outside count.
+    :raises JointNotFound, FrameNotFound: with the nearest name.
+    """
+    if not constraints:
+        raise InvalidOption('A problem needs at least one constraint.')
+    variables = _Variables(tree)
+    for name in joints:
+        joint = tree.joint(name)
+        if tree.leaders[joint] >= 0:
+            leader = tree.joint_names[int(tree.leaders[joint])]
+            raise ModelError(
+                f'Joint {quote(name)} only follows {quote(leader)}; solve for that one instead.'
+            )
+        if joint in variables.first:
+            raise ModelError(f'Joint {quote(name)} is named twice.')
+        variables.add(joint)
+    group_size = len(variables.idx_q)
+    paths = {name: tree.joint_path(name) for c in constraints for name in (c.frame_a, c.frame_b)}
+    prefix = _common_prefix(list(paths.values()))
+    moving = sorted({joint for path in paths.values() for joint in path[len(prefix) :]})
+    root_joint = prefix[-1] if prefix else -1
+    nodes = _Nodes(tree, root_joint, _root_offset(tree, constraints[0].frame_a, root_joint))
+    for index in moving:
+        driver = int(tree.leaders[index]) if tree.leaders[index] >= 0 else index
+        variables.add(driver)
+        q, v = variables.first[driver]
+        nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
+    variables.keep_periodic(nodes.driven)
+    # Of these velocity variables, the first ones, the limits hold; a passive slide stands where the state says.
+    own = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
+    problem = _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), own)
+    return _add_hulls(problem, nodes, tree, own) if with_hulls else problem
+
+
+def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
+    """Return the pose of the root carrier in the first constraint's frame a, where that is fixed to it."""
+    link = tree.link(base)
+    if int(tree.link_joints[link]) != root_joint:
+        return IDENTITY
+    return invert_pose(np.asarray(tree.link_placements[link]))
+
+
+def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:
+    """Return node and placement of a link."""
+    link = tree.link(name)
+    return nodes.frame(int(tree.link_joints[link]), np.asarray(tree.link_placements[link]))
+
+
+def _pack(
+    tree: KinematicTree,
+    variables: _Variables,
+    nodes: _Nodes,
+    group_size: int,
+    constraints: tuple[PoseConstraint, ...],
+    joint_rows: tuple[JointRow, ...],
+    own: int,
+) -> Problem:
+    """Write all tables into the two arrays; of the first ``own`` velocity variables limits hold."""
+    lower, upper = variables.limits()
+    travel = _travel(nodes, lower, upper, own)
+    path_table: list[list[int]] = []
+    constraint_i, constraint_f, levels = [], [], []
+    for constraint in constraints:
+        row_i, row_f = _pack_constraint(tree, nodes, constraint, travel, path_table)
+        constraint_i.append(row_i)
+        constraint_f.append(row_f)
+        levels += [constraint.level] * constraint.rows.count
+    joint_i, joint_f = _pack_joint_rows(tree, variables, joint_rows)
+    levels += [row.level for row in joint_rows]
+    targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
+    tables_i = (
+        (layout.AT_NODE_I, nodes.ints),
+        (layout.AT_VARIABLE_I, variables.table(nodes.driven)),
+        (layout.AT_CONSTRAINT_I, constraint_i),
+        (layout.AT_PATH_I, path_table),
+        (layout.AT_JOINT_ROW_I, joint_i),
+    )
+    tables_f = (
+        (layout.AT_NODE_F, nodes.reals),
+        (layout.AT_CONSTRAINT_F, constraint_f),
+        (layout.AT_JOINT_ROW_F, joint_f),
+    )
+    header = np.zeros(layout.HEADER, dtype=np.int64)
+    header[layout.NODES] = len(nodes.ints)
+    header[layout.VARIABLES] = len(variables.kinds)
+    header[layout.POSITIONS] = len(variables.idx_q)
+    header[layout.CONSTRAINTS] = len(constraints)
+    header[layout.ROWS] = len(levels)
+    header[layout.JOINT_ROWS] = len(joint_rows)
+    header[layout.PATHS] = len(path_table)
+    header[layout.TARGETS] = targets
+    ints = [header]
+    reals: list[FloatArray] = []
+    _append_tables(header, ints, tables_i, layout.HEADER)
+    _append_tables(header, reals, tables_f, 0)
+    layout.place_workspace(header)
+    return Problem(
+        ints=_frozen(np.concatenate(ints).astype(np.int64)),
+        reals=_frozen(np.concatenate(reals).astype(np.float64)),
+        nq=len(variables.idx_q),
+        nv=len(variables.kinds),
+        group_size=group_size,
+        idx_q=_frozen(np.array(variables.idx_q, dtype=np.int64)),
+        lower=_frozen(lower),
+        upper=_frozen(upper),
+        variable_q=_frozen(np.array(variables.variable_q, dtype=np.int64)),
+        variable_kind=_frozen(np.array(variables.kinds, dtype=np.int64)),
+        joint_of_variable=tuple(variables.names),
+        constraints=constraints,
+        levels=_frozen(np.array(levels, dtype=np.int64)),
+    )
+
+
+def _frozen(array: NDArray[Number]) -> NDArray[Number]:
+    """Make an array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def _append_tables(
+    header: IntArray, parts: list[Any], tables: Iterable[tuple[int, Sequence[Any]]], start: int
+) -> None:
+    """Append tables to an array in the making and note in the header where each starts."""
+    for place, table in tables:
+        header[place] = start
+        flat = np.array(table, dtype=float).ravel()
+        parts.append(flat)
+        start += len(flat)
+
+
+def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
+    """
+    Return how far each node can slide along its axis [m].
+
+    :param own: number of velocity variables whose limits hold.
+    """
+    travel = []
+    for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
+        span = 0.0
+        if kind == layout.PRISMATIC:
+            farthest = max(abs(lower[v]), abs(upper[v])) if v < own else math.inf
+            moved = abs(multiplier) * farthest if multiplier != 0.0 else 0.0
+            span = moved + abs(reals[layout.NODE_OFFSET])
+        travel.append(float(span))
+    return travel
+
+
+def _pack_constraint(
+    tree: KinematicTree,
+    nodes: _Nodes,
+    constraint: PoseConstraint,
+    travel: list[float],
+    path_table: list[list[int]],
+) -> tuple[list[int], FloatArray]:
+    """Return the table rows of one constraint and append its paths."""
+    node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
+    node_b, place_b = _link_frame(tree, nodes, constraint.frame_b)
+    place_a = place_a @ (IDENTITY if constraint.offset is None else constraint.offset)
+    place_b = place_b @ (IDENTITY if constraint.tool is None else constraint.tool)
+    path_a, path_b = nodes.ancestors(node_a), nodes.ancestors(node_b)
+    rows = constraint.rows
+    target = -1 if constraint.target is None else constraint.target
+    simple = (
+        rows.rotation == RotationKind.FULL
+        and rows.position_axes == rows.rotation_axes == Axes.WORLD
+        and bool((rows.weights == 1.0).all())
+        and not rows.boxed
+    )
+    plain = simple and node_a < 0 and node_b >= 0 and target >= 0
+    plain = plain and np.allclose(place_a, IDENTITY, rtol=0.0, atol=1e-15)
+    first = len(path_table)
+    for node in sorted(set(path_a) | set(path_b)):
+        side = layout.MOVES_B * (node in path_b) + layout.MOVES_A * (node in path_a)
+        path_table.append([node, side])
+    centre, reach = np.zeros(3), np.inf
+    if plain:
+        centre = nodes.reals[path_b[0]][9:12]
+        reach = _reach(nodes, path_b, place_b, [travel[node] for node in path_b])
+    ints = [node_a, node_b, target, rows.position_axes, rows.rotation_axes, rows.rotation]
+    ints += [int(rows.boxed), int(plain), first, len(path_table) - first]
+    parts = [_twelve(place_a), _twelve(place_b), rows.weights, rows.lower, rows.upper]
+    reals = np.concatenate([*parts, centre, [reach, 0.0, 0.0]])
+    return [int(value) for value in ints], reals
+
+
+class _Chain(NamedTuple):
+    """The joints between a target's frame and the tip that is to reach it, all joints at zero."""
+
+    slides: NDArray[np.bool_]
+    axes: FloatArray
+    points: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    home: FloatArray
+    is_full_pose: bool
+
+
+def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
+    """Return a problem with the hulls of its constraints behind its tables."""
+    reals = [problem.reals.copy()]
+    place = len(problem.reals)
+    first = int(problem.ints[layout.AT_CONSTRAINT_F])
+    reaches: list[tuple[int, UnlimitedReach | BallReach | None]] = []
+    for index, constraint in enumerate(problem.constraints):
+        chain = _chain_of(problem, nodes, tree, constraint, own)
+        hulls = None if chain is None else make_hulls(*chain[:6], is_full_pose=chain.is_full_pose)
+        if hulls is not None:
+            row = first + index * layout.CONSTRAINT_REALS
+            reals[0][row + layout.CONSTRAINT_HULLS] = place
+            reals[0][row + layout.CONSTRAINT_HULL_COUNT] = len(hulls) // reach_hull.BLOCK
+            reals.append(hulls)
+            place += len(hulls)
+        if constraint.target is not None:
+            reaches.append(
+                (constraint.target, _without_limits(problem, nodes, tree, index, chain))
+            )
+    if not any(_moves_by_slides(nodes, tree, constraint) for constraint in problem.constraints):
+        reaches = []
+    return replace(problem, reals=_frozen(np.concatenate(reals)), reaches=tuple(reaches))
+
+
+def _without_limits(
+    problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _Chain | None
+) -> UnlimitedReach | BallReach | None:
+    """Return what the chain of a constraint reaches when its slides have no limits; None where that is not known."""
+    if chain is not None:
+        return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
+    if _moves_by_slides(nodes, tree, problem.constraints[index]):
+        return None
+    first = int(problem.ints[layout.AT_CONSTRAINT_F]) + index * layout.CONSTRAINT_REALS
+    row = problem.reals[first : first + layout.CONSTRAINT_REALS]
+    centre = row[layout.CONSTRAINT_REACH_CENTRE :][:3]
+    return BallReach(centre.copy(), float(row[layout.CONSTRAINT_REACH]))
+
+
+def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint) -> bool:
+    """Return whether a slide moves the tip of a constraint, so that its limits bound the reach."""
+    last, _ = _link_frame(tree, nodes, constraint.frame_b)
+    return any(
+        nodes.ints[node][layout.NODE_KIND] == layout.PRISMATIC
+        and nodes.reals[node][layout.NODE_MULTIPLIER] != 0.0
+        for node in nodes.ancestors(last)
+    )
+
+
+def _chain_of(
+    problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
+) -> _Chain | None:
+    """Return the chain of a constraint, None where no hull is known: for a target in the root's frame whose place counts."""
+    rows = constraint.rows
+    is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
+    is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())
+    node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
+    last, placement = _link_frame(tree, nodes, constraint.frame_b)
+    is_fixed = (
+        node_a < 0 and constraint.offset is None and np.allclose(place_a, IDENTITY, 0, 1e-15)
+    )
+    is_free = not (is_full_pose or is_place) or rows.boxed or constraint.target is None
+    if is_free or not is_fixed or last < 0:
+        return None
+    pose, axes, points, travel, slides = IDENTITY, [], [], [], []
+    for node in nodes.ancestors(last):
+        kind = nodes.ints[node][layout.NODE_KIND]
+        if kind not in (layout.REVOLUTE, layout.PRISMATIC):
+            return None
+        pose = pose @ _four_by_four(nodes.reals[node])
+        axes.append(pose[:3, 2])
+        points.append(pose[:3, 3])
+        slides.append(kind == layout.PRISMATIC)
+        travel.append(_slide_range(nodes, node, problem, own))
+    tip = pose @ placement @ (IDENTITY if constraint.tool is None else constraint.tool)
+    lower, upper = np.array(travel).T
+    chain = np.array(slides), np.array(axes), np.array(points), lower, upper
+    return _Chain(*chain, tip, is_full_pose)
+
+
+def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:
+    """Return between which values a node slides [m]; from the velocity variable ``own`` on there are no limits."""
+    v = nodes.ints[node][layout.NODE_V]
+    multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])
+    offset = float(nodes.reals[node][layout.NODE_OFFSET])
+    if multiplier == 0.0:
+        return offset, offset
+    if v >= own:
+        return -math.inf, math.inf
+    ends = offset + multiplier * problem.lower[v], offset + multiplier * problem.upper[v]
+    return float(min(ends)), float(max(ends))
+
+
+def _four_by_four(numbers: FloatArray) -> FloatArray:
+    """Return the transform (4, 4) of twelve numbers."""
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = numbers[:9].reshape(3, 3), numbers[9:12]
+    return transform
+
+
+def _pack_joint_rows(
+    tree: KinematicTree, variables: _Variables, joint_rows: tuple[JointRow, ...]
+) -> tuple[list[list[int]], list[list[float]]]:
+    """Return the table rows of the joint rows."""
+    ints: list[list[int]] = []
+    reals: list[list[float]] = []
+    for row in joint_rows:
+        joint = tree.joint(row.joint)
+        if joint not in variables.first:
+            raise ModelError(f'Joint {quote(row.joint)} is not part of this problem.')
+        if JointKind(int(tree.kinds[joint])) not in SINGLE:
+            raise ModelError(
+                f'Joint {quote(row.joint)} has several variables; a joint row needs one.'
+            )
+        _, v = variables.first[joint]
+        margin = row.margin is not None
+        ints.append([v, layout.MARGIN if margin else layout.POSTURE])
+        reals.append([row.weight, row.margin if row.margin is not None else 0.0])
+    return ints, reals

@@ -1,0 +1,298 @@
+"""
+The hull of what a chain reaches, made once for a chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
+
+Of a full pose every point of the last link has a place. Two are always looked at: the tip, and, where the last joint turns,
+a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis tell orientations that
+no joint values give there; a wrist that turns freely has none of these. Where the orientation is free it is the tip alone.
+"""
+
+from collections.abc import Callable
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.rows import reach_hull
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+
+FloatArray = NDArray[np.float64]
+
+KEPT = 1024
+"""Hulls that are kept for chains that are asked for again."""
+SAME_POINT = 1e-6
+"""Distance of two points below which the hull of one will do [m]."""
+ALONG_AXIS = (0.1, 0.4, 1.6, -0.1, -0.4, -1.6)
+"""Where more points of the last axis are, from the wrist on, over the size of what that reaches."""
+LEAST_NEWS = 0.02
+"""By how much the hull of such a point is smaller at least than any orientation of the axis would make it, over that size."""
+LEAST_SINE = 1e-3
+"""Sine of the angle between the last two axes from which on the point of the last one is where they are nearest."""
+SAME_DIRECTION = 1e-12
+"""Part of a unit vector that is rounding. Where a slide has no limits, any larger part of its direction counts."""
+PLANE_DIRECTIONS, ALL_DIRECTIONS = 720, 4096
+"""Directions, of a plane and of space, in which a place is compared with what the chain reaches."""
+
+
+def make_hulls(
+    slides: NDArray[np.bool_],
+    axes: FloatArray,
+    points: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    home: FloatArray,
+    *,
+    is_full_pose: bool,
+) -> FloatArray | None:
+    """
+    Return the hulls of a chain, one behind the other as the kernel wants them; None where there are none.
+
+    :param slides: (n,) which joints slide; the others may turn by any angle.
+    :param axes, points: (n, 3) unit axes, and a point of each, in the base frame with all joints at zero.
+    :param lower, upper: (n,) how far joints slide [m]; those of joints that turn are not read.
+    :param home: (4, 4) pose of the tip with all joints at zero.
+    :param is_full_pose: whether orientations are given too.
+    """
+    tip = home[:3, 3]
+    hull_of = functools.partial(_hull, slides, axes, points, lower, upper)
+    places = [(tip, hull_of(tip))]
+    if np.isinf(places[0][1][reach_hull.INNER]):
+        return None
+    if is_full_pose and not slides[-1]:
+        wrist = _point_of_last_axis(slides, axes, points, tip)
+        before = [(wrist, hull_of(wrist))]
+        if np.linalg.norm(wrist - tip) <= SAME_POINT:
+            places = []
+        places = before + places + _telling_points(axes[-1], *before[0], hull_of)
+    blocks: list[FloatArray] = []
+    for place, hull in places:
+        own = home[:3, :3].T @ (place - tip)
+        blocks += [own, np.array([np.linalg.norm(own)]), hull]
+    return np.concatenate(blocks)
+
+
+class UnlimitedReach:
+    """
+    What a chain with slides reaches when its slides have no limits.
+
+    No slide moves the tip along the directions that are at right angles to all slides in every posture. Along these
+    directions the hull of the chain with its slides at zero holds for every value of the slides.
+    """
+
+    def __init__(
+        self,
+        slides: NDArray[np.bool_],
+        axes: FloatArray,
+        points: FloatArray,
+        home: FloatArray,
+        *,
+        is_full_pose: bool,
+    ) -> None:
+        """
+        Take a chain; the hull is made when it is needed.
+
+        :param slides, axes, points, home, is_full_pose: as for :func:`make_hulls`.
+        """
+        self._chain = slides, axes, points
+        self._home, self._is_full_pose = home, is_full_pose
+
+    @functools.cached_property
+    def _directions(self) -> FloatArray:
+        """Return unit vectors (k, 3) along which no slide moves the tip."""
+        slides, axes, _ = self._chain
+        basis = _complement(_span_of_slides(slides, axes))
+        if len(basis) == 3:
+            return _spread_over_sphere(ALL_DIRECTIONS)
+        if len(basis) != 2:
+            return np.concatenate([basis, -basis])
+        angles = np.arange(PLANE_DIRECTIONS) * (2.0 * np.pi / PLANE_DIRECTIONS)
+        plane: FloatArray = np.outer(np.cos(angles), basis[0]) + np.outer(np.sin(angles), basis[1])
+        return plane
+
+    @functools.cached_property
+    def _hulls(self) -> FloatArray:
+        """Return the hulls (k, BLOCK) with all slides at zero; none where no direction needs one."""
+        slides, axes, points = self._chain
+        zeros, hulls = np.zeros(len(axes)), None
+        if len(self._directions):
+            hulls = make_hulls(
+                slides, axes, points, zeros, zeros, self._home, is_full_pose=self._is_full_pose
+            )
+        return (
+            np.empty((0, reach_hull.BLOCK))
+            if hulls is None
+            else hulls.reshape(-1, reach_hull.BLOCK)
+        )
+
+    def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
+        """
+        Return whether no values of the joints reach a pose, limits of slides left out: a proof.
+
+        :param pose: (4, 4) in the base frame.
+        :param position, rotation: largest errors of a solution [m], [rad].
+        """
+        for block in self._hulls:
+            point, hull = block[reach_hull.POINT :][:3], block[reach_hull.HULL :]
+            place = pose[:3, :3] @ point + pose[:3, 3] - hull[reach_hull.ORIGIN :][:3]
+            margin = position + rotation * block[reach_hull.LEVER]
+            if (self._directions @ place - self._support(hull)).max() > margin:
+                return True
+        return False
+
+    def _support(self, hull: FloatArray) -> FloatArray:
+        """Return upper bounds (k,) of the support function of a hull in all directions."""
+        along = self._directions @ hull[reach_hull.AXIS :][:3]
+        across = np.sqrt(np.maximum(1.0 - along**2, 0.0))
+        length = across + np.abs(along)
+        places = np.linspace(-1.0, 1.0, reach_hull.DIRECTIONS)
+        table = hull[reach_hull.TABLE :][: reach_hull.DIRECTIONS]
+        support: FloatArray = length * np.interp(along / length, places, table)
+        return support
+
+
+class BallReach:
+    """The ball that a chain without slides stays in: its links in a row."""
+
+    def __init__(self, centre: FloatArray, radius: float) -> None:
+        """Take the centre (3,) in the base frame, and the radius [m]."""
+        self._centre, self._radius = centre, radius
+
+    def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
+        """
+        Return whether no values of the joints reach a pose: a proof.
+
+        :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`.
+        """
+        return bool(np.linalg.norm(pose[:3, 3] - self._centre) > self._radius + position)
+
+
+def _spread_over_sphere(count: int) -> FloatArray:
+    """Return unit vectors (count, 3) spread evenly along a spiral."""
+    heights = 1.0 - (2.0 * np.arange(count) + 1.0) / count
+    angles = np.pi * (1.0 + np.sqrt(5.0)) * np.arange(count)
+    rings = np.sqrt(1.0 - heights**2)
+    return np.stack([rings * np.cos(angles), rings * np.sin(angles), heights], axis=1)
+
+
+def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
+    """Return the projector (3, 3) on all directions that slides move the tip along, in any posture."""
+    span = np.zeros((3, 3))
+    for slide, axis in zip(slides[::-1], axes[::-1], strict=True):
+        if slide:
+            new = axis - span @ axis
+            if np.linalg.norm(new) > SAME_DIRECTION:
+                span = span + np.outer(new, new) / (new @ new)
+            continue
+        # A turn about the axis spreads what is across it over the whole plane, and leaves what is along it.
+        line = np.outer(axis, axis)
+        rest = np.eye(3) - line
+        is_along = np.linalg.norm(line @ span) > SAME_DIRECTION
+        is_across = np.linalg.norm(rest @ span) > SAME_DIRECTION
+        span = line * is_along + rest * is_across
+    return span
+
+
+def _complement(span: FloatArray) -> FloatArray:
+    """Return an orthonormal basis (k, 3) of the directions at right angles to a projector (3, 3)."""
+    values, vectors = np.linalg.eigh(np.eye(3) - span)
+    basis: FloatArray = vectors.T[values > 0.5]
+    return basis
+
+
+def _telling_points(
+    axis: FloatArray,
+    wrist: FloatArray,
+    around: FloatArray,
+    hull_of: Callable[[FloatArray], FloatArray],
+) -> list[tuple[FloatArray, FloatArray]]:
+    """
+    Return points (3,) of the last axis whose hulls refuse poses that the hull of the wrist lets pass, and these hulls.
+
+    If the axis could have any direction at every place of the wrist, the hull would be larger by the distance of the point.
+
+    :param axis: (3,) the last axis, with all joints at zero.
+    :param wrist, around: point (3,) of it, and its hull.
+    :param hull_of: returns the hull of a point.
+    """
+    lengths = np.array([reach_hull.length_of(i) for i in range(reach_hull.DIRECTIONS)])
+    table = around[reach_hull.TABLE :]
+    size = float(np.abs(table / lengths).max())
+    telling = []
+    for share in ALONG_AXIS:
+        point = wrist + share * size * axis
+        hull = hull_of(point)
+        free = table + abs(share) * size * lengths
+        if ((free - hull[reach_hull.TABLE :]) / lengths).max() > LEAST_NEWS * size:
+            telling.append((point, hull))
+    return telling
+
+
+def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
+    """
+    Return the hull (BLOCK,) of the point of the last axis alone, which is in the base frame with all joints at zero.
+
+    None for chains with slides, whose limits would be taken for a cause that they are not.
+
+    :param chain: the chain.
+    """
+    slides, tip = chain.kinds == JointKind.PRISMATIC, chain.home[:3, 3]
+    if slides.any():
+        return None
+    place = _point_of_last_axis(slides, chain.axes, chain.points, tip)
+    hull = _hull(slides, chain.axes, chain.points, chain.lower, chain.upper, place)
+    return np.concatenate([place, [np.linalg.norm(place - tip)], hull])
+
+
+def _hull(
+    slides: NDArray[np.bool_],
+    axes: FloatArray,
+    points: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    place: FloatArray,
+) -> FloatArray:
+    """Return the array of the hull of a point; the same one for the same numbers."""
+    kinds = np.asarray(slides, dtype=np.int64)
+    # Limits of joints that turn say nothing here, and must not make two of one hull.
+    limits = np.where(kinds == 1, [lower, upper], 0.0)
+    parts = [np.ascontiguousarray(part).ravel() for part in (axes, points, limits, place)]
+    return _compute(kinds.tobytes(), np.concatenate(parts).tobytes())
+
+
+def _point_of_last_axis(
+    slides: NDArray[np.bool_], axes: FloatArray, points: FloatArray, tip: FloatArray
+) -> FloatArray:
+    """Return the point of the last axis that is nearest to the axis before it, or to the tip where they are parallel."""
+    axis, start = axes[-1], points[-1]
+    turning = np.flatnonzero(~slides[:-1])
+    if len(turning):
+        before = turning[-1]
+        across = np.cross(axis, axes[before])
+        if np.linalg.norm(across) > LEAST_SINE:
+            normal = np.cross(axes[before], across)
+            along = (points[before] - start) @ normal / (axis @ normal)
+            nearest: FloatArray = start + along * axis
+            return nearest
+    beside: FloatArray = start + ((tip - start) @ axis) * axis
+    return beside
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _compute(kinds: bytes, numbers: bytes) -> FloatArray:
+    """Return the array of a hull."""
+    joints, values = np.frombuffer(kinds, dtype=np.int64).copy(), np.frombuffer(numbers).copy()
+    n, hull = len(joints), np.empty(reach_hull.SIZE)
+    axes, points, lower, upper, point = np.split(values, [3 * n, 6 * n, 7 * n, 8 * n])
+    reach_hull.compute(
+        hull,
+        joints,
+        axes,
+        points,
+        lower,
+        upper,
+        point,
+        np.empty(reach_hull.DIRECTIONS),
+        np.empty(reach_hull.SLIDE_REALS * n),
+    )
+    hull.setflags(write=False)
+    return hull

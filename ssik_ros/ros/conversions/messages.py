@@ -1,0 +1,235 @@
+"""
+Messages to questions and answers to messages, field by field and without reflection.
+
+What every request and every answer has is read and written by the slots behind the fields, as
+:mod:`ssik_ros.ros.conversions.pose_conversions` says.
+"""
+
+from array import array
+from collections.abc import Iterator
+from collections.abc import Sequence
+import itertools
+from typing import Any
+
+from geometry_msgs.msg import Pose
+from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Transform
+from moveit_msgs.msg import Constraints
+from moveit_msgs.msg import JointConstraint
+from moveit_msgs.msg import OrientationConstraint
+from moveit_msgs.msg import PositionConstraint
+from moveit_msgs.msg import PositionIKRequest
+from moveit_msgs.msg import RobotState
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import MultiDOFJointState
+from std_msgs.msg import Header
+
+from ssik_ros.model.forward_kinematics import joint_motion
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.conversions.object_conversions import read_carried
+from ssik_ros.ros.conversions.object_conversions import read_vertices
+from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.ros.conversions.pose_conversions import read_transform
+from ssik_ros.ros.conversions.pose_conversions import write_transform
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.constraints import OrientationWish
+from ssik_ros.server.requests.constraints import PositionWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.index_ranges import index_range
+from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.server.requests.questions import NEW
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.regions import RegionPart
+from ssik_ros.server.requests.regions import Solid
+
+FloatArray = NDArray[np.float64]
+
+
+def read_state(message: RobotState) -> StateGiven:
+    """
+    Return what a robot state names; sizes and names are not checked here.
+
+    :param message: the state.
+    """
+    joints, multi = message._joint_state, message._multi_dof_joint_state
+    names, transforms = multi._joint_names, multi._transforms
+    if not names and not transforms:
+        return NEW(StateGiven, (joints._name, joints._position, (), (), ''))
+    poses = [read_transform(transform) for transform in transforms]
+    return StateGiven(joints._name, joints._position, names, poses, multi.header.frame_id)
+
+
+def read_ik_question(message: PositionIKRequest) -> IkQuestion:
+    """
+    Return the question of a request for ``compute_ik``.
+
+    With one entry in the vector, its link is the first of ``ik_link_names``; without entries, pose and link are
+    the single fields. Both are MoveIt's rules.
+
+    :param message: the request.
+    """
+    stamped: Sequence[PoseStamped] = message._pose_stamped_vector
+    links: Sequence[str]
+    if not stamped:
+        single = message._pose_stamped
+        poses = [NEW(FramedPose, (single._header._frame_id, read_pose(single._pose)))]
+        links = (message._ik_link_name,)
+    else:
+        poses = [FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped]
+        links = message.ik_link_names
+        if len(stamped) == 1:
+            links = (links[0],) if links else ('',)
+    state, timeout = message._robot_state, message._timeout
+    # In the order of the fields: to pass them by name takes longer.
+    return IkQuestion(
+        message._group_name,
+        links,
+        poses,
+        read_state(state),
+        timeout._sec + 1e-9 * timeout._nanosec,
+        message._avoid_collisions,
+        read_carried(state),
+        read_constraints(message._constraints),
+    )
+
+
+def read_constraints(message: Constraints) -> Wishes:
+    """
+    Return the constraints of a message; names and numbers are not checked here.
+
+    :param message: the constraints.
+    """
+    joints, positions = message._joint_constraints, message._position_constraints
+    orientations, visibility = message._orientation_constraints, message._visibility_constraints
+    if not (joints or positions or orientations or visibility):
+        return NO_WISHES
+    return Wishes(
+        [_read_joint_wish(entry) for entry in joints],
+        [_read_position_wish(entry) for entry in positions],
+        [_read_orientation_wish(entry) for entry in orientations],
+        ('visibility_constraints',) if visibility else (),
+    )
+
+
+def _read_joint_wish(message: JointConstraint) -> JointWish:
+    return JointWish(
+        message.joint_name,
+        message.position,
+        message.tolerance_above,
+        message.tolerance_below,
+        message.weight,
+    )
+
+
+def _read_position_wish(message: PositionConstraint) -> PositionWish:
+    region, point = message.constraint_region, message.target_point_offset
+    parts = [
+        RegionPart(primitive.type, primitive.dimensions, read_pose(pose))
+        for primitive, pose in zip(region.primitives, _padded(region.primitive_poses))
+    ]
+    parts += [
+        RegionPart(Solid.HULL, (), read_pose(pose), read_vertices(mesh))
+        for mesh, pose in zip(region.meshes, _padded(region.mesh_poses))
+    ]
+    return PositionWish(
+        message.link_name,
+        message.header.frame_id,
+        np.array([point.x, point.y, point.z]),
+        parts,
+        message.weight,
+    )
+
+
+def _read_orientation_wish(message: OrientationConstraint) -> OrientationWish:
+    q = message.orientation
+    return OrientationWish(
+        message.link_name,
+        message.header.frame_id,
+        pose_of_numbers(0.0, 0.0, 0.0, q.x, q.y, q.z, q.w),
+        (
+            message.absolute_x_axis_tolerance,
+            message.absolute_y_axis_tolerance,
+            message.absolute_z_axis_tolerance,
+        ),
+        message.parameterization == OrientationConstraint.ROTATION_VECTOR,
+        message.weight,
+        message.parameterization,
+    )
+
+
+def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
+    """Return poses, and identity for shapes that have none."""
+    return itertools.chain(poses, itertools.repeat(Pose()))
+
+
+class StateWriter:
+    """Writes full states of one robot into messages, as MoveIt does."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """
+        Lay out the message.
+
+        :param robot: the robot.
+        """
+        tree = robot.tree
+        kinds = [JointKind(kind) for kind in tree.kinds]
+        single = [j for j, kind in enumerate(kinds) if POSITION_SIZE[kind] == 1]
+        self._tree = tree
+        self._frame = robot.model_frame
+        self._names = [tree.joint_names[joint] for joint in single]
+        self._variables = index_range(tree.idx_q[single])
+        self._multi = [(j, kind) for j, kind in enumerate(kinds) if POSITION_SIZE[kind] > 1]
+        # A virtual joint that is a joint of the tree stands among the others already.
+        self._virtual = [
+            joint.name
+            for joint in robot.virtual_joints
+            if joint.type != 'fixed' and joint.name not in tree.joint_index
+        ]
+        self._multi_names = [*self._virtual, *(tree.joint_names[j] for j, _ in self._multi)]
+        # Shared by all messages that say so: nobody changes a message once it is filled.
+        self._home = [Transform() for _ in self._virtual]
+        self._header = Header(frame_id=self._frame)
+        self._at_home = MultiDOFJointState(
+            header=self._header, joint_names=self._multi_names, transforms=self._home
+        )
+
+    def write(self, message: RobotState, state: FullState) -> None:
+        """
+        Fill a robot state: every joint with one variable in model order, then those with several.
+
+        :param message: the message to fill.
+        :param state: the state.
+        """
+        joints = message._joint_state
+        joints._header = self._header
+        # A copy: the message belongs to whoever gets it.
+        joints._name = self._names.copy()
+        joints._position = array('d', state.positions[self._variables].tobytes())
+        if state.root_pose is AT_MODEL_FRAME and not self._multi:
+            message._multi_dof_joint_state = self._at_home
+            return
+        multi = message.multi_dof_joint_state
+        multi.header.frame_id = self._frame
+        multi.joint_names = self._multi_names.copy()
+        transforms = self._home
+        if state.root_pose is not AT_MODEL_FRAME:
+            transforms = [write_transform(state.root_pose) for _ in self._virtual]
+        if self._multi:
+            transforms = transforms + [
+                self._transform(joint, kind, state) for joint, kind in self._multi
+            ]
+        multi.transforms = transforms
+
+    def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
+        """Return the transform of a joint with several variables."""
+        start = int(self._tree.idx_q[joint])
+        values = state.positions[start : start + POSITION_SIZE[kind]]
+        return write_transform(joint_motion(kind, self._tree.axes[joint], values))

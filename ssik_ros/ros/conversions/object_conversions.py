@@ -1,0 +1,114 @@
+"""Collision objects as messages, and as what questions and the world hold."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import itertools
+
+from geometry_msgs.msg import Pose
+from moveit_msgs.msg import AttachedCollisionObject
+from moveit_msgs.msg import CollisionObject
+from moveit_msgs.msg import RobotState
+import numpy as np
+from numpy.typing import NDArray
+from shape_msgs.msg import Mesh
+from shape_msgs.msg import SolidPrimitive
+
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import SolidKind
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import NOTHING_CARRIED
+from ssik_ros.server.requests.questions import ObjectGiven
+
+FloatArray = NDArray[np.float64]
+
+KINDS = {
+    SolidPrimitive.BOX: SolidKind.BOX,
+    SolidPrimitive.SPHERE: SolidKind.SPHERE,
+    SolidPrimitive.CYLINDER: SolidKind.CYLINDER,
+    SolidPrimitive.CONE: SolidKind.CONE,
+}
+FORGETTING = CarriedGiven(forgets=True)
+
+
+def read_vertices(message: Mesh) -> FloatArray:
+    """
+    Return the vertices (v, 3) of a mesh [m].
+
+    :param message: the mesh.
+    """
+    return np.array([(p.x, p.y, p.z) for p in message.vertices], dtype=np.float64).reshape(-1, 3)
+
+
+def read_object(message: CollisionObject) -> WorldObject:
+    """
+    Return an object, its pose in the frame of the message; sizes are not checked here.
+
+    :param message: the object.
+    """
+    shapes = [
+        _read_solid(solid, pose)
+        for solid, pose in zip(message.primitives, _padded(message.primitive_poses))
+    ]
+    shapes += [
+        ObjectShape(
+            SolidKind.MESH,
+            (),
+            read_pose(pose),
+            read_vertices(mesh),
+            np.array([t.vertex_indices for t in mesh.triangles], dtype=np.int64).reshape(-1, 3),
+        )
+        for mesh, pose in zip(message.meshes, _padded(message.mesh_poses))
+    ]
+    shapes += [
+        ObjectShape(SolidKind.PLANE, list(plane.coef), read_pose(pose))
+        for plane, pose in zip(message.planes, _padded(message.plane_poses))
+    ]
+    frames = zip(message.subframe_names, message.subframe_poses)
+    return WorldObject(
+        message.id,
+        read_pose(message.pose),
+        tuple(shapes),
+        {name: read_pose(pose) for name, pose in frames},
+    )
+
+
+def read_attached(message: AttachedCollisionObject) -> ObjectGiven:
+    """
+    Return an object that is carried, or no longer.
+
+    :param message: the object and the link.
+    """
+    return ObjectGiven(
+        read_object(message.object),
+        message.object.header.frame_id,
+        message.link_name,
+        frozenset(message.touch_links),
+        message.object.operation == CollisionObject.REMOVE,
+    )
+
+
+def read_carried(message: RobotState) -> CarriedGiven:
+    """
+    Return what a state says about carried objects.
+
+    :param message: the state; one that names joints and is no difference says all.
+    """
+    forgets = not message._is_diff and bool(
+        message._joint_state._name or message._multi_dof_joint_state._joint_names
+    )
+    attached = message._attached_collision_objects
+    if not attached:
+        return FORGETTING if forgets else NOTHING_CARRIED
+    return CarriedGiven([read_attached(entry) for entry in attached], forgets)
+
+
+def _read_solid(message: SolidPrimitive, pose: Pose) -> ObjectShape:
+    kind = KINDS.get(message.type, SolidKind.UNKNOWN)
+    return ObjectShape(kind, list(message.dimensions)[: max(kind.count, 0)], read_pose(pose))
+
+
+def _padded(poses: Sequence[Pose]) -> Iterator[Pose]:
+    """Return poses, and identity for shapes that have none."""
+    return itertools.chain(poses, itertools.repeat(Pose()))

@@ -1,0 +1,59 @@
+"""
+Poses and transforms as messages and as matrices.
+
+The fields that every request has are read from the slots behind them, ``_x`` for ``x``: a generated getter is a Python
+function that returns its slot, and a request would call forty of them.
+"""
+
+from geometry_msgs.msg import Pose
+from geometry_msgs.msg import Transform
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import pose_of_numbers
+
+FloatArray = NDArray[np.float64]
+
+
+def read_pose(message: Pose) -> FloatArray:
+    """
+    Return the pose (4, 4) of a message.
+
+    :param message: position [m] and quaternion of any length but zero.
+    """
+    p, q = message._position, message._orientation
+    return pose_of_numbers(p._x, p._y, p._z, q._x, q._y, q._z, q._w)
+
+
+def write_pose(message: Pose, pose: FloatArray) -> None:
+    """
+    Fill a pose message.
+
+    :param message: the message to fill.
+    :param pose: (4, 4).
+    """
+    p, q = message.position, message.orientation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
+
+
+def read_transform(message: Transform) -> FloatArray:
+    """
+    Return the pose (4, 4) of a transform.
+
+    :param message: translation [m] and quaternion of any length but zero.
+    """
+    p, q = message.translation, message.rotation
+    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+
+
+def write_transform(pose: FloatArray) -> Transform:
+    """
+    Return the message of a pose.
+
+    :param pose: (4, 4).
+    """
+    message = Transform()
+    p, q = message.translation, message.rotation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers_of_pose(pose)
+    return message

@@ -1,0 +1,55 @@
+"""Where the robot is, and how long ago each joint said so."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import math
+import threading
+import time
+
+from rclpy.node import Node
+
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.inputs.live_state import MOST_OLDER
+
+
+class AgedState(LiveState):
+    """Listens to ``joint_states``; ages are by this machine's monotonic clock."""
+
+    def __init__(self, node: Node) -> None:
+        """
+        Subscribe.
+
+        :param node: the node.
+        """
+        self._times: dict[str, float] = {}
+        self._times_lock = threading.Lock()
+        super().__init__(node)
+
+    def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
+        """Keep when each joint was last given a usable value."""
+        now = time.monotonic()
+        with self._times_lock:
+            for name, position in zip(names, positions, strict=True):
+                if math.isfinite(position):
+                    # Behind all others: where there are too many, those go that nobody reports any more.
+                    self._times.pop(name, None)
+                    self._times[name] = now
+            while len(self._times) > MOST_OLDER:
+                self._times.pop(next(iter(self._times)))
+
+    def forget(self) -> None:
+        """Forget all values and their ages."""
+        super().forget()
+        with self._times_lock:
+            self._times.clear()
+
+    def too_old(self, names: Iterable[str], max_age: float) -> list[str]:
+        """
+        Return the joints that nobody reported lately.
+
+        :param names: of joints.
+        :param max_age: what is lately [s].
+        """
+        oldest = time.monotonic() - max_age
+        with self._times_lock:
+            return [name for name in names if self._times.get(name, -math.inf) < oldest]

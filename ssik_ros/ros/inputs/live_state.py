@@ -1,0 +1,260 @@
+"""Where the robot is: the latest joint states, put together when somebody asks."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import logging
+import math
+import threading
+from typing import NamedTuple
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.ros.inputs.input_topics import InputTopic
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.poses import IS_WITHIN
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.scene.states import StateReader
+
+_LOGGER = logging.getLogger('ssik_ros.joint_states')
+
+PUBLISHERS = 64
+"""Different lists of names that are kept; a robot has one for each of its drivers."""
+MOST_OLDER = 10_000
+"""Joints whose values outlive their list of names."""
+MOST_CHARACTERS = 1_000_000
+"""Of all names in a message together; a message with more is ignored."""
+TOPIC = 'joint_states'
+MOST_NAMED = 3
+"""Joints that a note on an answer names; of others it gives the number."""
+
+
+class _Known(NamedTuple):
+    """The state after so many messages, for one robot."""
+
+    reader: StateReader
+    messages: int
+    state: FullState
+    is_heard: bool
+    """Whether a message named a joint of the robot."""
+    refused: frozenset[str]
+    """Joints that were given values that cannot be used, and none before."""
+
+
+class LiveState:
+    """Listens to ``joint_states``; joints that nobody reports have their default values."""
+
+    def __init__(self, node: Node) -> None:
+        """
+        Subscribe.
+
+        :param node: the node.
+        """
+        self._latest: dict[tuple[str, ...], Sequence[float]] = {}
+        self._older: dict[str, float] = {}
+        """Values of lists of names that made room for others."""
+        self._new: list[tuple[str, ...]] = []
+        """Lists of names that came since the state was last put together."""
+        self._lock = threading.Lock()
+        self._count = 0
+        self._known: _Known | None = None
+        # Best effort hears reliable publishers too.
+        self._input = InputTopic(
+            node,
+            JointState,
+            TOPIC,
+            self.take,
+            qos_profile_sensor_data,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            forget=self.forget,
+        )
+
+    @property
+    def topics(self) -> str:
+        """Return the names of the topics that are heard, in words."""
+        return self._input.names
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether no message has come."""
+        return not self._latest and not self._older
+
+    def take(self, message: JointState) -> None:
+        """
+        Keep a message; reading it is left to whoever needs the state.
+
+        :param message: names and positions of some joints.
+        """
+        names, positions = tuple(message.name), message.position
+        if not self._has_right_sizes(names, positions):
+            return
+        if not all(map(IS_WITHIN, map(abs, positions))):
+            positions = self._leave_out(names, positions)
+        self._note(names, positions)
+        with self._lock:
+            # Behind all others, so that the newest value of a joint is the one that counts.
+            before = self._latest.pop(names, None)
+            self._latest[names] = _keep_known(positions, before or ())
+            if before is None:
+                self._make_room(names)
+            self._count += 1
+
+    def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
+        """Do what else is to be done with a message; values that cannot be used are NaN."""
+
+    def _has_right_sizes(self, names: tuple[str, ...], positions: Sequence[float]) -> bool:
+        """Return whether a message can be read; log why not."""
+        if len(names) != len(positions):
+            # Drivers may report velocities or efforts alone; that is no reason to forget positions.
+            if len(positions):
+                _LOGGER.warning(
+                    'A message on %s gives %d joints (%s) %d positions, so it is ignored. Publish one '
+                    'position for each name.',
+                    self.topics,
+                    len(names),
+                    list_names(names) or 'no names',
+                    len(positions),
+                )
+            return False
+        if sum(map(len, names)) > MOST_CHARACTERS:
+            _LOGGER.warning(
+                'A message on %s is ignored: its %d names (%s) have more than %d characters.',
+                self.topics,
+                len(names),
+                list_names(names[:1]),
+                MOST_CHARACTERS,
+            )
+            return False
+        return True
+
+    def _leave_out(self, names: tuple[str, ...], positions: Sequence[float]) -> list[float]:
+        """Return positions with NaN for what cannot be used; log the first such joint."""
+        usable = [value if abs(value) <= FARTHEST else math.nan for value in positions]
+        index = next(i for i, value in enumerate(usable) if math.isnan(value))
+        _LOGGER.warning(
+            'Joint %s has the position %g on %s, which is not a number within %g, so it is ignored: the '
+            'joint stays at its last usable position, or at its default if it had none.',
+            quote(names[index]),
+            positions[index],
+            self.topics,
+            FARTHEST,
+        )
+        return usable
+
+    def _make_room(self, names: tuple[str, ...]) -> None:
+        """Take a new list of names in; the values of the oldest list stay, its names go one by one."""
+        self._new = [*self._new[1 - PUBLISHERS :], names]
+        if len(self._latest) <= PUBLISHERS:
+            return
+        oldest = next(iter(self._latest))
+        known = self._known
+        is_known = None if known is None else known.reader.reads
+        for name, value in zip(oldest, self._latest.pop(oldest), strict=True):
+            if (is_known is None or is_known(name)) and not math.isnan(value):
+                # Behind those that are there, and not beyond a number of them.
+                self._older.pop(name, None)
+                if len(self._older) < MOST_OLDER:
+                    self._older[name] = value
+
+    def forget(self) -> None:
+        """Forget all values: what comes next is about another robot."""
+        with self._lock:
+            self._latest.clear()
+            self._older.clear()
+            self._new.clear()
+            self._count += 1
+
+    def reported(self) -> set[str]:
+        """Return the names of all joints that were reported."""
+        with self._lock:
+            return {*self._older, *(name for names in self._latest for name in names)}
+
+    def current(self, reader: StateReader) -> FullState:
+        """
+        Return where the robot is.
+
+        :param reader: reads states of the robot that is asked about.
+        """
+        return self._find(reader).state
+
+    def assumption(self, reader: StateReader, given: Callable[[], StateGiven]) -> str:
+        """
+        Return what an answer assumes about where the robot is; empty where the robot is known.
+
+        :param reader: reads states of the robot that is asked about.
+        :param given: returns the part of the state that the question names.
+        """
+        known = self._find(reader)
+        if known.is_heard and not known.refused:
+            return ''
+        joints = reader.unnamed(given())
+        if known.is_heard:
+            joints = [name for name in joints if name in known.refused]
+        if not joints:
+            return ''
+        named = ', '.join(joints[:MOST_NAMED])
+        if len(joints) > MOST_NAMED:
+            named = f'{named} and {len(joints) - MOST_NAMED} more'
+        if known.is_heard:
+            return (
+                f'No usable position came on {self.topics} for joints that the request does not name '
+                f'({named}): default positions were used.'
+            )
+        return (
+            f'No joint states of this robot came on {self.topics}, and the request does not name '
+            f'{named}: default positions were used.'
+        )
+
+    def _find(self, reader: StateReader) -> _Known:
+        """Return where the robot is, and whether a message said so."""
+        # Without the lock: the count is a single number, and one that is old by now is that of a moment ago.
+        known = self._known
+        if known is not None and known.reader is reader and known.messages == self._count:
+            return known
+        with self._lock:
+            if known is None or known.reader is not reader:
+                self._older = {n: v for n, v in self._older.items() if reader.reads(n)}
+                self._new = list(self._latest)
+            count, new, self._new = self._count, self._new, []
+            messages = list(self._latest.items())
+            if self._older:
+                messages.insert(0, (tuple(self._older), list(self._older.values())))
+        for names in new:
+            self._tell_unknown(reader, names)
+        start = state = reader.default()
+        for names, positions in messages:
+            state = reader.update(state, names, positions)
+        self._known = known = _Known(reader, count, state, state is not start, _refused(messages))
+        return known
+
+    def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:
+        """Log names that are not of the robot: a message of another one, or a misspelt joint."""
+        unknown = [name for name in names if not reader.reads(name)]
+        if unknown:
+            _LOGGER.warning(
+                '%s names joints that robot %s does not have (%s); they are ignored.',
+                self.topics,
+                quote(reader.robot.name),
+                list_names(unknown),
+            )
+
+
+def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> frozenset[str]:
+    """Return the joints that have no usable value although messages name them."""
+    if not any(any(map(math.isnan, values)) for _, values in messages):
+        return frozenset()
+    pairs = [pair for names, values in messages for pair in zip(names, values, strict=True)]
+    given = {name for name, value in pairs if not math.isnan(value)}
+    return frozenset(name for name, value in pairs if name not in given)
+
+
+def _keep_known(positions: Sequence[float], before: Sequence[float]) -> Sequence[float]:
+    """Return positions, those of before (the same joints, or none) in place of what is not finite."""
+    if not before or all(map(math.isfinite, positions)):
+        return positions
+    return [new if math.isfinite(new) else old for new, old in zip(positions, before, strict=True)]

@@ -1,0 +1,333 @@
+"""
+Where a node's robot comes from: a parameter, a file, a MoveIt configuration package, or a topic.
+
+URDF and SRDF are looked for one by one, in that order; what is found nowhere else is waited for on its
+topic, and may be replaced there at any time. A topic brings text: only parameters name files.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import logging
+from pathlib import Path
+from typing import Any
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rclpy.qos import QoSProfile
+from std_msgs.msg import String
+
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.description_files import MoveItConfig
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.source import require_xml_text
+from ssik_ros.model.urdf.source import robot_name_of
+from ssik_ros.model.urdf.source import TextSource
+from ssik_ros.ros.inputs.input_topics import InputTopic
+from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+from ssik_ros.value_class import dataclass
+
+_LOGGER = logging.getLogger('ssik_ros.robot_source')
+
+URDF_TOPIC = 'robot_description'
+SRDF_TOPIC = 'robot_description_semantic'
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+MOST_JOINTS = 2000
+"""Joints of a robot that is taken from a topic where no parameter says how many."""
+LIMITS_PREFIX = 'robot_description_planning.'
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One description and where it was found."""
+
+    source: TextSource
+    """Path or text."""
+    origin: str
+    """``parameter NAME``, ``topic NAME`` or a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotDescription:
+    """Everything that makes a robot."""
+
+    urdf: Description
+    srdf: Description | None
+    joint_limits: Any
+    """Mapping or path; None for none."""
+    xacro_args: Mapping[str, str] | None
+    max_joints: int | None = None
+    """Most joints of a robot that is loaded; None for no bound."""
+
+    def load(self) -> RobotModel:
+        """
+        Return the robot.
+
+        :raises SsikError: when a description is malformed or missing.
+        """
+        srdf = None if self.srdf is None else self.srdf.source
+        return self._load(srdf)
+
+    def loads_without_srdf(self) -> bool:
+        """Return whether what is wrong, if anything is, can be mended by an SRDF."""
+        try:
+            self._load(None)
+        except Exception:
+            return False
+        return True
+
+    def _load(self, srdf: TextSource | None) -> RobotModel:
+        source = self.urdf.source
+        return load_robot(source, srdf, self.joint_limits, self.xacro_args, self.max_joints)
+
+
+class RobotSource:
+    """Finds the robot of a node, and hands out each new one."""
+
+    def __init__(
+        self, node: Node, parameters: Any, deliver: Callable[[RobotDescription], None]
+    ) -> None:
+        """
+        Look at parameters and files; :meth:`start` begins to deliver.
+
+        :param node: the node.
+        :param parameters: the node's parameters.
+        :param deliver: called with each complete description; where no topic is needed, by :meth:`start`.
+        :raises SsikError: when a named file or package does not exist.
+        """
+        self._node = node
+        self._parameters = parameters
+        self._deliver = deliver
+        self._files = _find_files(parameters)
+        self._urdf = self._given_urdf()
+        self._srdf = self._given_srdf()
+        self._limits = self._find_limits()
+        self._xacro_args = self._find_xacro_args()
+        self._hears_robots = self._urdf is None
+        self._inputs: dict[str, InputTopic] = {}
+        self._unfit_srdf = ''
+        """Name of the robot that the latest SRDF is for, where that is another one."""
+        self._timer: Any = None
+        """Runs while a robot waits for its SRDF; one for all robots, for rclpy keeps a part of every timer."""
+        self._callbacks = MutuallyExclusiveCallbackGroup()
+
+    @property
+    def kinematics_path(self) -> Path | None:
+        """
+        Return the path of the kinematics.yaml, None for none.
+
+        :raises DescriptionNotFound: when the named one does not exist.
+        """
+        named = str(self._parameters.kinematics_file)
+        own = None if self._files is None else self._files.kinematics_path
+        if not named:
+            return own
+        beside = None if self._files is None else self._files.directory / 'config' / named
+        if beside is not None and not Path(named).is_file() and beside.is_file():
+            return beside
+        return _require_file(named)
+
+    def may_mend(self, description: RobotDescription) -> bool:
+        """
+        Return whether a topic can still bring what a robot lacks that could not be served.
+
+        :param description: the robot.
+        """
+        if self._hears_robots:
+            return True
+        return bool(self._inputs) and description.loads_without_srdf()
+
+    def start(self) -> None:
+        """Deliver what is there, and listen to the topics of what is not."""
+        if self._hears_robots:
+            self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
+        if self._srdf is None and not self._parameters.tip_link:
+            self._listen(SRDF_TOPIC, 'semantic description', self._take_srdf)
+            self._timer = self._node.create_timer(
+                self._parameters.semantic_timeout,
+                self._give_up,
+                self._callbacks,
+                clock=Clock(clock_type=ClockType.STEADY_TIME),
+            )
+            self._timer.cancel()
+        if self._urdf is None:
+            _LOGGER.info(
+                'Waiting for the robot on the topic %s. It can also be given by the parameters '
+                'robot_description, robot_description_file or moveit_config_package.',
+                self._inputs[URDF_TOPIC].names,
+            )
+        else:
+            self._go_on()
+
+    def topics(self, topic: str) -> str:
+        """
+        Return the names that an input is heard on, in words.
+
+        :param topic: one that :meth:`start` has subscribed to.
+        """
+        return self._inputs[topic].names
+
+    def _listen(self, topic: str, what: str, take: Callable[[Description], None]) -> None:
+        """Subscribe to a latched topic; what is not XML text is logged and ignored."""
+
+        def hear(message: String) -> None:
+            origin = f'topic {self._inputs[topic].name}'
+            try:
+                take(Description(require_xml_text(message.data, what), origin))
+            except ModelError as error:
+                _LOGGER.error('A message of %s is ignored. %s', origin, error)
+
+        self._inputs[topic] = InputTopic(
+            self._node, String, topic, hear, LATCHED, callback_group=self._callbacks
+        )
+
+    def _take_urdf(self, urdf: Description) -> None:
+        """Take a robot; an SRDF of another robot is then waited for anew."""
+        if self._urdf is not None and self._urdf.source == urdf.source:
+            return
+        self._urdf = urdf
+        srdf = self._srdf
+        if srdf is not None and srdf.origin.startswith('topic'):
+            other = robot_name_of(str(srdf.source))
+            if other != robot_name_of(str(urdf.source)):
+                self._srdf, self._unfit_srdf = None, other
+        self._go_on()
+
+    def _take_srdf(self, srdf: Description) -> None:
+        """Take a semantic description."""
+        if self._srdf is not None and self._srdf.source == srdf.source:
+            return
+        self._srdf, self._unfit_srdf = srdf, ''
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Deliver what is complete; wait a while for an SRDF."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._urdf is None:
+            return
+        if self._srdf is None and self._timer is not None:
+            self._timer.reset()
+            return
+        self._hand_out(self._urdf)
+
+    def _give_up(self) -> None:
+        """Go on without an SRDF."""
+        if self._timer.is_canceled():
+            # An SRDF has come since this call was put on the executor's list.
+            return
+        self._timer.cancel()
+        topics, wait = self._inputs[SRDF_TOPIC].names, self._parameters.semantic_timeout
+        found = f'No SRDF on {topics} after {wait:g} s.'
+        if self._unfit_srdf:
+            found = (
+                f'The SRDF on {topics} is for the robot {quote(self._unfit_srdf)}, and no other came '
+                f'within {wait:g} s.'
+            )
+        _LOGGER.warning(
+            '%s The node serves one group, from the parameters base_link, tip_link and group. '
+            'Publish the SRDF of this robot to get its groups.',
+            found,
+        )
+        if self._urdf is not None:
+            self._hand_out(self._urdf)
+
+    def _hand_out(self, urdf: Description) -> None:
+        most = int(self._parameters.max_robot_joints)
+        self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
+
+    def _given_urdf(self) -> Description | None:
+        """Return the URDF of a parameter, a file or a package."""
+        parameters = self._parameters
+        if parameters.robot_description:
+            return Description(parameters.robot_description, 'parameter robot_description')
+        if parameters.robot_description_file:
+            return _file(parameters.robot_description_file)
+        return None if self._files is None else _file(self._files.urdf_path)
+
+    def _given_srdf(self) -> Description | None:
+        """Return the SRDF of a parameter, a file or a package."""
+        parameters = self._parameters
+        if parameters.robot_description_semantic:
+            return Description(
+                parameters.robot_description_semantic, 'parameter robot_description_semantic'
+            )
+        if parameters.semantic_file:
+            return _file(parameters.semantic_file)
+        return None if self._files is None else _file(self._files.srdf_path)
+
+    def _find_limits(self) -> Any:
+        """Return joint limits: parameters as MoveIt's launch files pass them, a file, the package's."""
+        nested = nested_overrides(self._node, LIMITS_PREFIX)
+        if nested:
+            return nested
+        if self._parameters.joint_limits_file:
+            return _require_file(self._parameters.joint_limits_file)
+        return None if self._files is None else self._files.joint_limits_path
+
+    def _find_xacro_args(self) -> Mapping[str, str] | None:
+        """Return the arguments for xacro: those of the parameter, else those of the package."""
+        words = self._parameters.xacro_args.split()
+        wrong = [word for word in words if word.find(':=') < 1]
+        if wrong:
+            raise InvalidParameter(
+                f'xacro_args holds {quote(wrong[0])}; its entries are written name:=value.',
+                key='xacro_args',
+                value=wrong[0],
+            )
+        if words:
+            return dict(word.split(':=', 1) for word in words)
+        return (self._files.xacro_args or None) if self._files is not None else None
+
+
+def _find_files(parameters: Any) -> MoveItConfig | None:
+    """Return the files of the MoveIt configuration package, if one is named."""
+    package = parameters.moveit_config_package
+    return find_moveit_config(package) if package else None
+
+
+def _file(path: str | Path) -> Description:
+    """Return a description in a file, which has to exist."""
+    found = _require_file(path)
+    return Description(found, str(found))
+
+
+def _require_file(path: str | Path) -> Path:
+    """Return the path of a file, which has to exist; ``~`` is the home folder."""
+    expanded = Path(path).expanduser()
+    if not expanded.is_file():
+        raise DescriptionNotFound(f'There is no file {quote(path)}.', path=str(path))
+    return expanded
+
+
+def nested_overrides(node: Node, prefix: str) -> dict[str, Any]:
+    """
+    Return the values given to a node below a prefix as nested mappings.
+
+    :param node: the node.
+    :param prefix: the first part of the names, with its dot.
+    :raises InvalidParameter: when one name is both a value and the first part of another.
+    """
+    nested: dict[str, Any] = {}
+    for name, parameter in sorted(parameter_overrides(node).items()):
+        if not name.startswith(prefix):
+            continue
+        *parents, leaf = name.removeprefix(prefix).split('.')
+        place = nested
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise InvalidParameter(
+                    f'Parameter {quote(name)} cannot stand below {quote(parent)}, which has a value itself.',
+                    key=name,
+                    value=parameter.value,
+                )
+        place[leaf] = parameter.value
+    return nested

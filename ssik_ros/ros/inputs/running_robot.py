@@ -1,0 +1,167 @@
+"""The robot of a running system, read once from its topics by a node that asks nothing else meanwhile."""
+
+from collections.abc import Callable
+import logging
+import time
+from types import SimpleNamespace
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.executors import Executor
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+
+from ssik_ros.benchmark.session import BenchmarkRobot
+from ssik_ros.errors import quote
+from ssik_ros.errors import SolverError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.inputs.robot_source import MOST_JOINTS
+from ssik_ros.ros.inputs.robot_source import RobotDescription
+from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.robot_source import URDF_TOPIC
+from ssik_ros.server.groups.group_choice import choose_groups
+from ssik_ros.server.scene.states import StateReader
+
+_LOGGER = logging.getLogger('ssik_ros.running_robot')
+
+FloatArray = NDArray[np.float64]
+
+
+class RobotNotRunning(SolverError):
+    """The topics of a running robot did not bring what was waited for."""
+
+
+class RunningRobot:
+    """Reads descriptions and joint states; leaves no subscription behind."""
+
+    def __init__(
+        self,
+        node: Node,
+        executor: Executor,
+        *,
+        timeout: float,
+        semantic_timeout: float,
+        joint_limits_file: str,
+        base_link: str,
+        tip_link: str,
+        max_robot_joints: int = MOST_JOINTS,
+    ) -> None:
+        """
+        Keep what to look for.
+
+        :param node: the node that subscribes for a while.
+        :param executor: an executor that the node belongs to and that nobody else spins.
+        :param timeout: time to wait for the description [s].
+        :param semantic_timeout: time to wait for the SRDF after that, and for joint states [s].
+        :param joint_limits_file: path of a joint_limits.yaml; empty for none.
+        :param base_link: base of the group where there is no SRDF; empty for the root link.
+        :param tip_link: its tip; empty for the last link.
+        :param max_robot_joints: most joints of the robot.
+        """
+        self._node = node
+        self._executor = executor
+        self._timeout = timeout
+        self._base_link = base_link
+        self._tip_link = tip_link
+        self._parameters = SimpleNamespace(
+            robot_description='',
+            robot_description_semantic='',
+            robot_description_file='',
+            semantic_file='',
+            moveit_config_package='',
+            kinematics_file='',
+            xacro_args='',
+            joint_limits_file=joint_limits_file,
+            semantic_timeout=semantic_timeout,
+            max_robot_joints=max_robot_joints,
+            tip_link=tip_link,
+        )
+
+    def read(self, group: str, needs_state: bool) -> BenchmarkRobot:
+        """
+        Return the robot and where its joints are.
+
+        :param group: the group that is asked about; where the robot has groups and not this one, its first arm is.
+        :param needs_state: whether all joints of the group have to be reported.
+        :raises RobotNotRunning: when nothing comes in time.
+        :raises SsikError: when a description is wrong or does not have the group.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile.
+        """
+        before = {*self._node.subscriptions}
+        timers = {*self._node.timers}
+        try:
+            # First, for its messages come while the description is waited for.
+            live = LiveState(self._node)
+            description = self._wait_for_description()
+            robot = description.load()
+            group = _existing_group(robot, group)
+            (chosen,) = choose_groups(
+                robot, [group], base=self._base_link, tip=self._tip_link, name=group
+            )
+            state = self._wait_for_state(live, robot, chosen, needs_state)
+            return BenchmarkRobot(robot, chosen, description.urdf.origin, state)
+        finally:
+            for subscription in {*self._node.subscriptions} - before:
+                self._node.destroy_subscription(subscription)
+            for timer in {*self._node.timers} - timers:
+                self._node.destroy_timer(timer)
+
+    def _wait_for_description(self) -> RobotDescription:
+        delivered: list[RobotDescription] = []
+        source = RobotSource(self._node, self._parameters, delivered.append)
+        source.start()
+        limit = self._timeout + self._parameters.semantic_timeout
+        if not self._spin_until(lambda: bool(delivered), limit):
+            topics = source.topics(URDF_TOPIC)
+            raise RobotNotRunning(f'No robot came on the topic {topics} in {self._timeout:g} s.')
+        return delivered[-1]
+
+    def _wait_for_state(
+        self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
+    ) -> FloatArray:
+        """Return where all joints are (nq): those that nobody reports at their default values."""
+        wait = self._timeout if is_needed else self._parameters.semantic_timeout
+        if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):
+            text = (
+                f'Not all joints of group {quote(group.name)} were reported on {live.topics} in '
+                f'{wait:g} s'
+            )
+            if is_needed:
+                raise RobotNotRunning(f'{text}, where searches are to start.')
+            _LOGGER.warning('%s; joints outside it may be elsewhere than assumed.', text)
+        return live.current(StateReader(robot)).positions
+
+    def _spin_until(self, is_done: Callable[[], bool], wait: float) -> bool:
+        """Run callbacks until something holds; return whether it does."""
+        deadline = time.monotonic() + wait
+        while not is_done() and time.monotonic() < deadline:
+            try:
+                self._executor.spin_once(0.05)
+            except ExternalShutdownException:
+                raise KeyboardInterrupt from None
+            if not self._node.context.ok():
+                raise KeyboardInterrupt
+        return is_done()
+
+
+def _existing_group(robot: RobotModel, wanted: str) -> str:
+    """Return the group that is asked about: the robot's first one with a single tip where it has not the wanted one."""
+    if not robot.groups or wanted in robot.groups:
+        return wanted
+    arms = (
+        name
+        for name, group in robot.groups.items()
+        if len(group.tips) == 1 and group.variable_names == group.joint_names
+    )
+    found = next(arms, wanted)
+    if found != wanted:
+        _LOGGER.warning(
+            'Robot %s has no group %s, which the configuration names. The benchmark asks about its '
+            'group %s instead; name a configuration of this robot by config.',
+            quote(robot.name),
+            quote(wanted),
+            quote(found),
+        )
+    return found

@@ -1,0 +1,81 @@
+"""Frames of others, from the topics ``/tf`` and ``/tf_static``, without tf2_ros."""
+
+from collections.abc import Collection
+import logging
+import threading
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rclpy.qos import QoSProfile
+
+from ssik_ros.errors import quote
+from ssik_ros.ros.conversions.pose_conversions import read_transform
+from ssik_ros.server.scene.transform_tree import TransformTree
+from ssik_ros.server.scene.world import PlacedFrame
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
+
+_LOGGER = logging.getLogger('ssik_ros.messages')
+
+DEPTH = 100
+MISSING = 'Transforms are not known: the package tf2_msgs is not installed.'
+
+
+class TransformListener:
+    """Keeps the latest transforms; may be asked from several threads at once."""
+
+    def __init__(self, node: Node) -> None:
+        """
+        Subscribe, where there are messages for it.
+
+        :param node: the node.
+        """
+        self._tree = TransformTree()
+        self._lock = threading.Lock()
+        if TFMessage is None:
+            return
+        one_by_one = MutuallyExclusiveCallbackGroup()
+        latched = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        for topic, profile in (('/tf', QoSProfile(depth=DEPTH)), ('/tf_static', latched)):
+            node.create_subscription(
+                TFMessage, topic, self.take, profile, callback_group=one_by_one
+            )
+
+    def take(self, message: 'TFMessage') -> None:
+        """
+        Keep the transforms of a message.
+
+        :param message: poses of frames in their parents.
+        """
+        with self._lock:
+            for entry in message.transforms:
+                parent, child = entry.header.frame_id, entry.child_frame_id
+                wrong = self._tree.put(parent, child, read_transform(entry.transform))
+                if wrong:
+                    _LOGGER.warning(
+                        'The transform from %s to %s is left out: %s',
+                        quote(parent),
+                        quote(child),
+                        wrong,
+                    )
+
+    def names(self) -> set[str]:
+        """Return the names of all frames that were heard of."""
+        with self._lock:
+            return self._tree.names()
+
+    def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
+        """
+        Return where a frame is relative to one of some others, or why nobody knows.
+
+        :param name: the frame.
+        :param known: frames whose places are known.
+        """
+        if TFMessage is None:
+            return MISSING
+        with self._lock:
+            return self._tree.find(name, known)

@@ -1,0 +1,76 @@
+"""
+Code that generate_parameter_library generated when this package was built, where it still fits its file.
+
+The generated code declares and validates. Following changes is left to our listener: the generated one changes its
+values before the other callbacks of a node have agreed, and copies them in a way that threads disturb.
+"""
+
+from collections.abc import Iterable
+import copy
+import hashlib
+import importlib
+import logging
+from typing import Any
+
+from rclpy.parameter import Parameter as RosParameter
+
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
+from ssik_ros.solvers.options.parameters import ParameterSchema
+
+_LOGGER = logging.getLogger('ssik_ros.ros.parameters.generated_parameters')
+
+GENERATED_PACKAGE = 'ssik_ros.ros.generated'
+"""Where setup.py puts the modules; it exists in builds on machines with the generator."""
+
+
+def find_generated(file_name: str, schema: ParameterSchema, text: str) -> Any:
+    """
+    Return the class that was generated from exactly this text, or None.
+
+    :param file_name: the name of the parameter file, such as ``my_parameters.yaml``.
+    :param schema: the parameters in it.
+    :param text: the content of the file.
+    """
+    try:
+        module = importlib.import_module(f'{GENERATED_PACKAGE}.{file_name.removesuffix(".yaml")}')
+    except ImportError as error:
+        _LOGGER.debug('%s is read without generated code: %s', file_name, error)
+        return None
+    if getattr(module, 'SOURCE_SHA256', '') != hashlib.sha256(text.encode()).hexdigest():
+        _LOGGER.debug('%s has changed since its code was generated, which is not used', file_name)
+        return None
+    return getattr(module, schema.name)
+
+
+class _GeneratedListener(ParamListener):
+    """Our listener with declarations and validation by generated code."""
+
+    generated: Any
+
+    def declare_params(self) -> None:
+        """
+        Declare what the node does not have yet, then read and check all values.
+
+        :raises ParameterUninitializedException: and others, as the constructor.
+        """
+        self.generated.ParamListener.declare_params(self)
+
+    def _refusal(self, own: Iterable[RosParameter]) -> str:
+        """Return why generated code refuses one of the values, or an empty string."""
+        # It takes values over while it checks them: a copy of this object does that in our place.
+        judge = copy.copy(self)
+        judge.clear_user_callback()
+        result = self.generated.ParamListener.update(judge, own)
+        return str(result.reason)
+
+
+def adapt_generated(generated: Any, schema: ParameterSchema) -> type:
+    """
+    Return a class like the generated one, whose listener follows changes as ours does.
+
+    :param generated: the generated class.
+    :param schema: the parameters, read from the same file.
+    """
+    members = {'schema': schema, 'params_type': generated.Params, 'generated': generated}
+    listener = type('ParamListener', (_GeneratedListener,), members)
+    return type(schema.name, (), {'Params': generated.Params, 'ParamListener': listener})

@@ -1,0 +1,215 @@
+"""
+Parameters of groups: a kinematics.yaml, replaced by a node's own values, declared and followed.
+
+Each group's parameters stand below ``robot_description_kinematics.<group>.``, as MoveIt names them.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import operator
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
+from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.solvers.kinematics_layout import find_groups
+from ssik_ros.solvers.kinematics_yaml import COMMON_PARAMETERS_FILE
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
+from ssik_ros.solvers.kinematics_yaml import parse_kinematics
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.solvers.registry import is_known
+from ssik_ros.solvers.registry import solver_schema
+from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.strict_yaml import LocatedMapping
+from ssik_ros.strict_yaml import read_yaml
+
+PREFIX = 'robot_description_kinematics.'
+RUN_TIME = 'set at run time'
+
+
+class GroupParameters:
+    """The kinematics of a node's groups, as files and parameters give them."""
+
+    def __init__(
+        self, node: Node, path: Path | None, changed: Callable[[GroupKinematics], None]
+    ) -> None:
+        """
+        Keep where to look.
+
+        :param node: the node that declares the parameters.
+        :param path: a kinematics.yaml.
+        :param changed: called with the kinematics of a group after its parameters were changed at run time.
+        """
+        self._node = node
+        self._path = path
+        self._changed = changed
+        self._given = _node_entries(node)
+        """What the node itself was given, kept because declaring puts resolved values in its place."""
+        self._groups: dict[str, _DeclaredGroup] = {}
+
+    def declare(self, groups: Iterable[str], of_robot: Iterable[str] = ()) -> None:
+        """
+        Read the kinematics of the groups that are new, and declare their parameters.
+
+        :param groups: the groups of the robot that are served.
+        :param of_robot: groups of the robot that are not served; entries for any others are warned of.
+        :raises ConfigError: when the file or a value is wrong.
+        """
+        new = [name for name in groups if name not in self._groups]
+        if not new:
+            return
+        source = str(self._path or f'parameters below {PREFIX}')
+        given = parse_kinematics(self._entries(), source=source, groups={*new, *of_robot})
+        for name in new:
+            kinematics = given.get(name) or GroupKinematics(name)
+            self._groups[name] = _DeclaredGroup(self._node, kinematics, self._changed)
+
+    def kinematics(self, group: str) -> GroupKinematics:
+        """
+        Return the kinematics of a group as they are now.
+
+        :param group: a group that was declared.
+        """
+        return self._groups[group].kinematics
+
+    def _entries(self) -> LocatedMapping:
+        """Return the entries of every group: those of the file, replaced by those of the node."""
+        merged = LocatedMapping()
+        if self._path is not None:
+            content = read_yaml(self._path)
+            for name, (entries, place) in find_groups(content, str(self._path)).items():
+                _copy_entries(merged, name, entries, place)
+        for name, entries in self._given.items():
+            _drop_replaced(merged.get(name, {}), entries)
+            _copy_entries(merged, name, entries, f'parameter {PREFIX}{name}')
+        return merged
+
+
+def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
+    """Take out of a file's entries what a node's entries say under another name of the same parameter."""
+    name = str(entries.get('kinematics_solver', own.get('kinematics_solver') or ''))
+    aliases = solver_spec(name if is_known(name) else DEFAULT_SOLVER).parameter_aliases
+    given = {aliases.get(key, key) for key in entries}
+    for key in [key for key in own if aliases.get(key, key) in given]:
+        del own[key]
+
+
+def _copy_entries(
+    merged: LocatedMapping, group: str, entries: Mapping[str, Any], place: str
+) -> None:
+    """Put the entries of a group over those that are there already."""
+    own = merged.setdefault(group, LocatedMapping())
+    merged.places[group] = place
+    places = getattr(entries, 'places', {})
+    for key, value in entries.items():
+        own[key] = value
+        own.places[key] = places.get(key, place)
+
+
+def _node_entries(node: Node) -> dict[str, LocatedMapping]:
+    """
+    Return what a node was given for each group, under dotted names.
+
+    :raises InvalidParameter: for a value that belongs to no key.
+    """
+    groups: dict[str, LocatedMapping] = {}
+    for name, parameter in parameter_overrides(node).items():
+        if not f'{name}.'.startswith(PREFIX):
+            continue
+        group, dot, key = name[len(PREFIX) :].partition('.')
+        if not dot:
+            raise InvalidParameter(
+                f'Parameter {quote(name)} has a value; only keys of groups have: '
+                f"'{PREFIX}{group or '<group>'}.<key>'.",
+                key=name,
+                value=parameter.value,
+            )
+        entries = groups.setdefault(group, LocatedMapping())
+        entries[key] = parameter.value
+        entries.places[key] = f'parameter {name}'
+    return groups
+
+
+class _DeclaredGroup:
+    """One group whose parameters are declared on the node."""
+
+    def __init__(
+        self, node: Node, kinematics: GroupKinematics, changed: Callable[[GroupKinematics], None]
+    ) -> None:
+        self.kinematics = kinematics
+        self._node = node
+        self._changed = changed
+        self._prefix = f'{PREFIX}{kinematics.group}.'
+        self._schema = solver_schema(solver_spec(kinematics.solver))
+        own = solver_spec(kinematics.solver).parameters_file
+        self._listeners: tuple[Any, ...] = ()
+        self._listeners = (
+            self._listen(COMMON_PARAMETERS_FILE, self._common_values()),
+            self._listen(own, kinematics.parameters),
+        )
+        # Another thread may have set what was declared first before the rest was declared.
+        self._take(None)
+
+    def _listen(self, resource: str, values: Mapping[str, Any]) -> Any:
+        """Declare the parameters of one file with resolved values, and follow their changes."""
+        overrides = parameter_overrides(self._node)
+        for key, value in values.items():
+            name = self._prefix + key
+            overrides[name] = Parameter(
+                name, value=list(value) if isinstance(value, tuple) else value
+            )
+        listener = load_parameters(resource).ParamListener(self._node, self._prefix)
+        listener.set_user_callback(self._take)
+        return listener
+
+    def _common_values(self) -> dict[str, Any]:
+        """Return the values of the keys that every solver has."""
+        fields = {key: getattr(self.kinematics, field) for key, field in KINEMATICS_FIELDS.items()}
+        return {**fields, 'kinematics_solver': self.kinematics.requested_solver}
+
+    def _take(self, _params: Any) -> None:
+        """Hand on the kinematics after a change; while parameters are being declared, leave it for later."""
+        if not self._listeners:
+            return
+        fields = {
+            field: self._value(key)
+            for key, field in KINEMATICS_FIELDS.items()
+            if field != 'solver'
+        }
+        parameters = self._schema.check({name: self._value(name) for name in self._schema.names})
+        changed = self._changed_sources({**fields, **parameters})
+        if not changed:
+            return
+        before = self.kinematics
+        self.kinematics = dataclasses.replace(
+            before, **fields, parameters=parameters, sources={**before.sources, **changed}
+        )
+        self._changed(self.kinematics)
+
+    def _value(self, key: str) -> Any:
+        """
+        Return the value of a parameter after the change in progress.
+
+        The node has all values of an atomic change before the first listener hears of it; the two listeners hear of
+        it one after the other, and half a change must not be served.
+        """
+        if hasattr(self._node, 'add_post_set_parameters_callback'):
+            return self._node.get_parameter(self._prefix + key).value
+        # rclpy of Humble: the listeners hear of a change before the node has it.
+        owner = self._listeners[key not in KINEMATICS_FIELDS]
+        return operator.attrgetter(key)(owner.get_params())
+
+    def _changed_sources(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """Return the new origin of every value that is another than before."""
+        before = self.kinematics
+        known = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
+        known |= self._schema.complete(before.parameters)
+        return {name: RUN_TIME for name, value in values.items() if value != known[name]}

@@ -1,0 +1,99 @@
+"""
+Integers for double parameters: ``target_tolerance: 1`` means 1.0, in files and at run time.
+
+rclpy keeps the type that was written. It refuses an integer for a parameter that was declared as a double, before
+any callback that validates is asked; so integers are converted before rclpy sees them.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ssik_ros.solvers.options.parameters import ParameterSchema
+
+_PROMOTED = {
+    Parameter.Type.INTEGER: Parameter.Type.DOUBLE,
+    Parameter.Type.INTEGER_ARRAY: Parameter.Type.DOUBLE_ARRAY,
+}
+_DECLARED_AS = {False: Parameter.Type.DOUBLE, True: Parameter.Type.DOUBLE_ARRAY}
+
+
+def promote(parameter: Parameter, declared: Parameter.Type) -> Parameter:
+    """
+    Return the parameter as a double where integers stand for doubles, else as it is.
+
+    :param parameter: name, type and value as they were written.
+    :param declared: the type that the parameter is declared with.
+    """
+    if _PROMOTED.get(parameter.type_) is not declared:
+        return parameter
+    if declared is Parameter.Type.DOUBLE:
+        return Parameter(parameter.name, declared, float(parameter.value))
+    return Parameter(parameter.name, declared, [float(entry) for entry in parameter.value])
+
+
+class _Promotion:
+    """The pre-set callback of one node; it must not refer to the node, which is its key below."""
+
+    def __init__(self) -> None:
+        """Promote nothing yet."""
+        self.declared: dict[str, Parameter.Type] = {}
+
+    def __call__(self, parameters: Iterable[Parameter]) -> list[Parameter]:
+        """
+        Return the parameters with integers promoted where doubles are declared.
+
+        :param parameters: what somebody wants to set.
+        """
+        return [promote(p, self.declared.get(p.name, p.type_)) for p in parameters]
+
+
+_PROMOTIONS: WeakKeyDictionary[Node, _Promotion] = WeakKeyDictionary()
+"""
+One callback for each node, however many listeners it has: rclpy hands every pre-set callback the original list and
+sets the union of what they return, so with two of them the unconverted integer would be back.
+"""
+
+
+def parameter_overrides(node: Node) -> dict[str, Any]:
+    """
+    Return the values that files and the command line give to parameters not declared yet; changes count.
+
+    :param node: the node.
+    """
+    # rclpy offers no public access, and declare_parameter() takes the value from here. A test notices a change.
+    overrides: dict[str, Any] = node._parameter_overrides
+    return overrides
+
+
+def accept_integers(node: Node, prefix: str, schema: ParameterSchema) -> None:
+    """
+    Let integers stand for the double parameters of a schema: in overrides, and in later changes.
+
+    rclpy of Humble has no pre-set callbacks: there, only overrides are converted.
+
+    :param node: the node that will declare the parameters.
+    :param prefix: put before every name as it is, so it ends with a dot or is empty.
+    :param schema: the parameters.
+    """
+    declared = {
+        prefix + parameter.name: _DECLARED_AS[parameter.type.is_array]
+        for parameter in schema.parameters
+        if parameter.type.scalar == 'double'
+    }
+    overrides = parameter_overrides(node)
+    for name in declared.keys() & overrides.keys():
+        overrides[name] = promote(overrides[name], declared[name])
+    if hasattr(node, 'add_pre_set_parameters_callback'):
+        _promotion(node).declared.update(declared)
+
+
+def _promotion(node: Node) -> _Promotion:
+    """Return the node's callback, made and registered when it has none yet."""
+    if node not in _PROMOTIONS:
+        _PROMOTIONS[node] = _Promotion()
+        node.add_pre_set_parameters_callback(_PROMOTIONS[node])
+    return _PROMOTIONS[node]

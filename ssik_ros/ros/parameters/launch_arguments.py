@@ -1,0 +1,113 @@
+"""
+The arguments of the launch files, from the parameter files of the nodes.
+
+Nothing here imports launch, so that the lists can be read and tested on machines without it.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from typing import NamedTuple
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import misspelt_name
+from ssik_ros.errors import quote
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameters import Parameter
+
+YES_OR_NO = ('true', 'false')
+LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
+TYPES = {'string': str, 'int': int, 'double': float, 'bool': bool}
+
+
+class LaunchArgument(NamedTuple):
+    """One argument of a launch file."""
+
+    name: str
+    default: str
+    description: str
+    """A sentence or more."""
+    type: type = str
+    """Type of the node's parameter that takes the value."""
+    choices: tuple[str, ...] = ()
+    """The values that are allowed; empty for all."""
+
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """Return what ``DeclareLaunchArgument`` takes beside the name."""
+        fields: dict[str, Any] = {'default_value': self.default, 'description': self.description}
+        return {**fields, 'choices': list(self.choices)} if self.choices else fields
+
+
+NAMESPACE = LaunchArgument(
+    'namespace',
+    '',
+    'Namespace of the nodes. Beside a move_group, which serves compute_ik too, it must not be empty.',
+)
+LOG_LEVEL = LaunchArgument('log_level', 'info', 'Lowest level that is logged.', choices=LEVELS)
+USE_SIM_TIME = LaunchArgument(
+    'use_sim_time',
+    'false',
+    "Take the time from the topic /clock. Budgets of searches always run on the machine's own clock.",
+    bool,
+    YES_OR_NO,
+)
+PARAMS_FILE = LaunchArgument(
+    'params_file',
+    '',
+    'Parameter file of the node, with substitutions such as $(find-pkg-share ...). Its values count more than '
+    'these arguments.',
+)
+RESPAWN = LaunchArgument(
+    'respawn', 'false', 'Start the node again when it ends by itself.', bool, YES_OR_NO
+)
+
+
+def node_arguments(node: str, names: Sequence[str] = ()) -> tuple[LaunchArgument, ...]:
+    """
+    Return the launch arguments that a node's parameters make, with their defaults and descriptions.
+
+    :param node: name of the executable.
+    :param names: of the parameters, in the order of the launch file; empty for all.
+    """
+    schema = load_schema(f'ssik_ros.ros:{node}_parameters.yaml')
+    parameters = {parameter.name: parameter for parameter in schema.parameters}
+    return tuple(_make_argument(parameters[name]) for name in names or parameters)
+
+
+def _make_argument(parameter: Parameter) -> LaunchArgument:
+    kind = TYPES[parameter.type.scalar]
+    default = str(parameter.default)
+    choices = YES_OR_NO if kind is bool else ()
+    for validator in parameter.validators:
+        if validator.name == 'one_of':
+            choices = tuple(validator.arguments[0])
+    if kind is bool:
+        default = default.lower()
+    return LaunchArgument(parameter.name, default, parameter.description, kind, choices)
+
+
+def require_known_arguments(
+    words: Sequence[str], launch_file: str, arguments: Iterable[LaunchArgument]
+) -> None:
+    """
+    Refuse a misspelt argument of ``ros2 launch``, which launch itself passes over without a word.
+
+    Arguments of a launch file that includes this one are its own matter. A name that is close to none of ours may be
+    meant for a substitution in a parameter file.
+
+    :param words: the command line.
+    :param launch_file: path of the launch file.
+    :param arguments: those that the launch file has.
+    :raises ValueError: for a name close to one of ours.
+    """
+    name = Path(launch_file).name
+    places = [index for index, word in enumerate(words) if Path(word).name == name]
+    known = [argument.name for argument in arguments]
+    for word in words[places[0] + 1 :] if places else ():
+        given, mark, _ = word.partition(':=')
+        if mark and given not in known and misspelt_name(given, known):
+            raise ValueError(
+                f'{name} has no argument {quote(given)}. {describe_choices(given, known)}'
+            )

@@ -1,0 +1,54 @@
+"""Values given to a node under names that it does not have: a misspelling is an error, the rest is named once."""
+
+from collections.abc import Iterable
+import logging
+
+from rclpy.node import Node
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import list_names
+from ssik_ros.errors import misspelt_name
+from ssik_ros.errors import quote
+from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+
+_LOGGER = logging.getLogger('ssik_ros.parameters')
+
+OF_RCLPY = ('use_sim_time', 'start_type_description_service', 'qos_overrides')
+"""First parts of names that rclpy itself reads."""
+OF_MOVEIT = (
+    'publish_robot_description',
+    'publish_robot_description_semantic',
+    'robot_description_timeout',
+    'robot_description_semantic_timeout',
+)
+"""Names close to ours that MoveIt's launch files hand to every node: foreign, not misspelt."""
+
+
+def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
+    """
+    Refuse misspelt parameters, and warn of those that nobody reads.
+
+    :param node: a node that has declared its own parameters.
+    :param prefixes: first parts of names that somebody else reads.
+    :raises InvalidParameter: for a name close to one that exists.
+    """
+    read = {*OF_RCLPY, *(prefix.rstrip('.') for prefix in prefixes)}
+    known = [*node.get_parameters_by_prefix(''), *read]
+    unused: dict[str, None] = {}
+    for name in parameter_overrides(node):
+        first = name.partition('.')[0]
+        if node.has_parameter(name) or first in read:
+            continue
+        meant = None if first in OF_MOVEIT else misspelt_name(first, known)
+        if meant:
+            raise InvalidParameter(
+                f'Node {quote(node.get_name())} has no parameter {quote(name)}. '
+                + describe_choices(first, known),
+                key=name,
+                value=parameter_overrides(node)[name].value,
+                allowed=tuple(known),
+            )
+        unused[first] = None
+    if unused:
+        _LOGGER.warning('Parameters that are not used here: %s.', list_names(unused))

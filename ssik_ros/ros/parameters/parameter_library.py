@@ -1,0 +1,32 @@
+"""
+Parameter files as classes for nodes: ``load_parameters('package:file.yaml').ParamListener(node)``.
+
+Code that generate_parameter_library generated from exactly this file declares and validates where there is any,
+our own code elsewhere; the classes and what they do are the same (docs/adr/0005-parameter-library.md).
+"""
+
+import functools
+from pathlib import PurePosixPath
+from typing import Any
+
+from ssik_ros.ros.parameters.generated_parameters import adapt_generated
+from ssik_ros.ros.parameters.generated_parameters import find_generated
+from ssik_ros.ros.parameters.parameter_listener import make_parameter_class
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.options.parameter_file import read_resource
+
+
+@functools.cache
+def load_parameters(resource: str) -> Any:
+    """
+    Return the class of a parameter file, with ``Params`` and ``ParamListener``.
+
+    :param resource: ``package:relative/path`` of a file in generate_parameter_library syntax.
+    :raises ConfigError: when there is no such file or it is malformed.
+    """
+    schema = load_schema(resource)
+    file_name = PurePosixPath(resource.partition(':')[2]).name
+    generated = find_generated(file_name, schema, read_resource(resource))
+    if generated is None:
+        return make_parameter_class(schema)
+    return adapt_generated(generated, schema)

@@ -1,0 +1,323 @@
+"""
+An executor for short callbacks among which some take long.
+
+rclpy's executor with several threads hands every callback from the thread that waits to another one, and both then
+compete for the interpreter: for an answer of a tenth of a millisecond that is most of the cost.
+"""
+
+from collections import deque
+from collections.abc import Callable
+import inspect
+import threading
+import time
+from typing import Any
+
+from rclpy.context import Context
+from rclpy.executors import ConditionReachedException
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ShutdownException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.task import Task
+
+from ssik_ros.ros.process.wait_set import Ready
+from ssik_ros.ros.process.wait_set import ReusedWaitSet
+
+PATIENCE = 0.004
+"""Between two looks at the leading thread [s]; a callback that both of them find counts as long."""
+HASTE = 0.001
+"""The same for a while after a long callback, because they seldom come alone [s]."""
+HASTY_LOOKS = 50
+"""How many such looks."""
+
+
+class InlineExecutor(SingleThreadedExecutor):
+    """
+    Runs callbacks in the thread that waits for them, and lets another thread wait while one takes long.
+
+    One thread leads: it waits and runs what is ready itself. A watch looks at it every few milliseconds while
+    there is something to do; when it finds the same callback again, it makes another thread that leads, and the
+    first one ends with its callback. Callback groups are honoured. :meth:`spin` itself runs no callbacks, so
+    that signals do not have to wait for one.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        report: Callable[[Exception], None],
+        *,
+        context: Context | None = None,
+    ) -> None:
+        """
+        Start no thread yet.
+
+        :param threads: how many callbacks may run at once; threads are made when they are needed.
+        :param report: told what a callback, or reading a message, raised; the executor goes on.
+        :param context: as for any executor.
+        """
+        super().__init__(context=context)
+        self._limit = threads
+        self._report = report
+        self._change = threading.Lock()
+        self._turn = 0
+        """Number of the latest callback."""
+        self._running = 0
+        """Number of the callback that the leading thread runs; 0 when it waits."""
+        self._is_led = False
+        """Whether a thread leads, or could not be relieved; false while all are at long callbacks."""
+        self._threads: set[threading.Thread] = set()
+        self._active = threading.Event()
+        self._ended = threading.Event()
+        self._wait_set: ReusedWaitSet | None = None
+        self._reuses = True
+        """Whether this rclpy has what :class:`ReusedWaitSet` needs of its inside."""
+        self._has_changed = True
+        self._ready: deque[Ready] = deque()
+        self.context.on_shutdown(self._end)
+
+    def spin(self) -> None:
+        """Run callbacks until the context or the executor is shut down."""
+        with self._change:
+            if not self._threads and not self._ended.is_set():
+                self._is_led = True
+                self._add_thread(self._watch)
+                self._add_thread(self._lead)
+        self._ended.wait()
+
+    def add_node(self, node: Node) -> bool:
+        """
+        Run the callbacks of a node too; return whether it is a new one.
+
+        :param node: the node.
+        """
+        self._has_changed = True
+        return bool(super().add_node(node))
+
+    def remove_node(self, node: Node) -> None:
+        """
+        Run the callbacks of a node no more.
+
+        :param node: the node.
+        """
+        super().remove_node(node)
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at the nodes anew; they call this when they made or destroyed something."""
+        self._has_changed = True
+        super().wake()
+
+    def shutdown(self, timeout_sec: float | None = None, **options: Any) -> bool:
+        """
+        Begin no further callback; return whether those in progress have ended.
+
+        :param timeout_sec: how long to wait for them [s]; None for as long as it takes.
+        :param options: as for any executor.
+        """
+        self._end()
+        self.wake()
+        deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
+        with self._change:
+            threads = tuple(self._threads)
+        for thread in threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        have_ended = not any(thread.is_alive() for thread in threads)
+        if have_ended:
+            self._drop_wait_set()
+        return super().shutdown(0.0, **options) and have_ended
+
+    def _end(self) -> None:
+        """Let every thread end as soon as it has no callback to run."""
+        self._ended.set()
+        self._active.set()
+
+    def _add_thread(self, work: Callable[[], None]) -> None:
+        # A callback that never ends must not keep the process alive.
+        thread = threading.Thread(target=work, name=f'executor {work.__name__}', daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _lead(self) -> None:
+        """Lead until relieved; a callback in progress then is the last of this thread."""
+        while self._lead_once():
+            pass
+        with self._change:
+            self._threads.discard(threading.current_thread())
+            # All others may be busy too, and nobody leads.
+            if not self._is_led and not self._ended.is_set():
+                self._is_led = True
+                self._add_thread(self._lead)
+
+    def _lead_once(self) -> bool:
+        """Wait, run one callback, and return whether this thread still leads."""
+        try:
+            task = self._next()
+        except (ShutdownException, ExternalShutdownException, ConditionReachedException):
+            return self._give_up()
+        except Exception as error:
+            if self._is_over():
+                return self._give_up()
+            self._report(error)
+            return True
+        return self._run(task)
+
+    def _is_over(self) -> bool:
+        """Return whether no further callback is to begin."""
+        return self._ended.is_set() or not self.context.ok()
+
+    def _give_up(self) -> bool:
+        """End everything; return that this thread leads no more."""
+        self._end()
+        self._drop_wait_set()
+        return False
+
+    def _drop_wait_set(self) -> None:
+        self._ready.clear()
+        if self._wait_set is not None:
+            self._wait_set.close()
+            self._wait_set = None
+
+    def _next(self) -> Callable[[], Any]:
+        """Return what is to be run next, as soon as there is something."""
+        while not self._is_over():
+            if self._tasks:
+                task = self._waiting_task()
+                if task is not None:
+                    return task
+            while self._ready:
+                run = self._taker(self._ready.popleft())
+                if run is not None:
+                    return run
+            wait_set = self._present_wait_set()
+            if wait_set is None:
+                rclpy_task: Callable[[], Any] = self.wait_for_ready_callbacks(
+                    None, None, self._is_over
+                )[0]
+                return rclpy_task
+            self._ready.extend(wait_set.rest() or wait_set.wait())
+        raise ShutdownException()
+
+    def _present_wait_set(self) -> ReusedWaitSet | None:
+        """Return what is to be waited for; None where that is left to rclpy."""
+        if self._reuses and (self._has_changed or self._wait_set is None):
+            self._drop_wait_set()
+            self._has_changed = False
+            guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
+            try:
+                self._wait_set = ReusedWaitSet(self.get_nodes(), guards, self.context)
+            except (AttributeError, TypeError):
+                self._reuses = False
+        return self._wait_set
+
+    def _waiting_task(self) -> Callable[[], Any] | None:
+        """Return a task that nobody runs; forget those that are done."""
+        with self._tasks_lock:
+            self._tasks[:] = [entry for entry in self._tasks if not entry[0].done()]
+            waiting = (task for task, _, _ in self._tasks if not task.executing())
+            return next(waiting, None)
+
+    def _taker(self, ready: Ready) -> Callable[[], Any] | None:
+        """Return what takes and runs something that is ready; None when its group is busy."""
+        kind, entity, node = ready
+        if not entity.callback_group.can_execute(entity):
+            if kind == 'guard_condition':
+                # Its trigger has been used up.
+                entity.trigger()
+            return None
+        if kind == 'service' and not inspect.iscoroutinefunction(entity.callback):
+            return lambda: self._answer(entity)
+        if kind == 'timer' and not entity.handle.is_timer_ready():
+            return None
+        take = {
+            'timer': self._take_timer,
+            'subscription': self._take_subscription,
+            'guard_condition': self._take_guard_condition,
+            'client': self._take_client,
+            'service': self._take_service,
+            'waitable': self._take_waitable,
+        }[kind]
+        task: Callable[[], Any] = self._make_handler(entity, node, take)
+        return task
+
+    def _answer(self, service: Any) -> None:
+        """Take a request and answer it, without the coroutines that rclpy makes for each."""
+        group = service.callback_group
+        if not group.beginning_execution(service):
+            return
+        try:
+            with self._work_tracker:
+                try:
+                    with service.handle:
+                        request, header = service.handle.service_take_request(
+                            service.srv_type.Request
+                        )
+                except rclpy_implementation.InvalidHandle:
+                    return
+                # Somebody else may have taken it.
+                if header is not None:
+                    response = service.srv_type.Response()
+                    try:
+                        response = service.callback(request, response)
+                    finally:
+                        # Nobody is to wait for the answer of a handler that raises, as those of rclpy do.
+                        service.send_response(response, header)
+        finally:
+            group.ending_execution(service)
+
+    def _run(self, task: Callable[[], Any]) -> bool:
+        """Run a callback; return whether this thread still leads afterwards."""
+        with self._change:
+            self._turn += 1
+            turn = self._running = self._turn
+        if not self._active.is_set():
+            self._active.set()
+        error = None
+        try:
+            task()
+            if isinstance(task, Task):
+                error = task.exception()
+        except Exception as raised:
+            error = raised
+        if error is not None:
+            self._report(error)
+        with self._change:
+            still_leads = self._running == turn
+            if still_leads:
+                self._running = 0
+        if not still_leads and self._guard is not None:
+            # Whoever waits now has left out the group of this callback, which is free again.
+            self._guard.trigger()
+        return still_leads
+
+    def _watch(self) -> None:
+        """Give the lead to another thread whenever a callback takes long."""
+        hasty = 0
+        while not self._is_over():
+            self._active.wait()
+            seen = self._turn
+            time.sleep(HASTE if hasty else PATIENCE)
+            hasty = max(0, hasty - 1)
+            if self._relieve(seen):
+                hasty = HASTY_LOOKS
+        # A signal ends the context without a word to anybody, even if all threads are busy.
+        self._end()
+
+    def _relieve(self, seen: int) -> bool:
+        """
+        Return whether the leading thread is still at a callback, which it then goes on with alone.
+
+        :param seen: number of the callback.
+        """
+        with self._change:
+            if self._running and self._running == seen:
+                self._running = 0
+                # The watch is one of the threads.
+                self._is_led = len(self._threads) <= self._limit
+                if self._is_led:
+                    self._add_thread(self._lead)
+                return True
+            # While nobody waits, only the watch can notice that the context has ended.
+            if self._turn == seen and self._is_led and not self._ended.is_set():
+                self._active.clear()
+            return False

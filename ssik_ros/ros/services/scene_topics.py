@@ -1,0 +1,109 @@
+"""Objects around the robot, from ``~/collision_object`` and ``~/attached_collision_object``."""
+
+from collections.abc import Callable
+import dataclasses
+import logging
+
+from moveit_msgs.msg import AttachedCollisionObject
+from moveit_msgs.msg import CollisionObject
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.ros.conversions.object_conversions import read_attached
+from ssik_ros.ros.conversions.object_conversions import read_object
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.services.node_services import Served
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.world import World
+
+_LOGGER = logging.getLogger('ssik_ros.services')
+
+DEPTH = 1000
+"""Messages that wait: a scene comes as one burst of objects."""
+
+
+class SceneTopics:
+    """Keeps the world as messages say; what is wrong with one is logged, and it changes nothing."""
+
+    def __init__(
+        self, node: Node, world: World, served: Callable[[], Served], live: LiveState
+    ) -> None:
+        """
+        Subscribe.
+
+        :param node: the node.
+        :param world: what is kept.
+        :param served: returns what is served, which knows frames.
+        :param live: where the robot is when a message arrives.
+        """
+        self._world, self._served, self._live = world, served, live
+        # One after the other, in the order in which they were sent.
+        one_by_one = MutuallyExclusiveCallbackGroup()
+        for kind, topic, take in (
+            (CollisionObject, '~/collision_object', self.take_object),
+            (AttachedCollisionObject, '~/attached_collision_object', self.take_attached),
+        ):
+            node.create_subscription(
+                kind, topic, take, QoSProfile(depth=DEPTH), callback_group=one_by_one
+            )
+
+    def take_object(self, message: CollisionObject) -> None:
+        """
+        Do with an object of the world what the message says.
+
+        :param message: the object.
+        """
+        try:
+            self._change(message)
+        except (SsikError, RuntimeError) as error:
+            _LOGGER.error('The collision object %s is left out: %s', quote(message.id), error)
+
+    def take_attached(self, message: AttachedCollisionObject) -> None:
+        """
+        Let a link carry an object, or let it go.
+
+        :param message: the object and the link.
+        """
+        try:
+            self._change_carried(message)
+        except (SsikError, RuntimeError) as error:
+            _LOGGER.error(
+                'The attached object %s is left out: %s', quote(message.object.id), error
+            )
+
+    def _change(self, message: CollisionObject) -> None:
+        if message.operation == CollisionObject.REMOVE:
+            self._world.remove(message.id)
+            return
+        server, current = self._now()
+        item = read_object(message)
+        frame = server.frames.in_model_frame(message.header.frame_id, current)
+        if frame is not None:
+            item = dataclasses.replace(item, pose=frame @ item.pose)
+        if message.operation == CollisionObject.MOVE:
+            self._world.move(item.name, item.pose)
+        elif message.operation == CollisionObject.APPEND:
+            self._world.append(item)
+        else:
+            self._world.add(item)
+
+    def _change_carried(self, message: AttachedCollisionObject) -> None:
+        given = read_attached(message)
+        server, current = self._now()
+        if not given.is_gone:
+            self._world.attach(server.carry(given, self._world.now(), current, current))
+            return
+        dropped = self._world.detach(given.object.name)
+        if dropped is not None:
+            # As in MoveIt it stays where the link let it go.
+            item, place = dropped.object, server.frames.in_model_frame(dropped.link, current)
+            pose = item.pose if place is None else place @ item.pose
+            self._world.add(dataclasses.replace(item, pose=pose))
+
+    def _now(self) -> tuple[RobotServer, FullState]:
+        server = self._served().server
+        return server, self._live.current(server.states)

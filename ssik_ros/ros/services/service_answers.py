@@ -1,0 +1,118 @@
+"""
+What a client reads from an answer of ``compute_ik``, whoever the server is.
+
+A server of this package says in its text why it failed and how much it tried; of others, only the code is known.
+"""
+
+import re
+from typing import Any
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.benchmark.calls import RemoteAnswer
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
+from ssik_ros.ros.services.status_codes import SOURCE
+
+FloatArray = NDArray[np.float64]
+
+_SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
+_SEARCHES = re.compile(r'\b(\d+) search(?:es)?\b')
+_ITERATIONS = re.compile(r'\b(\d+) iterations?\b')
+_CLOCK_ENDED = 'The clock ended the search.'
+_CAUSE_OF_CODE = {
+    MoveItErrorCodes.TIMED_OUT: Cause.DEADLINE,
+    MoveItErrorCodes.INVALID_GROUP_NAME: Cause.UNKNOWN_GROUP,
+    MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS: Cause.CONSTRAINTS,
+    MoveItErrorCodes.INVALID_ROBOT_STATE: Cause.BAD_STATE,
+    MoveItErrorCodes.INVALID_LINK_NAME: Cause.UNKNOWN_LINK,
+    MoveItErrorCodes.FRAME_TRANSFORM_FAILURE: Cause.FRAME,
+    MoveItErrorCodes.COLLISION_CHECKING_UNAVAILABLE: Cause.COLLISION,
+}
+
+
+def read_answer(
+    response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
+) -> RemoteAnswer:
+    """
+    Return the answer in a response; nothing in it is taken for granted, so it is still to be judged.
+
+    :param response: the response.
+    :param joint_names: the joints of the answer, in its order.
+    :param tip_count: how many tips were asked about.
+    """
+    code = response.error_code
+    # moveit_msgs before 2.5 has the number alone.
+    text, source = getattr(code, 'message', ''), getattr(code, 'source', '')
+    time = _SOLVER_TIME.search(text)
+    server_time_ns = round(1e3 * float(time[1])) if time else None
+    own_text = text if source == SOURCE else ''
+    if code.val == MoveItErrorCodes.SUCCESS:
+        solution = _pick(response.solution.joint_state, joint_names)
+        result = _make_result(IkStatus.SOLVED, Cause.NONE, solution, tip_count, own_text)
+        return RemoteAnswer(result, '', server_time_ns)
+    result = _make_result(
+        IkStatus.UNSOLVED,
+        cause_of(code.val, own_text),
+        solution=None,
+        tips=tip_count,
+        text=own_text,
+    )
+    return RemoteAnswer(result, f'error code {code.val}: {text}'.rstrip(': '), server_time_ns)
+
+
+def missing_answer(text: str) -> RemoteAnswer:
+    """
+    Return what stands for an answer that did not come.
+
+    :param text: why there is none.
+    """
+    result = _make_result(IkStatus.UNSOLVED, Cause.DEADLINE, None, 1, _CLOCK_ENDED)
+    return RemoteAnswer(result, text)
+
+
+def cause_of(code: int, own_text: str) -> Cause:
+    """
+    Return why a server found nothing.
+
+    :param code: its error code.
+    :param own_text: the text of a server of this package; empty for others.
+    """
+    for cause, text in CAUSE_TEXT.items():
+        if f'No solution: {text}' in own_text:
+            return cause
+    return _CAUSE_OF_CODE.get(code, Cause.BUDGET)
+
+
+def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
+    """Return the positions (n,) of joints by name; NaN for those that the state leaves out."""
+    positions = dict(zip(state.name, state.position))
+    return np.array([positions.get(name, np.nan) for name in joint_names], dtype=np.float64)
+
+
+def _make_result(
+    status: IkStatus, cause: Cause, solution: FloatArray | None, tips: int, text: str
+) -> IkResult:
+    """Return a result; errors are not known here, and a failure leaves no state behind."""
+    solutions = np.empty((0, 0)) if solution is None else solution[None]
+    return IkResult(
+        status=status,
+        cause=cause,
+        solutions=solutions,
+        errors=np.full((len(solutions), 2 * tips), np.nan),
+        nearest=None,
+        residual=float('nan'),
+        iterations=_count(_ITERATIONS, text),
+        searches=_count(_SEARCHES, text),
+        clock_ended=_CLOCK_ENDED in text,
+    )
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return int(found[1]) if found else 0

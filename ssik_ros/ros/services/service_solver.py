@@ -1,0 +1,256 @@
+"""A solver that asks a service of type ``moveit_msgs/srv/GetPositionIK``: a server of this package, or any other."""
+
+import contextlib
+import logging
+import time
+from typing import Any
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.executors import Executor
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from ssik_ros.benchmark.calls import RemoteAnswer
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.errors import SolverError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import IkResult
+from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.ros.services.service_answers import missing_answer
+from ssik_ros.ros.services.service_answers import read_answer
+
+_LOGGER = logging.getLogger('ssik_ros.service_solver')
+
+FloatArray = NDArray[np.float64]
+
+DEPTH = 1000
+"""Answers that the client keeps while they wait."""
+LOADING_PATIENCE = 10
+"""How many times longer a server is waited for whose node is there and loads its robot."""
+REPORT_EVERY = 5.0
+"""Time between two lines that say what is waited for [s]."""
+DESCRIBE_TYPE = 'ssik_msgs/srv/Describe'
+ATTEMPTS = 5
+"""First requests: while client and server discover each other, an answer can be lost."""
+ATTEMPT_WAIT = 2.0
+"""Time that each of them has [s]."""
+WARM_UP_CALLS = 20
+MISSING_LIMIT = 10
+"""So many answers may fail to come; then the server is not asked any more, which bounds the whole run."""
+_OUT_OF_REACH = 1e3
+"""Distance [m] of a target that no arm reaches, so that a first question costs no search."""
+_UNSAYABLE = (
+    'state',
+    'tool_offsets',
+    'lower',
+    'upper',
+    'consistency_limits',
+    'max_searches',
+    'tolerance',
+    'validate',
+    'cancel',
+)
+
+
+class ServiceSolver:
+    """Asks a service about one group; serves one thread."""
+
+    name = 'service'
+
+    def __init__(
+        self,
+        node: Node,
+        executor: Executor,
+        service: str,
+        group: JointGroup,
+        *,
+        service_timeout: float,
+        answer_timeout: float,
+        sends_seed: bool = True,
+    ) -> None:
+        """
+        Make the client; :meth:`warm_up` waits for the server.
+
+        :param node: the node of the client; the fewer other entities it has, the shorter is a round trip.
+        :param executor: an executor that the node belongs to and that nobody else spins.
+        :param service: name of the service, relative to the node.
+        :param group: the group; every joint of it has one variable.
+        :param service_timeout: time to wait for the server [s].
+        :param answer_timeout: time to wait for an answer, beyond the budget of the request [s].
+        :param sends_seed: whether requests name a seed; without, the server starts where the robot is.
+        :raises SolverError: for a group whose answers are no joint states.
+        """
+        if group.variable_names != group.joint_names:
+            raise SolverError(
+                f'Group {quote(group.name)} has a joint with several variables, which a service does not '
+                'answer by name.'
+            )
+        self.service = node.resolve_service_name(service)
+        self.joint_names = group.joint_names
+        self.base_frame = group.base_link
+        self.tip_frames = group.tips
+        self._group = group.name
+        self._node = node
+        self._executor = executor
+        self._service_timeout = service_timeout
+        self._answer_timeout = answer_timeout
+        self._sends_seed = sends_seed
+        self._missing = 0
+        self._client = node.create_client(
+            GetPositionIK, service, qos_profile=QoSProfile(depth=DEPTH)
+        )
+
+    def solve(self, request: SolveRequest) -> IkResult:
+        """
+        Return the server's answer; a missing one is a failure by the deadline.
+
+        :param request: the question; only what MoveIt's message can say.
+        :raises InvalidOption: for a request that the message cannot carry.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile.
+        """
+        return self.read(self.call(self.prepare(request))).result
+
+    def prepare(self, request: SolveRequest) -> GetPositionIK.Request:
+        """
+        Return the message of a request.
+
+        :param request: the question.
+        :raises InvalidOption: for a request that the message cannot carry.
+        """
+        _refuse_unsayable(request)
+        message = GetPositionIK.Request()
+        question = message.ik_request
+        question.group_name = self._group
+        self._write_targets(question, request.targets.reshape(-1, 4, 4))
+        # Everything that is not named stays as the server knows it.
+        question.robot_state.is_diff = True
+        if self._sends_seed and request.seed is not None:
+            question.robot_state.joint_state.name = list(self.joint_names)
+            question.robot_state.joint_state.position = request.seed.tolist()
+        nanoseconds = round(1e9 * max(request.timeout or 0.0, 0.0))
+        question.timeout.sec, question.timeout.nanosec = divmod(nanoseconds, 1_000_000_000)
+        return message
+
+    def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
+        """
+        Return the response to a message, or why there is none.
+
+        :param message: the message; its timeout and ``answer_timeout`` bound the wait.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile.
+        """
+        if self._missing >= MISSING_LIMIT:
+            return f'not asked: {MISSING_LIMIT} answers had not come before'
+        budget = message.ik_request.timeout
+        response = self._ask(message, budget.sec + 1e-9 * budget.nanosec + self._answer_timeout)
+        if response is not None:
+            return response
+        self._missing += 1
+        text = f'no answer from {self.service} in time'
+        _LOGGER.warning('%s (%d of at most %d).', text, self._missing, MISSING_LIMIT)
+        return text
+
+    def read(self, reply: GetPositionIK.Response | str) -> RemoteAnswer:
+        """
+        Return the answer in what :meth:`call` returned.
+
+        :param reply: the response, or why there is none.
+        """
+        if isinstance(reply, str):
+            return missing_answer(reply)
+        return read_answer(reply, self.joint_names, len(self.tip_frames))
+
+    def warm_up(self) -> None:
+        """
+        Wait for the server, and ask until client and server know each other.
+
+        :raises SolverError: when it does not come, does not answer or does not know the group.
+        :raises KeyboardInterrupt: when ROS shuts down meanwhile.
+        """
+        self._wait_for_service()
+        far = np.broadcast_to(np.eye(4), (len(self.tip_frames), 4, 4)).copy()
+        far[:, 2, 3] = _OUT_OF_REACH
+        message = self.prepare(SolveRequest(targets=far, timeout=1e-3))
+        answer = None
+        for _ in range(ATTEMPTS):
+            answer = answer or self._ask(message, ATTEMPT_WAIT)
+        if answer is None:
+            raise SolverError(
+                f'{self.service} is there, but answered none of {ATTEMPTS} requests.'
+            )
+        if answer.error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
+            text = getattr(answer.error_code, 'message', '') or 'it does not say which it knows'
+            raise SolverError(f'{self.service} has no group {quote(self._group)}: {text}')
+        for _ in range(WARM_UP_CALLS):
+            self._ask(message, ATTEMPT_WAIT)
+
+    def _wait_for_service(self) -> None:
+        start = said = time.monotonic()
+        # In slices, for a signal is to end the wait.
+        while not self._client.wait_for_service(0.25):
+            self._require_ros()
+            now, is_loading = time.monotonic(), self._is_server_loading()
+            limit = self._service_timeout * (LOADING_PATIENCE if is_loading else 1)
+            if now - start > limit:
+                raise SolverError(f'There is no service {self.service} after {now - start:.1f} s.')
+            if now - said >= REPORT_EVERY:
+                said = now
+                cause = 'its node is loading the robot' if is_loading else 'no node offers it yet'
+                _LOGGER.info(
+                    'Waiting for %s: %s. %.0f s so far, at most %.0f s.',
+                    self.service,
+                    cause,
+                    now - start,
+                    limit,
+                )
+
+    def _is_server_loading(self) -> bool:
+        """Return whether a node of this package is there; it offers its own description before it has a robot."""
+        offered = self._node.get_service_names_and_types()
+        return any(DESCRIBE_TYPE in types for _, types in offered)
+
+    def _ask(self, message: GetPositionIK.Request, timeout: float) -> Any:
+        """Return the response, or None when it does not come within a time [s]."""
+        future = self._client.call_async(message)
+        with contextlib.suppress(ExternalShutdownException):
+            self._executor.spin_until_future_complete(future, timeout)
+        if future.done():
+            return future.result()
+        self._client.remove_pending_request(future)
+        self._require_ros()
+        return None
+
+    def _require_ros(self) -> None:
+        if not self._node.context.ok():
+            raise KeyboardInterrupt
+
+    def _write_targets(self, question: Any, targets: FloatArray) -> None:
+        """Fill in poses and links: the single fields for one tip, the vector for several."""
+        if len(targets) == 1:
+            question.ik_link_name = self.tip_frames[0]
+            self._write_pose(question.pose_stamped, targets[0])
+            return
+        question.ik_link_names = list(self.tip_frames)
+        kind = type(question.pose_stamped)
+        question.pose_stamped_vector = [kind() for _ in targets]
+        for stamped, target in zip(question.pose_stamped_vector, targets, strict=True):
+            self._write_pose(stamped, target)
+
+    def _write_pose(self, stamped: Any, target: FloatArray) -> None:
+        stamped.header.frame_id = self.base_frame
+        write_pose(stamped.pose, target)
+
+
+def _refuse_unsayable(request: SolveRequest) -> None:
+    """Raise for a request that MoveIt's message has no field for."""
+    said = [name for name in _UNSAYABLE if getattr(request, name) is not None]
+    said += [name for name in ('locked', 'wants_nearest') if getattr(request, name)]
+    if request.max_solutions != 1:
+        said.append('max_solutions')
+    if said:
+        raise InvalidOption(f"MoveIt's message cannot carry {', '.join(said)} of a request.")

@@ -1,0 +1,192 @@
+"""
+The node ``joint_state_relay``: passive joints of a robot with loops, so that RViz shows it whole.
+
+It hears the joints with motors on ``active_joint_states``, closes the loops, and publishes all joints on
+``joint_states``; what the mechanism looks like goes to ``~/markers``. A node of its own, for it runs at the rate of
+the drivers and keeps one assembly mode, whatever requests the server of a robot is busy with.
+"""
+
+from collections.abc import Sequence
+import contextlib
+import logging
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.mechanisms.markers import markers
+from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.ros.conversions.marker_messages import write_markers
+from ssik_ros.ros.inputs.robot_source import RobotDescription
+from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.process.early_end import EARLY_END
+from ssik_ros.ros.process.early_end import ignore_signals
+from ssik_ros.ros.process.log_bridge import bridge_logging
+from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.node_process import begin
+from ssik_ros.server.loops.loop_files import read_loops_of
+from ssik_ros.server.loops.passive_joints import PassiveJoints
+
+NAME = 'joint_state_relay'
+PARAMETERS_FILE = 'ssik_ros.ros:joint_state_relay_parameters.yaml'
+ACTIVE_TOPIC = 'active_joint_states'
+STATE_TOPIC = 'joint_states'
+_LOGGER = logging.getLogger('ssik_ros.relay')
+
+
+class JointStateRelay(Node):
+    """Publishes the joints of a robot with loops whenever its active joints are reported."""
+
+    def __init__(self, **options: Any) -> None:
+        """
+        Declare parameters and look for the robot.
+
+        :param options: arguments of ``rclpy.node.Node``.
+        :raises SsikError: when a parameter is wrong or a named file does not exist.
+        """
+        super().__init__(NAME, **options)
+        self.exit_code = 0
+        self._bridge = bridge_logging(self.get_logger())
+        self.create_timer(PERIOD, self._bridge.flush)
+        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        check_overrides(self, ())
+        if self.resolve_topic_name(ACTIVE_TOPIC) == self.resolve_topic_name(STATE_TOPIC):
+            raise InvalidParameter(
+                f'{ACTIVE_TOPIC} and {STATE_TOPIC} are the same topic: the relay would hear itself.'
+            )
+        self._passive: PassiveJoints | None = None
+        self._frame = ''
+        self._single: tuple[str, ...] = ()
+        self._last_markers = -float('inf')
+        self._states = self.create_publisher(JointState, STATE_TOPIC, QoSProfile(depth=10))
+        self._markers = self.create_publisher(MarkerArray, '~/markers', QoSProfile(depth=1))
+        self.create_subscription(JointState, ACTIVE_TOPIC, self._take, qos_profile_sensor_data)
+        self._source = RobotSource(self, self._for_source(), self._load)
+
+    def _for_source(self) -> SimpleNamespace:
+        """Return what is read to find a robot: no groups are asked for, so no SRDF is waited for."""
+        own = (
+            'robot_description',
+            'robot_description_file',
+            'max_robot_joints',
+            'xacro_args',
+            'joint_limits_file',
+        )
+        return SimpleNamespace(
+            **{name: getattr(self._settings, name) for name in own},
+            robot_description_semantic='',
+            semantic_file='',
+            moveit_config_package='',
+            kinematics_file='',
+            semantic_timeout=0.0,
+            tip_link='none is needed',
+        )
+
+    def start(self) -> None:
+        """Load the robot, or begin to wait for it."""
+        self._source.start()
+
+    def destroy_node(self) -> None:
+        """Give the log back, and destroy everything that the node made."""
+        unbridge_logging(self._bridge)
+        super().destroy_node()
+
+    def _load(self, description: RobotDescription) -> None:
+        """Take a robot; what is wrong with it is logged, and fatal when no topic can bring another one."""
+        try:
+            self._follow(description)
+        except SsikError as error:
+            if self._passive is not None or self._source.may_mend(description):
+                self.get_logger().error(str(error))
+                return
+            self.get_logger().fatal(str(error))
+            self.exit_code = 1
+            self.context.try_shutdown()
+
+    def _follow(self, description: RobotDescription) -> None:
+        model = description.load()
+        loops = read_loops_of(self._settings.loop_closures_file, model)
+        robot = from_urdf(
+            model, loops=loops, use_constraints=self._settings.use_constraints, free_root=False
+        )
+        for warning in robot.warnings:
+            self.get_logger().warning(warning)
+        passive = PassiveJoints(robot, self._settings.limit_tolerance)
+        passive.warm_up()
+        self._single = tuple(n for n in robot.variable_names if n in model.tree.joint_index)
+        self._frame = model.tree.root_link
+        self._passive = passive
+        self.get_logger().info(
+            f'Ready: robot {quote(model.name)} (URDF: {description.urdf.origin}), '
+            f'{counted(len(robot.closures), "loop")}, {counted(len(robot.active_joints), "active joint")}.'
+        )
+
+    def _take(self, message: JointState) -> None:
+        """Complete a report and hand it on; a state in which loops are open is handed on to nobody."""
+        if self._passive is None:
+            return
+        found = self._passive.follow(message.name, message.position)
+        if found.problem and found.positions:
+            _LOGGER.warning('%s', found.problem)
+        elif found.problem:
+            _LOGGER.warning('Nothing is published. %s', found.problem)
+            return
+        values = dict(zip(found.names, found.positions, strict=True))
+        state = JointState(header=message.header, name=list(self._single))
+        state.position = [values[name] for name in self._single]
+        self._states.publish(state)
+        self._draw(message)
+
+    def _draw(self, message: JointState) -> None:
+        """Publish what the mechanism looks like, where somebody listens and not too often."""
+        period, now = self._settings.marker_period, time.monotonic()
+        if not period or now - self._last_markers < period or self._passive is None:
+            return
+        if self._markers.get_subscription_count():
+            self._last_markers = now
+            drawn = markers(self._passive.robot.root, scale=self._settings.marker_scale)
+            self._markers.publish(write_markers(drawn, self._frame, message.header.stamp))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
+
+    :param arguments: arguments of ROS; None means those of the process.
+    """
+    node = begin(NAME, JointStateRelay, arguments)
+    if isinstance(node, int):
+        return node
+    try:
+        with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+            node.start()
+            EARLY_END.hand_over()
+            rclpy.spin(node)
+    except Exception:
+        # A signal ended the context in the middle of a call.
+        if rclpy.ok():
+            raise
+    finally:
+        ignore_signals()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return node.exit_code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

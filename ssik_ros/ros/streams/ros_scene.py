@@ -1,0 +1,284 @@
+"""
+The scene of IK environments over ROS 2.
+
+Structure comes from ``robot_description``, values from ``joint_states``, poses of other frames from tf; joint values go back
+as messages. The node is its user's, and has to be spun while the scene is asked; every method may be called from another thread.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Sequence
+import threading
+
+from geometry_msgs.msg import TransformStamped
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import FrameNotFound
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.errors import SolverError
+from ssik_ros.errors import SsikError
+from ssik_ros.model.joint_group import name_variables
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.source import require_xml_text
+from ssik_ros.ros.conversions.joint_commands import make_joint_state
+from ssik_ros.ros.conversions.joint_commands import make_trajectory
+from ssik_ros.ros.conversions.pose_conversions import write_transform
+from ssik_ros.ros.inputs.aged_state import AgedState
+from ssik_ros.ros.inputs.input_topics import InputTopic
+from ssik_ros.ros.inputs.robot_source import LATCHED
+from ssik_ros.ros.inputs.robot_source import MOST_JOINTS
+from ssik_ros.ros.inputs.robot_source import URDF_TOPIC
+from ssik_ros.ros.inputs.transform_listener import TransformListener
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.scene.states import StateReader
+from ssik_ros.server.scene.world import PlacedFrame
+from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.scene import joint_parts
+from ssik_ros.tasks.scene import Positions
+from ssik_ros.tasks.scene import RobotScene
+from ssik_ros.tasks.scene import SceneItem
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
+
+FloatArray = NDArray[np.float64]
+PREFIX = 'ik/'
+"""Of the names under which frames of an environment are broadcast."""
+
+
+class SceneNotReady(SolverError):
+    """The topics have not brought yet what a scene was asked for."""
+
+
+class RosScene:
+    """A robot that runs somewhere, as the scene of IK environments."""
+
+    def __init__(
+        self,
+        node: Node,
+        robot: RobotModel | None = None,
+        *,
+        max_age: float | None = None,
+        passive: Sequence[str] = (),
+        driven: Collection[str] = (),
+        joint_topic: str = 'joint_states',
+        trajectory_topic: str = 'joint_trajectory',
+        seconds: float = 0.1,
+    ) -> None:
+        """
+        Begin to listen.
+
+        :param node: subscribes and publishes.
+        :param robot: the robot; None for the one on the topic ``robot_description``, the first that comes.
+        :param max_age: joint values that were reported longer ago, or never, are refused [s]; None takes what there
+            is, and the robot's default where nobody reports.
+        :param passive: names of joints that solves are not to move.
+        :param driven: joints that a controller moves: their values go to it as a trajectory of one point.
+        :param joint_topic: where the values of all other joints are published.
+        :param trajectory_topic: of the controller.
+        :param seconds: that the controller has for the way [s].
+        """
+        self._node = node
+        self._max_age = max_age
+        self._passive = tuple(passive)
+        self.driven = set(driven)
+        self._seconds = seconds
+        self._lock = threading.RLock()
+        self._scene: RobotScene | None = None
+        self._reader: StateReader | None = None
+        self._known: FullState | None = None
+        self._live = AgedState(node)
+        self._transforms = TransformListener(node)
+        self._states = node.create_publisher(JointState, joint_topic, 10)
+        self._trajectories = node.create_publisher(JointTrajectory, trajectory_topic, 10)
+        self._frames = None if TFMessage is None else node.create_publisher(TFMessage, '/tf', 10)
+        if robot is not None:
+            self._take_robot(robot)
+            return
+        self._description = InputTopic(
+            node,
+            String,
+            URDF_TOPIC,
+            self._take_description,
+            LATCHED,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
+
+    def _take_description(self, message: String) -> None:
+        """Take the first robot that can be read; environments made of it cannot change to another one."""
+        with self._lock:
+            if self._scene is not None:
+                return
+            try:
+                text = require_xml_text(message.data, 'robot description')
+                self._take_robot(load_robot(text, max_joints=MOST_JOINTS))
+            except SsikError as error:
+                self._node.get_logger().error(f'The robot description cannot be used: {error}')
+
+    def _take_robot(self, robot: RobotModel) -> None:
+        with self._lock:
+            self._scene = RobotScene(robot, passive=self._passive)
+            self._reader = StateReader(robot)
+            self._robot = robot
+            self._links = frozenset(robot.tree.link_names)
+            self._names = {
+                part: robot.variable_names[at : at + size]
+                for part, (at, size) in self._places(robot.tree).items()
+            }
+            tree = robot.tree
+            own = [index for index, leader in enumerate(tree.leaders) if leader < 0]
+            self._reported = name_variables(tree, own)
+            self._require_joints(self.driven)
+
+    def _require_joints(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._names:
+                choices = describe_choices(name, self._names)
+                raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
+
+    def missing(self) -> str:
+        """Return what the scene still waits for, in words; nothing when it can be asked."""
+        with self._lock:
+            if self._scene is None:
+                return f'No robot has come on {self._description.names} yet.'
+            if self._max_age is None:
+                return ''
+            late = self._live.too_old(self._reported, self._max_age)
+            if not late:
+                return ''
+            return f'Not reported within {self._max_age:g} s: {list_names(late)}.'
+
+    def _now(self) -> RobotScene:
+        """Return the robot where it is."""
+        text = self.missing()
+        if text:
+            raise SceneNotReady(text)
+        assert self._scene is not None and self._reader is not None
+        state = self._live.current(self._reader)
+        if state is not self._known:
+            self._known = state
+            self._scene.apply(self._positions(state))
+        return self._scene
+
+    @staticmethod
+    def _places(tree: KinematicTree) -> dict[str, tuple[int, int]]:
+        """Return where in a full state the numbers of each joint of the scene begin, and how many there are."""
+        return {
+            part: (int(tree.idx_q[index]) + offset, size)
+            for index, name in enumerate(tree.joint_names)
+            for part, (offset, size) in joint_parts(name, JointKind(int(tree.kinds[index])))
+        }
+
+    def _positions(self, state: FullState) -> dict[str, float | FloatArray]:
+        """Return the values of a state by the names of the scene's joints."""
+        found: dict[str, float | FloatArray] = {}
+        for part, (at, size) in self._places(self._robot.tree).items():
+            numbers = state.positions[at : at + size]
+            found[part] = float(numbers[0]) if size == 1 else numbers.copy()
+        return found
+
+    def structure(self) -> Sequence[SceneItem]:
+        """Return links and joints, and all frames of tf that lead to a link; parents first."""
+        with self._lock:
+            scene = self._now()
+            for name in sorted(self._transforms.names()):
+                if not self._is_own(name):
+                    self._place(scene, name)
+            return scene.structure()
+
+    def joint_positions(self) -> Positions:
+        """Return the values of all joints by name."""
+        with self._lock:
+            return self._now().joint_positions()
+
+    def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
+        """Return the pose (4, 4) of a frame, relative to another one or to the root link."""
+        with self._lock:
+            scene = self._now()
+            for name in (frame, relative_to):
+                if name is None or self._is_own(name):
+                    continue
+                reason = self._place(scene, name)
+                if reason:
+                    raise FrameNotFound(f'There is no frame {quote(name)}. {reason}', name=name)
+            return scene.pose(frame, relative_to)
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether a name is that of a link or joint."""
+        return name in self._links or name in self._names
+
+    def _place(self, scene: RobotScene, name: str) -> str:
+        """Put a frame of tf where it is now; return why that cannot be done."""
+        placed = self._transforms.find(name, self._links)
+        if not isinstance(placed, PlacedFrame):
+            return placed
+        scene.set_frame(name, placed.pose, placed.base or None)
+        return ''
+
+    def apply(self, positions: Positions) -> None:
+        """
+        Publish joint values: those of driven joints for their controller, the others as states.
+
+        :param positions: by name; joints that follow others are left to those who publish their leaders.
+        """
+        with self._lock:
+            if self._scene is None:
+                raise SceneNotReady(self.missing())
+            self._require_joints(positions)
+            driven = self._variables({n: v for n, v in positions.items() if n in self.driven})
+            others = self._variables({n: v for n, v in positions.items() if n not in self.driven})
+        if driven:
+            values = np.array(list(driven.values()))
+            self._trajectories.publish(make_trajectory(list(driven), values, self._seconds))
+        if others:
+            stamp = self._node.get_clock().now().to_msg()
+            values = np.array(list(others.values()))
+            self._states.publish(make_joint_state(list(others), values, stamp))
+
+    def _variables(self, positions: Positions) -> dict[str, float]:
+        """Return values by the names that joint states have: one for each number of a joint."""
+        return {
+            name: float(number)
+            for part, value in positions.items()
+            for name, number in zip(self._names[part], np.ravel(value).tolist(), strict=True)
+        }
+
+    def broadcast(self, environment: Environment, prefix: str = PREFIX) -> None:
+        """
+        Publish the frames of an environment that nobody else publishes on /tf, relative to the root link.
+
+        :param environment: made from this scene; its dummies that did not come from here are published.
+        :param prefix: of their names.
+        :raises SceneNotReady: where tf2_msgs is not installed, or there is no robot.
+        """
+        if self._frames is None:
+            raise SceneNotReady('The package tf2_msgs is not installed.')
+        if self._scene is None:
+            raise SceneNotReady(self.missing())
+        stamp = self._node.get_clock().now().to_msg()
+        maps = environment.scene_maps.get(id(self))
+        foreign = {} if maps is None else maps.to_scene
+        message = TFMessage()
+        for name, item in environment.objects.items():
+            if not isinstance(item, Dummy) or item.handle in foreign:
+                continue
+            entry = TransformStamped(child_frame_id=f'{prefix}{name}')
+            entry.header.frame_id, entry.header.stamp = self._robot.tree.root_link, stamp
+            entry.transform = write_transform(item.matrix())
+            message.transforms.append(entry)
+        self._frames.publish(message)

@@ -1,0 +1,299 @@
+"""
+The node ``ik_stream``: IK groups that follow target poses from topics, with a joint command in every cycle.
+
+It is a process of its own, so that no search of another client delays its cycles. Its clock is the machine's monotonic one,
+whatever ROS time does.
+"""
+
+from collections.abc import Sequence
+import functools
+import logging
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.qos import ReliabilityPolicy
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from ssik_msgs.msg import StreamStatus
+from trajectory_msgs.msg import JointTrajectory
+
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.ros.conversions.joint_commands import make_joint_state
+from ssik_ros.ros.conversions.joint_commands import make_trajectory
+from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.ros.inputs.aged_state import AgedState
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
+from ssik_ros.ros.inputs.robot_source import RobotDescription
+from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.transform_listener import TransformListener
+from ssik_ros.ros.parameters.override_check import check_overrides
+from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.process.early_end import EARLY_END
+from ssik_ros.ros.process.early_end import ignore_signals
+from ssik_ros.ros.process.executors import InlineExecutor
+from ssik_ros.ros.process.log_bridge import bridge_logging
+from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_throttle import PERIOD
+from ssik_ros.ros.process.node_process import begin
+from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
+from ssik_ros.ros.streams.stream_overlay import StreamOverlay
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.tasks.group_stream import GroupStream
+from ssik_ros.server.tasks.group_stream import StreamCause
+from ssik_ros.server.tasks.group_stream import StreamSettings
+from ssik_ros.server.tasks.group_stream import StreamStep
+from ssik_ros.server.tasks.ik_groups import IkGroups
+from ssik_ros.server.tasks.stream_report import StreamRecords
+from ssik_ros.solvers.search.newton.tracker import TrackStatus
+from ssik_ros.tasks.files.group_file import find_group_file
+from ssik_ros.tasks.files.group_file import read_group_file
+
+NAME = 'ik_stream'
+PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
+_LOGGER = logging.getLogger('ssik_ros.stream')
+_MESSAGES = logging.getLogger('ssik_ros.messages')
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Of targets only the newest one counts; best effort hears reliable publishers too."""
+COMMANDS = 10
+"""Commands that wait for a slow listener."""
+SHUTDOWN_WAIT = 0.5
+THREADS = 2
+
+
+class StreamNode(Node):
+    """Follows targets."""
+
+    def __init__(self, **options: Any) -> None:
+        """
+        Declare parameters, read the group file and look for the robot; :meth:`start` begins to load it.
+
+        :param options: arguments of ``rclpy.node.Node``.
+        :raises SsikError: when a parameter or the file is wrong, or a named file does not exist.
+        """
+        super().__init__(NAME, **options)
+        self.exit_code = 0
+        self._bridge = bridge_logging(self.get_logger())
+        self._callbacks = MutuallyExclusiveCallbackGroup()
+        self.create_timer(PERIOD, self._bridge.flush, callback_group=self._callbacks)
+        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        check_overrides(self, (LIMITS_PREFIX,))
+        self._content = read_group_file(find_group_file(self._settings.ik_groups_file))
+        self._live = AgedState(self)
+        self._transforms = TransformListener(self)
+        self._source = RobotSource(self, _source_parameters(self._settings), self._load)
+        self._stream: GroupStream | None = None
+        self._cycle = 0
+        self._said: tuple[TrackStatus, str] | None = None
+
+    def start(self) -> None:
+        """Load the robot, or wait for it."""
+        self._source.start()
+
+    def destroy_node(self) -> None:
+        """Give the log back, and destroy everything that the node made."""
+        unbridge_logging(self._bridge)
+        super().destroy_node()
+
+    def _load(self, description: RobotDescription) -> None:
+        """Load the robot and begin; what is wrong ends the node unless the topic can bring another robot."""
+        if self._stream is not None:
+            _LOGGER.warning('Another robot came; the stream stays with the one it began with.')
+            return
+        try:
+            self._begin(description)
+        except SsikError as error:
+            if self._source.may_mend(description):
+                self.get_logger().error(f'No robot yet: {error}')
+                return
+            self.get_logger().fatal(str(error))
+            self.exit_code = 1
+            self.context.try_shutdown()
+
+    def _begin(self, description: RobotDescription) -> None:
+        robot = description.load()
+        settings = self._settings
+        server = RobotServer(robot, (), transforms=self._transforms.find)
+        groups = IkGroups(robot, self._content)
+        groups.warm_up()
+        stream = GroupStream(
+            server,
+            groups,
+            settings.groups.replace(',', ' ').split(),
+            StreamSettings(1.0 / settings.rate, settings.max_age, settings.speed_scale),
+        )
+        self._server, self._robot = server, robot
+        self._names = groups.worlds.variable_names(stream.joints)
+        self._records = StreamRecords(stream.settings.period)
+        self._make_publishers(stream)
+        for name in stream.targets:
+            self.create_subscription(
+                PoseStamped,
+                f'~/target/{name}',
+                functools.partial(self._take, name),
+                NEWEST,
+                callback_group=self._callbacks,
+            )
+        self._stream = stream
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(stream.settings.period, self._step, self._callbacks, clock=steady)
+        self.get_logger().info(
+            f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), groups '
+            f'{", ".join(group.name for group in stream.groups)}, {settings.rate:g} Hz, targets '
+            f'{", ".join(self.resolve_topic_name(f"~/target/{name}") for name in stream.targets)}'
+        )
+
+    def _make_publishers(self, stream: GroupStream) -> None:
+        settings = self._settings
+        self._statuses = self.create_publisher(StreamStatus, '~/status', COMMANDS)
+        if settings.output == 'trajectory':
+            self._commands = self.create_publisher(JointTrajectory, '~/joint_trajectory', COMMANDS)
+        else:
+            self._commands = self.create_publisher(JointState, '~/joint_command', COMMANDS)
+        self._diagnostics = StreamDiagnostics(
+            self, self._records, settings.report_period, self._robot.name
+        )
+        self._overlay = StreamOverlay(
+            self, stream, settings.overlay_rate, self._robot.tree.root_link, self._callbacks
+        )
+
+    def _take(self, name: str, message: PoseStamped) -> None:
+        """Take a target."""
+        now = time.monotonic()
+        assert self._stream is not None
+        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+        pose = FramedPose(message.header.frame_id, read_pose(message.pose))
+        self._stream.take(name, pose, stamp, now)
+
+    def _state(self) -> FullState | None:
+        """Return where the robot is; None where joints that would move did not say so lately."""
+        limit = self._settings.max_state_age
+        stream = self._stream
+        assert stream is not None
+        if limit > 0.0 and stream.begins and self._live.too_old(self._names, limit):
+            return None
+        return self._live.current(self._server.states)
+
+    def _step(self) -> None:
+        """Publish the command of one cycle, and what is to be said about it."""
+        assert self._stream is not None
+        begun = time.monotonic()
+        step = self._stream.step(begun, self._state())
+        self._cycle += 1
+        stamp = self.get_clock().now().to_msg()
+        # A joint that is held is told so once: others may move it then.
+        is_first = self._said is None or self._said[0] is not TrackStatus.HELD
+        if step.positions is not None and (step.status is not TrackStatus.HELD or is_first):
+            values = step.positions[self._stream.places]
+            self._commands.publish(
+                make_trajectory(self._names, values, self._stream.settings.period)
+                if self._settings.output == 'trajectory'
+                else make_joint_state(self._names, values, stamp)
+            )
+        latency = self._records.take(step, begun, time.monotonic())
+        self._statuses.publish(_write_status(step, stamp, self._cycle, latency))
+        self._say(step)
+
+    def _say(self, step: StreamStep) -> None:
+        """Log that the status or its cause is another one now."""
+        said = step.status, step.cause.name
+        if said != self._said:
+            self._said = said
+            level = logging.INFO if step.status is TrackStatus.OK else logging.WARNING
+            _LOGGER.log(level, '%s', describe_step(step))
+
+
+def _source_parameters(settings: Any) -> Any:
+    """Return the parameters that say where the robot comes from; an SRDF is not waited for."""
+    return SimpleNamespace(
+        robot_description=settings.robot_description,
+        robot_description_semantic='',
+        robot_description_file=settings.robot_description_file,
+        semantic_file='',
+        moveit_config_package=settings.moveit_config_package,
+        kinematics_file='',
+        xacro_args=settings.xacro_args,
+        joint_limits_file=settings.joint_limits_file,
+        semantic_timeout=0.0,
+        max_robot_joints=settings.max_robot_joints,
+        tip_link=NAME,
+    )
+
+
+def describe_step(step: StreamStep) -> str:
+    """
+    Return what the log says about a cycle: its status, the cause if there is one, and why.
+
+    :param step: of the stream.
+    """
+    words = [step.status.name]
+    if step.cause is not StreamCause.NONE:
+        words.append(step.cause.name)
+    return ' '.join(words) + (f': {step.text}' if step.text else '')
+
+
+def _write_status(step: StreamStep, stamp: Any, cycle: int, latency: float) -> StreamStatus:
+    """Return the message about one cycle."""
+    message = StreamStatus(
+        stamp=stamp,
+        status=int(step.status),
+        cause=step.cause.name,
+        message=step.text,
+        cycle=cycle,
+        latency=latency,
+        linear=step.linear,
+        angular=step.angular,
+    )
+    if step.newest is not None:
+        message.target_stamp = Time(nanoseconds=step.newest.stamp).to_msg()
+    return message
+
+
+def _report_dropped(error: Exception) -> None:
+    """Log what was raised outside of our handlers."""
+    _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
+
+    :param arguments: arguments of ROS; None means those of the process.
+    """
+    node = begin(NAME, StreamNode, arguments)
+    if isinstance(node, int):
+        return node
+    executor = InlineExecutor(THREADS, _report_dropped)
+    executor.add_node(node)
+    try:
+        node.start()
+        EARLY_END.hand_over()
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except Exception:
+        # A signal ended the context in the middle of a call.
+        if rclpy.ok():
+            raise
+    finally:
+        ignore_signals()
+        executor.shutdown(SHUTDOWN_WAIT)
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return node.exit_code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,290 @@
+"""
+The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
+
+Everything that would go wrong at the first request is looked for beforehand, and each finding says what would mend it.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.server.findings import Finding
+from ssik_ros.server.findings import Level
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+
+TRIALS = 10
+"""Random poses of each group that are solved."""
+SHORT_TIMEOUT = 1e-3
+"""A time-out below this ends most searches of arms before their second start [s]."""
+
+
+class Papers(NamedTuple):
+    """The files of one robot."""
+
+    urdf: Path
+    srdf: Path | None = None
+    kinematics: Path | None = None
+    joint_limits: Path | None = None
+    xacro_args: Mapping[str, str] | None = None
+    """Of a URDF that is a xacro file."""
+
+
+def examine(papers: Papers) -> list[Finding]:
+    """
+    Return what there is to say, in the order in which it was looked at.
+
+    :param papers: the files.
+    """
+    findings: list[Finding] = []
+    robot = _load(papers, findings)
+    if robot is None:
+        return findings
+    findings += _examine_semantics(robot, papers)
+    findings += _examine_geometry(robot)
+    kinematics = _read_kinematics(papers, robot, findings)
+    findings += _examine_states(robot)
+    server = RobotServer(robot, robot.groups.values(), kinematics)
+    for group in server.groups.values():
+        findings += _examine_group(robot, group)
+    return findings
+
+
+def _load(papers: Papers, findings: list[Finding]) -> RobotModel | None:
+    """Return the robot; what keeps it from being loaded is narrowed down to a file."""
+    steps = (
+        ('URDF', papers.urdf, (papers.urdf,), 'mend the line that is named'),
+        (
+            'SRDF',
+            papers.srdf,
+            (papers.urdf, papers.srdf),
+            'use the names of the URDF; MoveIt Setup Assistant writes such a file',
+        ),
+        (
+            'joint_limits.yaml',
+            papers.joint_limits,
+            (papers.urdf, papers.srdf, papers.joint_limits),
+            'limits may only be tightened: change the URDF to widen them',
+        ),
+    )
+    robot, told = None, 0
+    for name, path, sources, mend in steps:
+        if path is None:
+            findings.append(Finding(Level.NOTE, name, 'there is none', _LACKING[name]))
+            continue
+        try:
+            semantics, limits = (*sources[1:], None, None)[:2]
+            robot = load_robot(papers.urdf, semantics, limits, papers.xacro_args or None)
+        except SsikError as error:
+            findings.append(Finding(Level.FAULT, str(path), str(error), mend))
+            return None
+        findings.append(Finding(Level.FINE, str(path), f'{name} is in order'))
+        # Each file adds its own to those of the files before.
+        for warning in robot.warnings[told:]:
+            findings.append(Finding(Level.NOTE, str(path), warning, 'see whether this is meant'))
+        told = max(told, len(robot.warnings))
+    return robot
+
+
+_LACKING = {
+    'SRDF': 'name groups in one, or give the node base_link and tip_link',
+    'joint_limits.yaml': 'the limits of the URDF count',
+    'kinematics.yaml': 'every group gets ssik_ros/Auto',
+}
+
+
+def _examine_semantics(robot: RobotModel, papers: Papers) -> Iterator[Finding]:
+    """Look at the groups and at what may touch what."""
+    if papers.srdf is None:
+        return
+    where = str(papers.srdf)
+    if not robot.groups:
+        yield Finding(Level.FAULT, where, 'there is no group', 'name at least one <group>')
+    if not robot.srdf.disabled_collisions:
+        yield Finding(
+            Level.NOTE,
+            where,
+            'no pair of links is excluded from collision checks; neighbours and pairs that always touch are '
+            'left out by themselves',
+            'let MoveIt Setup Assistant write <disable_collisions>',
+        )
+
+
+def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
+    """Look at the collision geometry and at what touches in the default posture."""
+    try:
+        checker = CollisionChecker(robot)
+    except SsikError as error:
+        yield Finding(Level.NOTE, 'collisions', str(error), 'install coal')
+        return
+    for warning in checker.warnings:
+        yield Finding(
+            Level.FAULT,
+            'collisions',
+            warning,
+            'make the file findable (AMENT_PREFIX_PATH, a path beside the URDF); until then avoid_collisions '
+            'is answered -22',
+        )
+    if not checker.available:
+        yield Finding(
+            Level.NOTE,
+            'collisions',
+            'no link has collision geometry',
+            'add <collision> elements; until then avoid_collisions is answered -22',
+        )
+        return
+    pair = checker.colliding_pair(robot.default_positions())
+    if pair is not None:
+        yield Finding(
+            Level.NOTE,
+            'collisions',
+            f'{quote(pair[0])} and {quote(pair[1])} collide in the default posture',
+            'exclude the pair in the SRDF if it always touches',
+        )
+    elif not checker.warnings:
+        yield Finding(
+            Level.FINE, 'collisions', f'{len(checker.checked_links)} links have geometry'
+        )
+
+
+def _read_kinematics(
+    papers: Papers, robot: RobotModel, findings: list[Finding]
+) -> dict[str, GroupKinematics]:
+    """Return the kinematics of the groups."""
+    if papers.kinematics is None:
+        findings.append(
+            Finding(Level.NOTE, 'kinematics.yaml', 'there is none', _LACKING['kinematics.yaml'])
+        )
+        return {}
+    where = str(papers.kinematics)
+    try:
+        with _heard('ssik_ros.solvers') as lines:
+            kinematics = read_kinematics_yaml(papers.kinematics, robot.groups)
+    except SsikError as error:
+        findings.append(Finding(Level.FAULT, where, str(error), 'mend the entry that is named'))
+        return {}
+    findings += [
+        Finding(Level.NOTE, where, line, 'remove what is not used, or mend its name')
+        for line in lines
+    ]
+    for entry in kinematics.values():
+        if 0.0 < entry.timeout < SHORT_TIMEOUT:
+            findings.append(
+                Finding(
+                    Level.NOTE,
+                    where,
+                    f'group {quote(entry.group)} has {entry.timeout:g} s for a request',
+                    'kinematics_solver_timeout is in seconds; 0.05 is usual',
+                )
+            )
+    if not lines:
+        findings.append(Finding(Level.FINE, where, 'kinematics.yaml is in order'))
+    return kinematics
+
+
+def _examine_states(robot: RobotModel) -> Iterator[Finding]:
+    """Look at the named postures of the SRDF."""
+    for state in robot.srdf.states:
+        if state.group not in robot.groups:
+            continue
+        group = robot.group(state.group)
+        try:
+            q = robot.named_state(group, state.name)
+        except SsikError as error:
+            yield Finding(Level.FAULT, f'state {quote(state.name)}', str(error), 'mend the state')
+            continue
+        outside = [
+            name
+            for name, value, low, high in zip(
+                group.variable_names, q, group.lower, group.upper, strict=True
+            )
+            if not low <= value <= high
+        ]
+        if outside:
+            yield Finding(
+                Level.FAULT,
+                f'state {quote(state.name)} of group {quote(state.group)}',
+                f'outside the limits: {list_names(outside)}',
+                'change the state, or the limits',
+            )
+
+
+def _examine_group(robot: RobotModel, server: GroupServer) -> Iterator[Finding]:
+    """Look at one group: whether there is a solver, and whether it solves."""
+    group = server.group
+    where = f'group {quote(group.name)}'
+    solver = server.solver
+    if solver is None:
+        yield Finding(
+            Level.FAULT, where, f'no solver: {server.reason}', 'choose another kinematics_solver'
+        )
+        return
+    try:
+        robot.sampling_bounds(group)
+    except SsikError as error:
+        yield Finding(Level.FAULT, where, str(error), 'give the joint <limit lower upper>')
+        return
+    solved = _count_solved(robot, group, server)
+    tips = ', '.join(solver.tip_frames)
+    text = (
+        f'{solver.name}, {solver.base_frame} -> {tips}: {solved} of {TRIALS} random poses solved'
+    )
+    if solved == TRIALS:
+        yield Finding(Level.FINE, where, text)
+    else:
+        yield Finding(
+            Level.NOTE, where, text, 'give it a longer kinematics_solver_timeout or another solver'
+        )
+
+
+def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> int:
+    """Return how many poses of random postures are reached again."""
+    solver = server.require_solver()
+    rng = np.random.default_rng(0)
+    chains = [ChainKinematics(robot, group, solver.base_frame, tip) for tip in solver.tip_frames]
+    solved = 0
+    for _ in range(TRIALS):
+        q = robot.sample(group, rng)
+        targets = np.array([chain.pose(q) for chain in chains])
+        request = SolveRequest(targets=targets, timeout=max(server.kinematics.timeout, 1.0))
+        try:
+            solved += solver.solve(request).solved
+        except SsikError:
+            continue
+    return solved
+
+
+@contextlib.contextmanager
+def _heard(name: str) -> Iterator[Sequence[str]]:
+    """Give a list that warnings of a logger go to while this lasts."""
+    lines: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    logger, listener = logging.getLogger(name), Listener(logging.WARNING)
+    passes_on, logger.propagate = logger.propagate, False
+    logger.addHandler(listener)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(listener)
+        logger.propagate = passes_on

@@ -1,0 +1,394 @@
+"""
+Every branch of a pose for one group: by its closed form where it has one, else by a search for several solutions.
+
+Whatever solver answered, each posture that is handed out is measured here at exactly its numbers.
+"""
+
+from collections.abc import Sequence
+import logging
+import math
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import SsikError
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.contract import BranchSet
+from ssik_ros.problem.contract import BranchSolver
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.groups.group_server import StateCheck
+from ssik_ros.server.requests.posture_order import PostureOrder
+from ssik_ros.server.requests.posture_order import Postures
+from ssik_ros.server.requests.questions import Branch
+from ssik_ros.server.requests.questions import BranchesAnswer
+from ssik_ros.server.requests.questions import BranchReport
+from ssik_ros.server.requests.questions import BranchWishes
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.led_links import LedLink
+from ssik_ros.solvers.closed_form.labels import number_branches
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
+
+_LOGGER = logging.getLogger('ssik_ros.server')
+
+FloatArray = NDArray[np.float64]
+
+SEARCHED_SOLUTIONS = 256
+"""Solutions that a search collects before they are sorted into branches."""
+SEARCHES = 1000
+"""Starts of such a search."""
+ONE_BRANCH = 0.05
+"""Solutions of a search that are nearer than this in every joint count as one branch [rad or m]."""
+ROUNDING = 1e-7
+"""How far the error that a solver claims and the measured one may be apart [m or rad]."""
+NOWHERE: FloatArray = np.empty((0, 0))
+"""The pose of a goal of which only the link is asked for."""
+SEARCHED = 'several distinct solutions found by a search, not all there are'
+
+
+class ClosedForm:
+    """The closed form of a group, made when it is first needed; may be asked from several threads at once."""
+
+    def __init__(self, server: GroupServer) -> None:
+        """
+        Make nothing yet.
+
+        :param server: the group.
+        """
+        self._server = server
+        self._lock = threading.Lock()
+        self._is_made = False
+        self._solver: AnalyticSolver | None = None
+        self._reason = ''
+
+    def get(self) -> AnalyticSolver | None:
+        """Return the solver; None where the chain has no closed form."""
+        with self._lock:
+            if not self._is_made:
+                self._make()
+            return self._solver
+
+    @property
+    def reason(self) -> str:
+        """Return why there is none."""
+        return self._reason
+
+    def _make(self) -> None:
+        try:
+            solver = AnalyticSolver(self._server.robot, self._server.group)
+            solver.warm_up()
+            self._solver = solver
+        except SsikError as error:
+            self._reason = str(error)
+        self._is_made = True
+
+
+class _Gate:
+    """What each branch has to pass, while there is time to find out."""
+
+    def __init__(self, accepts: StateCheck, seconds: float, cancel: NDArray[np.int64]) -> None:
+        self._accepts, self._cancel = accepts, cancel
+        self._deadline = time.monotonic() + seconds
+        self.refused = 0
+        self.unchecked = 0
+
+    def __call__(self, state: FullState) -> bool:
+        """Return whether a full state may be handed out."""
+        if self._cancel[0] or time.monotonic() > self._deadline:
+            self.unchecked += 1
+            return False
+        is_free = self._accepts(state)
+        self.refused += not is_free
+        return is_free
+
+
+class _Outcome(NamedTuple):
+    """What one solver knows."""
+
+    solver: Solver
+    reason: str
+    request: SolveRequest
+    found: BranchSet
+    spent: int
+    """Time within the solver [ns]."""
+
+
+class BranchFinder:
+    """Finds every branch of one group; may be asked from several threads at once."""
+
+    def __init__(self, server: GroupServer, closed_form: ClosedForm | None = None) -> None:
+        """
+        Take a group.
+
+        :param server: the group with its own solver.
+        :param closed_form: of the same group, made already.
+        """
+        self._server = server
+        self._closed_form = closed_form or ClosedForm(server)
+        self._links: dict[tuple[str, str], ChainKinematics] = {}
+        self._order = PostureOrder(server.robot, server.group)
+
+    def with_server(self, server: GroupServer) -> 'BranchFinder':
+        """
+        Return a finder for the same group with another solver.
+
+        :param server: the group with its new solver.
+        """
+        return BranchFinder(server, self._closed_form)
+
+    def warm_up(self) -> None:
+        """Make the closed form, if questions will need it, and load the kernels that postures are measured with."""
+        server = self._server
+        if server.solver is None:
+            return
+        self._choose(server.solver)
+        q = server.robot.default_positions()[server.group.idx_q]
+        self._order.arrange(q[None], q, BranchWishes(enumerate_windings=True))
+        for link in server.solver.tip_frames:
+            chain = self.link_kinematics(server.solver.base_frame, link)
+            chain.pose(q)
+            chain.jacobian(q)
+
+    def find(
+        self,
+        goals: Sequence[LinkGoal],
+        state: FullState,
+        wishes: BranchWishes,
+        *,
+        timeout: float,
+        accepts: StateCheck | None,
+        cancel: NDArray[np.int64],
+    ) -> BranchesAnswer:
+        """
+        Return every branch, nearest to the seed first.
+
+        :param goals, state, accepts, cancel: as for :meth:`GroupServer.solve`.
+        :param wishes: what else is asked.
+        :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
+        :raises QuestionRefused: for a group without solver or links that are no tips of it.
+        """
+        server = self._server
+        attempts = self._choose(server.require_solver())
+        seconds = timeout if timeout > 0.0 else server.kinematics.timeout
+        gate = None if accepts is None else _Gate(accepts, seconds, cancel)
+        outcomes: list[_Outcome] = []
+        for solver, reason in attempts:
+            request = server.make_request(
+                solver, goals, state, timeout=timeout, accepts=gate, cancel=cancel
+            )
+            if wishes.tolerance > 0.0:
+                request.tolerance = wishes.tolerance
+            start = time.perf_counter_ns()
+            found = self._solve(solver, request)
+            spent = time.perf_counter_ns() - start
+            outcomes.append(_Outcome(solver, reason, request, found, spent))
+            if found.certified:
+                break
+        # Where nobody reaches the pose, the first one knows best why.
+        chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
+        solver, reason, request, found, _ = chosen
+        solve_ns = sum(outcome.spent for outcome in outcomes)
+        postures = self._order.arrange(found.q, np.asarray(request.seed), wishes)
+        branches = self._measure(solver, goals, request, found, postures, wishes)
+        report = BranchReport(
+            solver=solver.name,
+            tier=str(getattr(solver, 'tier', '')),
+            reason=reason,
+            samples=found.samples,
+            searches=found.searches,
+            raw=found.raw,
+            certified=found.certified,
+            different=found.different,
+            dropped_by_limits=found.dropped,
+            dropped_by_collision=0 if gate is None else gate.refused,
+            dropped_by_clock=0 if gate is None else gate.unchecked,
+            dropped_by_verification=len(postures.q) - len(branches),
+            dropped_by_max=postures.total - len(postures.q),
+            clock_ended=found.clock_ended or bool(gate and gate.unchecked),
+            solve_ns=solve_ns,
+        )
+        return self._answer(solver, found, branches, report)
+
+    def _choose(self, own: Solver) -> list[tuple[Solver, str]]:
+        """Return whom to ask, the one that knows most first, and why."""
+        if isinstance(own, BranchSolver):
+            return [(own, str(getattr(own, 'reason', '')))]
+        if self._server.kinematics.position_only:
+            return [(own, f'the orientation is left free: {SEARCHED}')]
+        closed_form = self._closed_form.get()
+        if closed_form is None:
+            return [(own, f'no closed form ({self._closed_form.reason}): {SEARCHED}')]
+        beside = f'closed form made beside the solver of the group, {own.name}'
+        return [
+            (closed_form, f'{beside}; {closed_form.reason}'),
+            # Its tolerance is wider: a pose typed by hand for an arm of five joints, or at the end of its reach.
+            (own, f'the closed form does not reach the pose: {SEARCHED}'),
+        ]
+
+    def _solve(self, solver: Solver, request: SolveRequest) -> BranchSet:
+        """Return the branches that a solver knows, or finds."""
+        if isinstance(solver, BranchSolver):
+            return solver.solve_all(request)
+        request.max_solutions, request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
+        result = solver.solve(request)
+        seed = np.asarray(request.seed)
+        near = self._order.nearest_turns(result.solutions, seed)
+        order = np.argsort(self._order.distances(near, seed), kind='stable')
+        keep = self._order.first_of_each(near, order.tolist(), ONE_BRANCH)
+        q = near[keep]
+        return BranchSet(
+            q,
+            result.errors[keep],
+            tuple(f'branch {number}' for number in number_branches(q)),
+            result.cause,
+            len(near),
+            len(near),
+            len(keep),
+            0,
+            0,
+            result.searches,
+            result.clock_ended,
+        )
+
+    def _measure(
+        self,
+        solver: Solver,
+        goals: Sequence[LinkGoal],
+        request: SolveRequest,
+        found: BranchSet,
+        postures: Postures,
+        wishes: BranchWishes,
+    ) -> list[Branch]:
+        """Return the postures that hold at exactly their numbers."""
+        kinematics = self._kinematics(solver, goals)
+        targets = np.reshape(request.targets, (-1, 4, 4))
+        seed = np.asarray(request.seed)
+        distances = self._order.distances(postures.q, seed).tolist()
+        margins = self._order.margins(postures.q).tolist()
+        numbers: dict[int, int] = {}
+        branches: list[Branch] = []
+        for q, row, distance, margin in zip(
+            postures.q, postures.rows.tolist(), distances, margins
+        ):
+            pairs = zip(kinematics, targets, strict=True)
+            errors = np.array([errors_between(k.pose(q, request.state), t) for k, t in pairs])
+            if not (margin >= 0.0 and self._holds(errors, found.errors[row], wishes)):
+                continue
+            position, orientation = errors.max(axis=0).tolist()
+            branches.append(
+                Branch(
+                    q,
+                    position,
+                    orientation,
+                    distance,
+                    margin,
+                    found.labels[row],
+                    numbers.setdefault(row, len(numbers)),
+                    self._order.count_turns(q) if wishes.enumerate_windings else (),
+                )
+            )
+        return branches
+
+    def _holds(self, errors: FloatArray, claimed: FloatArray, wishes: BranchWishes) -> bool:
+        """Return whether errors (t, 2) are what the solver claims (2 t), and within the tolerance."""
+        used = errors[:, :1] if self._server.kinematics.position_only else errors
+        claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
+        if not (used <= claims + ROUNDING).all():
+            return False
+        norms = np.sqrt((used**2).sum(axis=1))
+        return wishes.tolerance <= 0.0 or bool((norms <= wishes.tolerance + ROUNDING).all())
+
+    def _kinematics(self, solver: Solver, goals: Sequence[LinkGoal]) -> list[LedLink]:
+        """Return, for each tip, forward kinematics of what is to be at its target."""
+        led = [self.led_link(solver, LinkGoal(tip, NOWHERE)) for tip in solver.tip_frames]
+        for goal in goals:
+            led[self._server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
+        return led
+
+    def led_link(self, solver: Solver, goal: LinkGoal) -> LedLink:
+        """
+        Return forward kinematics, in a solver's base, of what is to be at a goal.
+
+        :param solver: of this group.
+        :param goal: its pose does not count.
+        :raises QuestionRefused: for a link that is no tip of the solver.
+        """
+        tip = self._server.tip_of(solver, goal.link)
+        link = goal.link or solver.tip_frames[tip]
+        return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
+
+    def complete_solver(self) -> Solver | None:
+        """Return the solver that knows every posture of the group; None where nobody does."""
+        for solver, _ in self._choose(self._server.require_solver()):
+            if isinstance(solver, BranchSolver) and solver.is_complete:
+                return solver
+        return None
+
+    def link_kinematics(self, base: str, link: str) -> ChainKinematics:
+        """
+        Return forward kinematics of a link; remembered for the next time.
+
+        :param base, link: names of links.
+        """
+        found = self._links.get((base, link))
+        if found is None:
+            found = ChainKinematics(self._server.robot, self._server.group, base, link)
+            self._links[base, link] = found
+        return found
+
+    def _answer(
+        self, solver: Solver, found: BranchSet, branches: list[Branch], report: BranchReport
+    ) -> BranchesAnswer:
+        """Return the answer with its sentence."""
+        names = self._server.group.variable_names
+        if branches:
+            left_out = report.dropped_by_max or report.dropped_by_clock
+            whole = bool(getattr(solver, 'is_complete', False)) and not left_out
+            report = report._replace(complete=whole and not report.dropped_by_verification)
+            return BranchesAnswer(
+                names, branches, report, Refusal.NONE, Cause.NONE, _describe(branches, report)
+            )
+        if len(found.q):
+            text = (
+                f'None of the {report.dropped_by_verification} postures of {report.solver} holds: their errors '
+                'are not what it claims.'
+            )
+            return BranchesAnswer(names, (), report, Refusal.FAULT, Cause.NONE, text)
+        cause = found.cause
+        if cause == Cause.VALIDATION:
+            cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
+        clock = ' The clock ended the search.' if report.clock_ended else ''
+        text = f'No solution: {CAUSE_TEXT[cause]}.{clock}'
+        return BranchesAnswer(names, (), report, Refusal.NONE, cause, text)
+
+
+def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
+    """Return one sentence about what was found."""
+    count = max(branch.branch for branch in branches) + 1
+    what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
+    if report.complete:
+        return f'{what}, all within limits, by {report.solver}.'
+    more = f', {report.dropped_by_max} more left out' if report.dropped_by_max else ''
+    return f'{what}{more}, by {report.solver}.'
+
+
+def errors_between(pose: FloatArray, target: FloatArray) -> tuple[float, float]:
+    """
+    Return distance [m] and angle [rad] between two poses.
+
+    :param pose, target: (4, 4).
+    """
+    difference = pose[:3, :3].T @ target[:3, :3]
+    (_, a, b), (c, _, d), (e, f, _) = difference.tolist()
+    sine = 0.5 * math.hypot(f - d, b - e, c - a)
+    cosine = 0.5 * (float(np.trace(difference)) - 1.0)
+    return math.dist(pose[:3, 3].tolist(), target[:3, 3].tolist()), math.atan2(sine, cosine)

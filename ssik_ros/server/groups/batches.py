@@ -1,0 +1,181 @@
+"""Many poses of one link of a group, one after the other, within one deadline."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.questions import NOTHING_CARRIED
+from ssik_ros.server.requests.questions import NOTHING_GIVEN
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.solvers.search.many_rows import ManySolver
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+MOST_POSES = 100_000
+"""Poses of one question."""
+
+
+@dataclass(slots=True)
+class BatchQuestion:
+    """Find joint positions for each of many poses of one link."""
+
+    group: str
+    poses: FloatArray
+    """(7 m) position [m] and quaternion x, y, z, w of each."""
+    frame: str = ''
+    link: str = ''
+    """Empty for the only tip."""
+    state: StateGiven = NOTHING_GIVEN
+    seed_from_previous: bool = False
+    """Whether each pose is searched from the last one that was solved, not from the state."""
+    avoid_collisions: bool = False
+    carried: CarriedGiven = NOTHING_CARRIED
+    constraints: Wishes = NO_WISHES
+    timeout: float = 0.0
+    """For all poses together [s]; zero or less means the group's own for each."""
+
+
+class BatchAnswer(NamedTuple):
+    """A row for each pose, or why there is none."""
+
+    joint_names: tuple[str, ...]
+    positions: FloatArray
+    """(m, n), NaN where there is no solution [rad or m]."""
+    causes: NDArray[np.uint8]
+    """(m) of :class:`Cause`."""
+    errors: FloatArray
+    """(m, 2) what is left [m], [rad]; NaN where there is no solution."""
+    refusal: Refusal
+    cause: Cause
+    text: str
+
+    @property
+    def solved(self) -> int:
+        """Return how many poses have a solution."""
+        return int((self.causes == Cause.NONE).sum())
+
+
+def refused_batch(refusal: Refusal, cause: Cause, text: str) -> BatchAnswer:
+    """
+    Return the answer to a question that is not answered.
+
+    :param refusal, cause, text: why.
+    """
+    none = np.empty((0, 0))
+    return BatchAnswer((), none, np.empty(0, dtype=np.uint8), none, refusal, cause, text)
+
+
+def read_poses(numbers: FloatArray) -> FloatArray:
+    """
+    Return the poses (m, 4, 4) of positions and quaternions of any length; NaN where they are none.
+
+    :param numbers: (7 m).
+    :raises QuestionRefused: for another number of numbers, or too many.
+    """
+    flat = np.asarray(numbers, dtype=np.float64)
+    if len(flat) % 7 or len(flat) > 7 * MOST_POSES:
+        raise QuestionRefused(
+            Refusal.GOAL_COUNT,
+            f'poses has {counted(len(flat), "number")}; each pose has 7, and there may be {MOST_POSES} poses.',
+        )
+    rows = flat.reshape(-1, 7)
+    with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
+        largest = np.abs(rows[:, 3:]).max(axis=1, keepdims=True, initial=0.0)
+        q = rows[:, 3:] / largest
+        x, y, z, w = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, 0, :3] = np.stack(
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], 1
+    )
+    poses[:, 1, :3] = np.stack(
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], 1
+    )
+    poses[:, 2, :3] = np.stack(
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], 1
+    )
+    poses[:, :3, 3] = rows[:, :3]
+    # What is no pose is none in all its numbers: infinities would turn into warnings on the way.
+    poses[~(np.abs(poses) <= FARTHEST).all(axis=(1, 2))] = np.nan
+    return poses
+
+
+def solve_batch(
+    server: GroupServer,
+    question: BatchQuestion,
+    goal: LinkGoal,
+    poses: FloatArray,
+    state: FullState,
+    checks: CandidateChecks | None,
+    cancel: NDArray[np.int64],
+) -> BatchAnswer:
+    """
+    Solve each pose by itself.
+
+    :param server: the group.
+    :param question: what else is asked.
+    :param goal: what is to be at the poses; its own pose does not count.
+    :param poses: (m, 4, 4) in the model frame.
+    :param state: seed, and joints outside the group.
+    :param checks: what candidates have to pass.
+    :param cancel: (1) flag that ends everything.
+    :raises QuestionRefused: for a group without solver or a link that is no tip of it.
+    """
+    solver = server.require_solver()
+    count, size = len(poses), len(server.group.idx_q)
+    positions, errors = np.full((count, size), np.nan), np.full((count, 2), np.nan)
+    causes = np.full(count, Cause.DEADLINE, dtype=np.uint8)
+    # The first pose makes the request; the others only change its target.
+    first = goal._replace(pose=np.eye(4))
+    request = server.make_request(
+        solver, [first], state, timeout=question.timeout, accepts=checks, cancel=cancel
+    )
+    tip = server.tip_of(solver, goal.link)
+    targets = np.array(request.targets).reshape(-1, 4, 4)
+    in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
+    request.targets = targets
+    deadline = time.monotonic() + question.timeout if question.timeout > 0.0 else None
+    done = np.zeros(count, dtype=np.bool_)
+    if isinstance(solver, ManySolver) and checks is None and not question.seed_from_previous:
+        budget = question.timeout if question.timeout > 0.0 else None
+        found = solver.solve_many(request, in_base, budget)
+        positions, done = found.positions, found.solved
+        errors, causes[done] = found.errors, Cause.NONE
+    for row in np.flatnonzero(~done).tolist():
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                break
+            request.timeout = left
+        if cancel[0]:
+            break
+        targets[tip] = in_base[row]
+        result = solver.solve(request)
+        if result.solved:
+            positions[row] = result.solutions[0]
+            errors[row] = result.errors[0, 2 * tip : 2 * tip + 2]
+            causes[row] = Cause.NONE
+            if question.seed_from_previous:
+                request.seed = positions[row].copy()
+        elif result.cause == Cause.VALIDATION and checks is not None:
+            causes[row] = Cause.DEADLINE if result.clock_ended else checks.cause
+        else:
+            causes[row] = result.cause
+    solved = int((causes == Cause.NONE).sum())
+    text = f'{solved} of {counted(count, "pose")} solved by {solver.name}.'
+    names = server.group.variable_names
+    return BatchAnswer(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)

@@ -1,0 +1,204 @@
+"""
+Why a pose has no solution: how near it can be had, which limits keep it away, and what would help.
+
+**Problem.** Of a pose that is not reached, find the posture within limits that comes nearest, and the joints whose limits
+would have to give way for the pose to be reached from there.
+
+**Derivation.** The nearest posture is what the group's solver came nearest to without collisions and constraints. From it,
+damped least squares without any limits, dq = J^T (J J^T + d I)^(-1) e, goes on to the pose; the joints that end beyond
+their limits are those that bind, by how far they end beyond them, at the turn nearest to their range.
+
+**Degenerate cases.** Out of reach of the links the iteration ends away from the pose, and no limit is to blame.
+
+**References.** docs/ros2.md.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import quote
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.results import Cause
+from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.groups.all_branches import errors_between
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import IkAnswer
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.scene.led_links import LedLink
+
+FloatArray = NDArray[np.float64]
+
+STEPS = 200
+"""Updates on the way beyond the limits."""
+DAMPING = 1e-6
+LONGEST_STEP = 0.3
+"""Longest update of a joint [rad or m]."""
+REACHED = 1e-6
+"""Norm of the error [m and rad] at which a pose counts as reached without limits."""
+AT_LIMIT = 1e-9
+"""A joint that ends so little beyond its limit does not bind [rad or m]."""
+
+
+class BindingLimit(NamedTuple):
+    """A limit that keeps a posture from coming nearer."""
+
+    joint: str
+    limit: float
+    """[rad or m]."""
+    excess: float
+    """By how much it would have to give way [rad or m]."""
+    is_angle: bool
+
+
+class Explanation(NamedTuple):
+    """What there is to say about one question for one pose."""
+
+    answer: IkAnswer
+    joint_names: tuple[str, ...] = ()
+    nearest: FloatArray | None = None
+    """(n) the nearest posture within limits; None where nothing was searched."""
+    distance: float = math.nan
+    """Of the link from the pose [m]."""
+    angle: float = math.nan
+    """[rad]."""
+    limits: tuple[BindingLimit, ...] = ()
+    colliding: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def explain_pose(
+    server: GroupServer,
+    finder: BranchFinder,
+    goal: LinkGoal,
+    state: FullState,
+    answer: IkAnswer,
+    *,
+    timeout: float,
+    colliding: tuple[str, ...],
+    cancel: NDArray[np.int64],
+) -> Explanation:
+    """
+    Return what is behind an answer.
+
+    :param server, finder: the group.
+    :param goal: the pose in the model frame, and its link.
+    :param state: seed, and joints outside the group.
+    :param answer: what was found.
+    :param timeout: of the search for the nearest posture [s].
+    :param colliding: the bodies that collided, if that is the cause.
+    :param cancel: (1) flag that ends the search.
+    """
+    solver = server.require_solver()
+    names = server.group.variable_names
+    if answer.state is not None:
+        q = answer.state.positions[server.group.idx_q]
+        is_free = True
+    else:
+        result, _ = server.solve(
+            [goal], state, timeout=timeout, accepts=None, cancel=cancel, wants_nearest=True
+        )
+        is_free = result.solved
+        q = np.asarray(result.q)
+    if not np.isfinite(q).all():
+        return Explanation(answer, names)
+    chain = finder.led_link(solver, goal)
+    target = server.frames.model_in_link(solver.base_frame, state) @ goal.pose
+    distance, angle = errors_between(chain.pose(q, state.positions), target)
+    if server.kinematics.position_only:
+        angle = 0.0
+    limits: tuple[BindingLimit, ...] = ()
+    if not is_free:
+        limits = _binding_limits(server, chain, q, target, state)
+    known = Explanation(answer, names, q, distance, angle, limits, colliding)
+    return known._replace(advice=tuple(_advise(server, known, is_free)))
+
+
+def _binding_limits(
+    server: GroupServer,
+    chain: LedLink,
+    q: FloatArray,
+    target: FloatArray,
+    state: FullState,
+) -> tuple[BindingLimit, ...]:
+    """Return the limits that a way from a posture (n) to a pose (4, 4) in the base leaves behind."""
+    tree, group = server.robot.tree, server.group
+    kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
+    single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+    if not all(kind in single for kind in kinds):
+        return ()
+    rows = slice(0, 3 if server.kinematics.position_only else 6)
+    free = q.copy()
+    for _ in range(STEPS):
+        error = _twist_between(chain.pose(free, state.positions), target)[rows]
+        if float(np.linalg.norm(error)) < REACHED:
+            break
+        jacobian = chain.jacobian(free)[rows]
+        square = jacobian @ jacobian.T + DAMPING * np.eye(len(error))
+        step = jacobian.T @ np.linalg.solve(square, error)
+        free += step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-12))
+    else:
+        return ()
+    found = []
+    for place, kind in enumerate(kinds):
+        value, low, high = float(free[place]), float(group.lower[place]), float(group.upper[place])
+        is_angle = kind != JointKind.PRISMATIC
+        if is_angle and math.isfinite(low + high):
+            value -= 2.0 * math.pi * round((value - 0.5 * (low + high)) / (2.0 * math.pi))
+        excess, limit = max((value - high, high), (low - value, low))
+        if excess > AT_LIMIT:
+            found.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))
+    return tuple(found)
+
+
+def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the translation and the rotation vector (6), in base axes, from one pose to another."""
+    turn = np.eye(4)
+    turn[:3, :3] = target[:3, :3] @ pose[:3, :3].T
+    *_, x, y, z, w = numbers_of_pose(turn)
+    length = math.hypot(x, y, z)
+    angle = 2.0 * math.atan2(length, abs(w)) * (-1.0 if w < 0.0 else 1.0)
+    factor = 0.0 if length == 0.0 else angle / length
+    return np.array([*(target[:3, 3] - pose[:3, 3]), factor * x, factor * y, factor * z])
+
+
+def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
+    """Return what would help, one sentence each."""
+    cause = known.answer.cause
+    if known.answer.solved:
+        return []
+    advice = []
+    if cause == Cause.COLLISION and known.colliding:
+        first, second = known.colliding
+        advice.append(f'Keep {quote(first)} and {quote(second)} apart, or allow them to touch.')
+    if cause == Cause.CONSTRAINTS and is_free:
+        advice.append('Without the constraints the pose is reached.')
+    if cause == Cause.DEADLINE:
+        more = 'it is reached without collisions and constraints' if is_free else 'ask for longer'
+        advice.append(f'The clock ended the search: {more}.')
+    for limit in known.limits:
+        size = (
+            f'{math.degrees(limit.excess):.3g} degrees'
+            if limit.is_angle
+            else f'{limit.excess:.3g} m'
+        )
+        advice.append(
+            f'{quote(limit.joint)} would have to go {size} beyond its limit of {limit.limit:.6g}.'
+        )
+    if not is_free:
+        advice.append(
+            f'The nearest posture leaves {1000.0 * known.distance:.3g} mm and '
+            f'{math.degrees(known.angle):.3g} degrees: move the pose by as much.'
+        )
+        count = len(server.group.idx_q)
+        if count < 6 and not server.kinematics.position_only:
+            advice.append(
+                f'The group has {counted(count, "joint")}, a pose has 6 degrees of freedom: leave the orientation free '
+                '(position_only_ik), or ask for poses that the arm can take.'
+            )
+    return advice

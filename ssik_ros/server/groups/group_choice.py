@@ -1,0 +1,65 @@
+"""Which groups of a robot are served: those of its semantic description, or one between two links."""
+
+from collections.abc import Sequence
+import logging
+
+from ssik_ros.errors import list_names
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+
+_LOGGER = logging.getLogger('ssik_ros.server')
+
+
+def choose_groups(
+    robot: RobotModel, names: Sequence[str], *, base: str = '', tip: str = '', name: str = ''
+) -> tuple[JointGroup, ...]:
+    """
+    Return the groups to serve.
+
+    :param robot: the robot.
+    :param names: groups of the semantic description; none means all of them.
+    :param base: base of the only group where there is no semantic description; empty means the root link.
+    :param tip: its tip; empty means the last link where the robot has one branch.
+    :param name: its name.
+    :raises GroupNotFound: when a named group does not exist.
+    :raises ModelError: when the tip is not clear, or nothing moves between base and tip.
+    """
+    if robot.groups:
+        if base or tip:
+            _LOGGER.warning(
+                'base_link and tip_link are not used: the semantic description has groups.'
+            )
+        return tuple(robot.group(chosen) for chosen in names or robot.groups)
+    group = robot.group_from_links(base or robot.tree.root_link, tip or find_only_tip(robot), name)
+    for wanted in names:
+        if wanted != group.name:
+            _LOGGER.warning("There is no SRDF that has the group '%s'.", wanted)
+    return (group,)
+
+
+def find_only_tip(robot: RobotModel) -> str:
+    """
+    Return the last link of a robot that has one branch of moving joints.
+
+    Of several links that hang rigidly on the last joint, the first: a pose may be asked for any of them.
+
+    :param robot: the robot.
+    :raises ModelError: when there are several branches, with their ends.
+    """
+    tree = robot.tree
+    parents = {joint.parent for joint in robot.urdf.joints.values()}
+    last = set(range(len(tree.joint_names))) - set(tree.parents.tolist())
+    ends: dict[int, str] = {}
+    for index, link in enumerate(tree.link_names):
+        if link not in parents and tree.link_joints[index] in last:
+            ends.setdefault(int(tree.link_joints[index]), link)
+    if len(ends) == 1:
+        return next(iter(ends.values()))
+    found = list_names(ends.values()) or 'none that a joint moves'
+    raise ModelError(
+        f'Robot {quote(robot.name)} has no SRDF and no single last link ({found}): name base_link and '
+        'tip_link, or give an SRDF.',
+        ends=tuple(ends.values()),
+    )

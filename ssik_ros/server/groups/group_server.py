@@ -1,0 +1,313 @@
+"""One group of a robot that can be asked: its solver, where that came from, and its goals by link."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import IkResult
+from ssik_ros.server.requests.index_ranges import index_range
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.questions import NEW
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.registry import create_solver
+
+FloatArray = NDArray[np.float64]
+StateCheck = Callable[[FullState], bool]
+"""Called with a candidate as a full state; false refuses it."""
+JointBounds = tuple[FloatArray, FloatArray]
+"""(n), (n) lower and upper limits of a group for one question."""
+
+
+class _TipLink(NamedTuple):
+    """A link as a tool at one of the solver's tips."""
+
+    tip: int
+    offset: FloatArray | None
+    """(4, 4) pose of the link in the tip frame; None for the tip itself."""
+
+
+def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
+    """Return the pose (4, 4) in the tip frame of what is to be at a goal; None for the tip itself."""
+    if goal.tool is None:
+        return link.offset
+    return goal.tool if link.offset is None else link.offset @ goal.tool
+
+
+class GroupServer:
+    """A group with its solver; may be asked from several threads at once."""
+
+    def __init__(
+        self, frames: FrameReader, group: JointGroup, kinematics: GroupKinematics
+    ) -> None:
+        """
+        Make the solver; a group without one stays and says why.
+
+        :param frames: the frames of the robot.
+        :param group: the group.
+        :param kinematics: its solver and parameters.
+        """
+        self.robot: RobotModel = frames.robot
+        self.group = group
+        self.kinematics = kinematics
+        self.solver: Solver | None = None
+        self.reason = ''
+        """Why this solver answers, or why there is none."""
+        self.warm_up_seconds = 0.0
+        self.frames = frames
+        self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
+        self.places = index_range(group.idx_q)
+        """Where the group's variables are in a full state."""
+        self.bounds = list(zip(group.lower.tolist(), group.upper.tolist()))
+        """Lower and upper limit of each variable [rad or m]."""
+        tree = self.robot.tree
+        leaders = tree.idx_q[tree.leaders[tree.leaders >= 0]]
+        self._moves_leaders = bool(np.isin(leaders, group.idx_q).any())
+        try:
+            self.solver = create_solver(
+                kinematics.solver,
+                self.robot,
+                group,
+                kinematics.parameters,
+                position_only=kinematics.position_only,
+            )
+            self.reason = self._explain_choice(self.solver)
+        except SsikError as error:
+            self.reason = str(error)
+
+    def _explain_choice(self, solver: Solver) -> str:
+        """Return why this solver answers for the group."""
+        own, requested = self.kinematics.solver, self.kinematics.requested_solver
+        if self.kinematics.is_foreign:
+            why = f'stands in for {quote(requested)}, which is not a solver of this package'
+        elif not requested:
+            why = 'the default, none is named'
+        else:
+            where = self.kinematics.sources.get('solver', '')
+            why = f'named in {where}' if where else 'named'
+            if requested != own:
+                why += f' as {quote(requested)}'
+        choice = getattr(solver, 'reason', '')
+        return f'{why}; {choice}' if choice else why
+
+    @property
+    def tier(self) -> str:
+        """Return the kind of the solver, such as ``iterative``; empty where it does not say."""
+        return str(getattr(self.solver, 'tier', ''))
+
+    def warm_up(self) -> None:
+        """Set up everything that the first question would otherwise wait for."""
+        if self.solver is None:
+            return
+        start = time.perf_counter()
+        self.solver.warm_up()
+        self.warm_up_seconds = time.perf_counter() - start
+
+    def solve(
+        self,
+        goals: Sequence[LinkGoal],
+        state: FullState,
+        *,
+        timeout: float,
+        accepts: StateCheck | None,
+        cancel: NDArray[np.int64],
+        limits: JointBounds | None = None,
+        wants_nearest: bool = False,
+    ) -> tuple[IkResult, int]:
+        """
+        Return the solver's answer and the time within the solver [ns].
+
+        :param goals: poses in the model frame; one for each of one or several tips.
+        :param state: seed, joints outside the group, and where the root link stands.
+        :param timeout: wall-clock budget [s]; zero or less means the group's own.
+        :param accepts: what a candidate's full state has to pass.
+        :param cancel: (1) flag that ends the search.
+        :param limits: narrower limits for this question.
+        :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
+        :raises QuestionRefused: for a group without solver or links that are no tips of it.
+        """
+        solver = self.solver or self.require_solver()
+        request = self.make_request(
+            solver,
+            goals,
+            state,
+            timeout=timeout,
+            accepts=accepts,
+            cancel=cancel,
+            limits=limits,
+        )
+        request.wants_nearest = wants_nearest
+        start = time.perf_counter_ns()
+        result = solver.solve(request)
+        return result, time.perf_counter_ns() - start
+
+    def make_request(
+        self,
+        solver: Solver,
+        goals: Sequence[LinkGoal],
+        state: FullState,
+        *,
+        timeout: float,
+        accepts: StateCheck | None,
+        cancel: NDArray[np.int64],
+        limits: JointBounds | None = None,
+    ) -> SolveRequest:
+        """
+        Return goals as a solver of this group is asked about them.
+
+        :param solver: the group's own, or another one of the group.
+        :param goals, state, timeout, accepts, cancel, limits: as for :meth:`solve`.
+        :raises QuestionRefused: for links that are no tips of the solver.
+        """
+        if len(goals) == 1 and len(solver.tip_frames) == 1:
+            targets, tools = self._only_target(solver, goals[0], state)
+        else:
+            targets, tools = self._targets(solver, goals, state)
+        request = SolveRequest(
+            targets=targets,
+            seed=state.positions[self.places],
+            state=state.positions,
+            tool_offsets=tools,
+            timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
+            cancel=cancel,
+        )
+        if limits is not None:
+            request.lower, request.upper = limits
+        if accepts is not None:
+            request.validate = lambda q: accepts(self.with_group(state, q))
+        return request
+
+    def with_group(self, state: FullState, q: FloatArray) -> FullState:
+        """
+        Return a state with the group's variables replaced and all followers set.
+
+        :param state: the state.
+        :param q: (n) the group's variables.
+        """
+        positions = state.positions.copy()
+        positions[self.places] = q
+        if self._moves_leaders:
+            self.robot.set_followers(positions)
+        return NEW(FullState, (positions, state.root_pose))
+
+    def require_solver(self) -> Solver:
+        """
+        Return the solver.
+
+        :raises QuestionRefused: for a group without one.
+        """
+        if self.solver is None:
+            raise QuestionRefused(
+                Refusal.NO_SOLVER, f'Group {quote(self.group.name)} has no solver: {self.reason}'
+            )
+        return self.solver
+
+    def _targets(
+        self, solver: Solver, goals: Sequence[LinkGoal], state: FullState
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
+        links = [self._tip_link(solver, goal.link) for goal in goals]
+        self._require_distinct(solver, goals, links)
+        base_model = self.frames.model_in_link(solver.base_frame, state)
+        count = len(solver.tip_frames)
+        targets = np.empty((count, 4, 4))
+        if len(goals) < count:
+            targets[:] = self._present_poses(solver, state)
+        tools = None
+        offsets = [_offset_of(goal, link) for goal, link in zip(goals, links, strict=True)]
+        if any(offset is not None for offset in offsets):
+            tools = np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
+        for goal, link, offset in zip(goals, links, offsets, strict=True):
+            np.matmul(base_model, goal.pose, out=targets[link.tip])
+            if tools is not None and offset is not None:
+                tools[link.tip] = offset
+        return targets, tools
+
+    def _only_target(
+        self, solver: Solver, goal: LinkGoal, state: FullState
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return target (4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
+        link = self._links.get((solver.tip_frames, goal.link)) or self._tip_link(solver, goal.link)
+        offset = link.offset if goal.tool is None else _offset_of(goal, link)
+        base_model = self.frames.model_in_link(solver.base_frame, state)
+        target = goal.pose if base_model is AT_MODEL_FRAME else base_model @ goal.pose
+        return target, None if offset is None else np.array([offset])
+
+    def _require_distinct(
+        self, solver: Solver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]
+    ) -> None:
+        """Refuse two poses for one tip."""
+        taken: dict[int, str] = {}
+        for goal, link in zip(goals, links, strict=True):
+            if link.tip in taken:
+                raise QuestionRefused(
+                    Refusal.UNKNOWN_LINK,
+                    f'Links {quote(taken[link.tip])} and {quote(goal.link)} both hang on tip '
+                    f'{quote(solver.tip_frames[link.tip])} of group {quote(self.group.name)}, which can be '
+                    'at one pose only.',
+                )
+            taken[link.tip] = goal.link
+
+    def _present_poses(self, solver: Solver, state: FullState) -> FloatArray:
+        """Return the poses (t, 4, 4) of all tips in the base frame: unnamed tips stay where they are."""
+        base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
+        poses = self.frames.links_in_root(list(solver.tip_frames), state)
+        return np.array([base_root @ pose for pose in poses])
+
+    def _tip_link(self, solver: Solver, link: str) -> _TipLink:
+        """Return how a link hangs on a tip; remembered for the next time."""
+        key = (solver.tip_frames, link)
+        found = self._links.get(key)
+        if found is None:
+            found = self._find_tip_link(solver, link)
+            self._links[key] = found
+        return found
+
+    def tip_of(self, solver: Solver, link: str) -> int:
+        """
+        Return the index of the tip that a link hangs on.
+
+        :param solver: of this group.
+        :param link: empty for the only tip.
+        :raises QuestionRefused: for a link that is no tip of the solver.
+        """
+        return self._tip_link(solver, link).tip
+
+    def _find_tip_link(self, solver: Solver, link: str) -> _TipLink:
+        tips = solver.tip_frames
+        if not link and len(tips) == 1:
+            return _TipLink(0, None)
+        if link in tips:
+            return _TipLink(tips.index(link), None)
+        if link in self.robot.tree.link_index:
+            for index, tip in enumerate(tips):
+                offset = self.robot.rigid_offset(tip, link)
+                if offset is not None:
+                    return _TipLink(index, offset)
+        raise QuestionRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
+
+    def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
+        """Return what is wrong with a link that no pose can be asked for."""
+        own = list_names(map(quote, tips))
+        if not link:
+            return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'
+        if link not in self.robot.tree.link_index:
+            choices = describe_choices(link, self.robot.tree.link_names)
+            return f'Robot {quote(self.robot.name)} has no link {quote(link)}. {choices}'
+        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({own}).'

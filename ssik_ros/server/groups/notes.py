@@ -1,0 +1,181 @@
+"""What a message says beside the outcome: what was done to the question, and where the question may be wrong."""
+
+from collections.abc import Sequence
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.server.groups.all_branches import errors_between
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import LinkGoal
+
+FloatArray = NDArray[np.float64]
+
+BEYOND = 1e-6
+"""A seed so little outside its limits is a rounded one [rad or m]."""
+HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
+POSE_FREEDOMS = 6
+
+
+def notes_on_question(
+    server: GroupServer, state: FullState, contradicted: Sequence[str]
+) -> list[str]:
+    """
+    Return what was changed in a question before it was answered, one sentence each.
+
+    :param server: the group.
+    :param state: seed, and joints outside the group.
+    :param contradicted: followers whose given values do not fit their leaders.
+    """
+    notes = []
+    group = server.group
+    seed = state.positions[server.places].tolist()
+    outside = []
+    for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names):
+        if not lower - BEYOND <= value <= upper + BEYOND:
+            outside.append(name)
+    if outside:
+        names = list_names(outside)
+        notes.append(f'The seed is outside the limits at {names}; the search begins within.')
+    if contradicted:
+        names = list_names(contradicted)
+        notes.append(
+            f'The state contradicts itself: the leader decides about {names}, not the value given.'
+        )
+    return notes
+
+
+def notes_on_failure(
+    server: GroupServer,
+    goals: Sequence[LinkGoal],
+    poses: Sequence[FramedPose],
+    state: FullState,
+    result: IkResult,
+) -> list[str]:
+    """
+    Return what may be wrong with poses that were not reached, one sentence each.
+
+    :param server: the group.
+    :param goals: in the model frame.
+    :param poses: the same as they were asked.
+    :param state: seed, and joints outside the group.
+    :param result: the solver's answer.
+    """
+    notes, excess = [], 0.0
+    if result.is_proved:
+        excess = max(_excess(server, goal, state) for goal in goals)
+        if excess > 0.0:
+            within = ' within the joint limits' if result.cause == Cause.LIMITS else ''
+            notes.append(f'It is at least {excess:.3g} m beyond reach{within}.')
+    count = len(server.group.idx_q)
+    if count < POSE_FREEDOMS and not server.kinematics.position_only and not excess > 0.0:
+        notes.append(
+            f'The group has {counted(count, "joint")}, a pose has {POSE_FREEDOMS} degrees of freedom '
+            '(position_only_ik leaves the orientation free).'
+        )
+    if any(np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses):
+        notes.append(
+            'The quaternion is x = 1, y = z = w = 0, half a turn about x; in ROS, w comes last.'
+        )
+    if len(goals) > 1 and result.searches and np.isfinite(result.q).all():
+        notes.append(_describe_tips(server, goals, server.with_group(state, result.q)))
+    return notes
+
+
+def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> float:
+    """Return how far a goal is beyond the lengths, slides stretched, between it and the first joint that moves [m]."""
+    tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
+    solver = server.require_solver()
+    link = goal.link or solver.tip_frames[0]
+    path = tree.joint_path(link)
+    moves = [joint in group or int(tree.leaders[joint]) in group for joint in path]
+    if not any(moves) or group & set(tree.joint_path(solver.base_frame)):
+        return 0.0
+    chain = path[moves.index(True) :]
+    first, parent = chain[0], int(tree.parents[chain[0]])
+    above = np.eye(4) if parent < 0 else compute_joint_poses(tree, state.positions)[parent]
+    centre = (state.root_pose @ above @ tree.placements[first])[:3, 3]
+    end = tree.link_placements[tree.link(link)]
+    reach = float(np.linalg.norm((end if goal.tool is None else end @ goal.tool)[:3, 3]))
+    for joint in chain:
+        kind, place = JointKind(tree.kinds[joint]), tree.idx_q[joint]
+        if joint != first:
+            reach += float(np.linalg.norm(tree.placements[joint, :3, 3]))
+        if kind == JointKind.PRISMATIC:
+            reach += max(abs(float(tree.lower[place])), abs(float(tree.upper[place])))
+        elif kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.SPHERICAL):
+            return 0.0
+    return float(np.linalg.norm(goal.pose[:3, 3] - centre)) - reach
+
+
+def describe_nearest(
+    server: GroupServer, goals: Sequence[LinkGoal], state: FullState, result: IkResult
+) -> str:
+    """
+    Return how far the nearest state of a failed search is from the only goal, in words; empty where nothing is known.
+
+    :param server: the group.
+    :param goals: in the model frame.
+    :param state: seed, and joints outside the group.
+    :param result: the solver's answer.
+    """
+    q = result.nearest
+    if len(goals) != 1 or q is None or not np.isfinite(q).all():
+        return ''
+    nearest = server.with_group(state, q)
+    ((distance, angle),) = _errors_at(server, goals, nearest)
+    if server.kinematics.position_only:
+        return f'{1000.0 * distance:.3g} mm'
+    return f'{1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+
+
+def _errors_at(
+    server: GroupServer, goals: Sequence[LinkGoal], state: FullState
+) -> list[tuple[float, float]]:
+    """Return distance [m] and angle [rad] of each link from its pose in a state."""
+    found = server.frames.links_in_root(
+        [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
+    )
+    heres = [state.root_pose @ pose for pose in found]
+    return [
+        errors_between(here if goal.tool is None else here @ goal.tool, goal.pose)
+        for goal, here in zip(goals, heres, strict=True)
+    ]
+
+
+def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: FullState) -> str:
+    """Return how far each of several links is from its pose in a state."""
+    errors = _errors_at(server, goals, nearest)
+    parts = [
+        f'{quote(goal.link)} {1000.0 * distance:.3g} mm and {math.degrees(angle):.3g} degrees'
+        for goal, (distance, angle) in zip(goals, errors, strict=True)
+    ]
+    return f'In the nearest posture they are off by: {", ".join(parts)}.'
+
+
+def describe_empty_frame(frame: str) -> str:
+    """
+    Return what a pose without a frame means.
+
+    :param frame: the model frame.
+    """
+    return (
+        f'A pose came without a frame; the model frame {quote(frame)} is meant. This is said once.'
+    )
+
+
+NOT_REACHED = (
+    *(Cause.UNREACHABLE, Cause.LIMITS, Cause.NOT_FOUND, Cause.BUDGET),
+    *(Cause.DEADLINE, Cause.SINGULAR),
+)
+"""Causes of poses that no posture was found for."""

@@ -1,0 +1,35 @@
+"""The loop closures of the robot that is served, read from a file and compared with the robot."""
+
+from pathlib import Path
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.model.robot_model import RobotModel
+
+
+def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
+    """
+    Return what a file says about the loops of a robot.
+
+    :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for none.
+    :param robot: whose joints it may name.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: for what is wrong in it, joints that the robot does not have included.
+    """
+    if not path:
+        return LoopClosures()
+    loops = read_loop_closures(Path(path).expanduser())
+    known = robot.variable_names
+    for key in ('active_joints', 'initial_positions'):
+        for name in getattr(loops, key):
+            if name not in known:
+                raise ConfigError(
+                    f'{path}: {counted(key, "name")} {quote(name)}, which is no joint variable of robot '
+                    f'{quote(robot.name)}. {describe_choices(name, known)}',
+                    place=path,
+                )
+    return loops

@@ -1,0 +1,267 @@
+"""A robot with loops that can be asked: goals on any of its links, and all joints from the active ones."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.errors import SsikError
+from ssik_ros.mechanisms.loop_closures import LoopClosures
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.names import DOF_NAMES
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.server.loops.posed_robot import goal_key
+from ssik_ros.server.loops.posed_robot import MarkedLink
+from ssik_ros.server.loops.posed_robot import PosedRobot
+from ssik_ros.server.loops.questions import ChainOutcome
+from ssik_ros.server.loops.questions import CompletionQuestion
+from ssik_ros.server.loops.questions import describe
+from ssik_ros.server.loops.questions import GoalsQuestion
+from ssik_ros.server.loops.questions import ITERATIONS
+from ssik_ros.server.loops.questions import LoopAnswer
+from ssik_ros.server.loops.questions import MOST_GOALS
+from ssik_ros.server.loops.questions import MOST_ITERATIONS
+from ssik_ros.server.loops.questions import MOST_RESTARTS
+from ssik_ros.server.loops.questions import MOST_STEPS
+from ssik_ros.server.loops.questions import outcome_of
+from ssik_ros.server.loops.questions import PoseGoal
+from ssik_ros.server.loops.questions import TOLERANCE
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import NO_POSE
+from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.server.scene.states import StateReader
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+
+FloatArray = NDArray[np.float64]
+Marked = tuple[MarkedLink, ...]
+
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+KEPT_SHAPES = 16
+"""Different sets of goals whose mechanisms are kept for the next question."""
+
+
+class LoopServer:
+    """Answers questions about all joints of one robot; may be asked from several threads at once."""
+
+    def __init__(
+        self,
+        frames: FrameReader,
+        states: StateReader,
+        loops: LoopClosures | None = None,
+        *,
+        use_constraints: bool = True,
+        cancel: NDArray[np.int64] | None = None,
+    ) -> None:
+        """
+        Close the loops of a robot; one without any is a tree whose links can have goals.
+
+        :param frames: the frames of the robot.
+        :param states: reads its states; where joints that nobody reports are is theirs to say.
+        :param loops: what a ``loop_closures.yaml`` says.
+        :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
+        :param cancel: (1) flag that ends all solves.
+        :raises SsikError: when a loop is not well-defined.
+        """
+        self.robot = frames.robot
+        self.frames = frames
+        self.states = states
+        self._loops = LoopClosures() if loops is None else loops
+        self._use_constraints = use_constraints
+        self._cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
+        self._idle: dict[Marked, list[PosedRobot]] = {}
+        first = self._make(())
+        self.loop_names = tuple(first.robot.closures)
+        self.active_joints = first.robot.active_joints
+        self.warnings = tuple(w for w in first.robot.warnings if w not in self.robot.warnings)
+        self._give_back(first)
+
+    def warm_up(self) -> None:
+        """Set up everything that first questions would otherwise wait for."""
+        root = self.robot.tree.root_link
+        here = FramedPose('', np.eye(4))
+        question = GoalsQuestion([PoseGoal('', root, here, np.eye(4))], free_root=True)
+        self.solve_goals(question, self.states.default())
+        self.complete(CompletionQuestion((), ()), self.states.default())
+
+    def solve_goals(self, question: GoalsQuestion, current: FullState) -> LoopAnswer:
+        """
+        Answer a question for goals; what is wrong with it is an answer too.
+
+        :param question: the question.
+        :param current: where the robot is, for what the question does not name.
+        """
+        try:
+            return self._solve_goals(question, current)
+        except SsikError as error:
+            return _refused(error)
+
+    def complete(self, question: CompletionQuestion, current: FullState) -> LoopAnswer:
+        """
+        Answer a question for all joints; what is wrong with it is an answer too.
+
+        :param question: the question.
+        :param current: where the robot is, for what the question does not name.
+        """
+        try:
+            return self._complete(question, current)
+        except SsikError as error:
+            return _refused(error)
+
+    def _solve_goals(self, question: GoalsQuestion, current: FullState) -> LoopAnswer:
+        state = self.states.merge(current, question.state)
+        if not (question.goals or self.loop_names):
+            raise QuestionRefused(
+                Refusal.GOAL_COUNT,
+                f'There is no goal, and robot {quote(self.robot.name)} has no loop to close.',
+            )
+        if len(question.goals) > MOST_GOALS:
+            raise QuestionRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
+        options = _options(question)
+        targets = [self._target(goal, current) for goal in question.goals]
+        posed = self._borrow(tuple(self._mark(goal) for goal in question.goals))
+        try:
+            posed.place(state)
+            posed.release(question.locked_joints, free_root=question.free_root)
+            for goal, pose in zip(posed.goals, targets, strict=True):
+                goal.set_matrix(pose)
+            results = posed.solve(options, self._cancel)
+            names = {goal_key(k): goal.name or goal.link for k, goal in enumerate(question.goals)}
+            chains = self._outcomes(results, names)
+            found = posed.state
+        finally:
+            self._give_back(posed)
+        return LoopAnswer(found, chains, (), Refusal.NONE, describe(chains, ()))
+
+    def _complete(self, question: CompletionQuestion, current: FullState) -> LoopAnswer:
+        state = self.states.merge(current, question.state)
+        if question.steps > MOST_STEPS:
+            text = f'There may be {MOST_STEPS} steps, not {question.steps}.'
+            raise QuestionRefused(Refusal.BAD_STEP, text)
+        given = self._given(question)
+        posed = self._borrow(())
+        try:
+            posed.place(state)
+            posed.release((), free_root=False)
+            done = posed.robot.complete_state(given, steps=question.steps or 1)
+            chains = self._outcomes(done.results)
+            found = posed.state
+        finally:
+            self._give_back(posed)
+        text = describe(chains, done.clamped)
+        return LoopAnswer(found, chains, done.clamped, Refusal.NONE, text)
+
+    def _given(self, question: CompletionQuestion) -> dict[str, float]:
+        """Return positions by name; none at all close the loops with every joint free."""
+        names, positions = question.names, question.positions
+        if len(positions) and not len(names):
+            names = self.active_joints
+            if not names:
+                text = 'No active joints are known: name the joints that are given.'
+                raise QuestionRefused(Refusal.BAD_STATE, text)
+        if len(names) != len(positions):
+            text = f'There are {counted(len(names), "name")} and {counted(len(positions), "position")}.'
+            raise QuestionRefused(Refusal.BAD_STATE, text)
+        return dict(zip(names, positions, strict=True))
+
+    def _outcomes(
+        self, results: Iterable[ChainResult], goal_names: Mapping[str, str] = NO_NAMES
+    ) -> tuple[ChainOutcome, ...]:
+        known = self.robot.tree.joint_index
+        return tuple(outcome_of(result, known, goal_names) for result in results)
+
+    def _mark(self, goal: PoseGoal) -> MarkedLink:
+        """Return what a goal means for the structure of the mechanism."""
+        if goal.link not in self.robot.tree.link_index:
+            choices = describe_choices(goal.link, self.robot.tree.link_names)
+            raise QuestionRefused(
+                Refusal.UNKNOWN_LINK,
+                f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}. {choices}',
+            )
+        for name in goal.free:
+            if name not in DOF_NAMES:
+                raise QuestionRefused(
+                    Refusal.CONSTRAINTS,
+                    f'The goal of {quote(goal.link)} has no direction {quote(name)} to be free in. '
+                    + describe_choices(name, DOF_NAMES),
+                )
+        fixed = tuple(dof for dof in DOF if dof.name not in goal.free)
+        if not fixed:
+            text = f'The goal of {quote(goal.link)} leaves everything free.'
+            raise QuestionRefused(Refusal.CONSTRAINTS, text)
+        if not np.isfinite(goal.offset).all() or not is_within_reason(goal.offset[:3, 3]):
+            text = f'The offset on {quote(goal.link)} is no finite rigid transform.'
+            raise QuestionRefused(Refusal.BAD_TARGET, text)
+        return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
+
+    def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
+        """Return the pose (4, 4) of a goal in the model frame."""
+        pose = goal.pose.pose
+        if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
+            raise QuestionRefused(
+                Refusal.BAD_TARGET,
+                f'The pose for link {quote(goal.link)} is no rigid transform: {NO_POSE}, or it is {TOO_FAR}.',
+            )
+        frame = self.frames.in_model_frame(goal.pose.frame, current)
+        return pose if frame is None else frame @ pose
+
+    def _borrow(self, marked: Marked) -> PosedRobot:
+        """Return a mechanism with goals on some links, of which nobody else knows meanwhile."""
+        idle = self._idle.get(marked)
+        try:
+            return self._make(marked) if idle is None else idle.pop()
+        except IndexError:
+            return self._make(marked)
+
+    def _give_back(self, posed: PosedRobot) -> None:
+        """Keep a mechanism for the next question of its kind."""
+        if posed.marked not in self._idle and len(self._idle) >= KEPT_SHAPES:
+            # Shapes are made from what is kept nowhere else; the oldest one goes.
+            self._idle.pop(next(iter(self._idle)), None)
+        self._idle.setdefault(posed.marked, []).append(posed)
+
+    def _make(self, marked: Marked) -> PosedRobot:
+        robot = from_urdf(
+            self.robot, loops=self._loops, use_constraints=self._use_constraints, free_root=True
+        )
+        return PosedRobot(robot, marked)
+
+
+def _options(question: GoalsQuestion) -> ClosedChainOptions:
+    """Return the options of a solve."""
+    tolerances = question.translation_tolerance, question.rotation_tolerance
+    for value in tolerances:
+        if not 0.0 <= value < np.inf:
+            text = f'A tolerance is {value:g}; it has to be a finite number of at least zero.'
+            raise QuestionRefused(Refusal.BAD_TOLERANCE, text)
+    translation, rotation = (value or TOLERANCE for value in tolerances)
+    return ClosedChainOptions(
+        translation_converge_threshold=translation,
+        rotation_converge_threshold=rotation,
+        max_iterations=min(question.max_iterations, MOST_ITERATIONS) or ITERATIONS,
+        max_time=question.timeout if question.timeout > 0.0 else np.inf,
+        restarts=min(question.max_restarts, MOST_RESTARTS),
+        seed=question.seed,
+    )
+
+
+def _refused(error: SsikError) -> LoopAnswer:
+    """Return the answer to a question that nothing was tried for."""
+    refusal = Refusal.FAULT
+    if isinstance(error, QuestionRefused):
+        refusal = error.refusal
+    elif isinstance(error, JointNotFound | RequestError):
+        refusal = Refusal.BAD_STATE
+    return LoopAnswer(None, (), (), refusal, str(error))

@@ -1,0 +1,129 @@
+"""Passive joints that follow a stream of active ones, in the assembly mode in which the robot began."""
+
+from collections.abc import Sequence
+import math
+from typing import NamedTuple
+
+from ssik_ros.errors import list_names
+from ssik_ros.errors import SsikError
+from ssik_ros.mechanisms.urdf_robot import CompletedState
+from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+
+STEP = 0.05
+"""A joint that has moved by more than this since the last state gets there in parts [rad or m]."""
+MOST_STEPS = 40
+
+
+class Followed(NamedTuple):
+    """All joints for what was reported, or why they are not known."""
+
+    names: tuple[str, ...]
+    positions: tuple[float, ...]
+    """Of all variables [rad or m]; empty where the loops could not be closed."""
+    problem: str
+    """What is wrong, beside a state too; empty where nothing is."""
+
+
+class PassiveJoints:
+    """Completes the states of one robot, one after the other; to be used by one thread."""
+
+    def __init__(self, robot: UrdfRobot, limit_tolerance: float = 0.0) -> None:
+        """
+        Begin at the robot's initial state.
+
+        :param robot: this object moves it from now on.
+        :param limit_tolerance: how far outside its limits a reported joint may be [rad or m]: it counts as at the limit.
+        """
+        self.robot = robot
+        self._tolerance = limit_tolerance
+        self._reported: dict[str, float] = {}
+        self._good = robot.positions
+        self._heard = self._listen_to()
+
+    def _listen_to(self) -> frozenset[str]:
+        """Return the variables that are taken from reports: active ones, and those that no loop moves."""
+        robot = self.robot
+        mechanism = robot.completion.mechanism
+        moved = {mechanism.frames[row].name for row in mechanism.chain_joints}
+        names = frozenset(robot.variable_names)
+        if not robot.active_joints:
+            return names
+        return names - moved | frozenset(robot.active_joints)
+
+    def warm_up(self) -> None:
+        """Set up everything, and close the loops of the initial state."""
+        done = self.robot.complete_state()
+        if done.converged:
+            self._good = self.robot.positions
+        else:
+            self._go_back()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the active joints that nobody has reported yet."""
+        return tuple(name for name in self.robot.active_joints if name not in self._reported)
+
+    def follow(self, names: Sequence[str], positions: Sequence[float]) -> Followed:
+        """
+        Return all joints for what has been reported up to now.
+
+        Joints of other robots, and passive ones, are passed over; so are values that are not finite.
+
+        :param names, positions: a report [rad or m].
+        """
+        if len(names) != len(positions):
+            return Followed((), (), 'A report has other numbers of names and positions.')
+        for name, value in zip(names, positions, strict=True):
+            if name in self._heard and math.isfinite(value):
+                self._reported[name] = float(value)
+        if self.missing:
+            return Followed((), (), f'Nobody has reported {list_names(self.missing)} yet.')
+        if not self._reported:
+            return Followed((), (), 'No joint of the robot has been reported yet.')
+        try:
+            return self._complete()
+        except SsikError as error:
+            self._go_back()
+            return Followed((), (), str(error))
+
+    def _complete(self) -> Followed:
+        robot = self.robot
+        before = dict(zip(robot.variable_names, self._good, strict=True))
+        way = max(abs(value - before[name]) for name, value in self._reported.items())
+        done = robot.complete_state(
+            self._reported, steps=min(MOST_STEPS, 1 + int(min(way, 1e6) / STEP))
+        )
+        problem = self._judge(done)
+        if problem.startswith('!'):
+            self._go_back()
+            return Followed((), (), problem[1:])
+        self._good = robot.positions
+        return Followed(*robot.to_joint_state(), problem)
+
+    def _judge(self, done: CompletedState) -> str:
+        """Return what is wrong with a completed state; behind an exclamation mark, why it is none."""
+        open_chains = [result for result in done.results if not result.converged]
+        beyond = [
+            name
+            for name in done.clamped
+            if not abs(self._reported.get(name, math.inf) - done.positions[name])
+            <= self._tolerance
+        ]
+        if beyond:
+            return f'!Reported outside the limits: {list_names(beyond)}.'
+        if open_chains:
+            worst = max(open_chains, key=lambda result: sum(result.error))
+            length, angle = worst.error
+            return (
+                '!The loops cannot be closed for what is reported: they miss by '
+                f'{length:.3g} m and {angle:.3g} rad.'
+            )
+        if done.clamped:
+            return (
+                f'Reported a little outside the limits, shown at them: {list_names(done.clamped)}.'
+            )
+        return ''
+
+    def _go_back(self) -> None:
+        """Put the robot into the last state in which the loops were closed."""
+        self.robot.from_joint_state(self.robot.variable_names, self._good)

@@ -1,0 +1,116 @@
+"""One mechanism of a robot with goals on some links, placed in a state and solved."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.joint import Goal
+from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.solver import Solver
+from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
+
+FloatArray = NDArray[np.float64]
+
+
+class MarkedLink(NamedTuple):
+    """What a goal on a link means for the structure: mechanisms with the same ones are the same."""
+
+    link: str
+    offset: bytes
+    """Of the (4, 4) numbers of the frame on the link."""
+    fixed: tuple[DOF, ...]
+    world_axes: bool
+
+
+def goal_key(number: int) -> str:
+    """
+    Return what a goal is called in results, which no loop can be called.
+
+    :param number: of the goal.
+    """
+    return f'\0{number}'
+
+
+class PosedRobot:
+    """A robot for one question at a time; its world is the model frame."""
+
+    def __init__(self, robot: UrdfRobot, marked: tuple[MarkedLink, ...]) -> None:
+        """
+        Put goals on the links.
+
+        :param robot: with a free root; this object owns it from now on.
+        :param marked: where, and what they fix.
+        """
+        self.robot = robot
+        self.marked = marked
+        self.goals = [self._add_goal(mark, number) for number, mark in enumerate(marked)]
+        self._solver = Solver(robot.root)
+
+    def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
+        """Put a rigid frame on a link, and a goal for it; the names of goals are those of a question."""
+        mount, frame = Joint(f'{mark.link} mount'), Link(f'{mark.link} frame')
+        goal = Goal(goal_key(number))
+        mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
+        self.robot.links[mark.link].add_child(mount)
+        mount.add_child(frame)
+        goal.set_goal_dof(*mark.fixed)
+        if mark.world_axes:
+            goal.mask_frame = 'world'
+        goal.make_closure(frame)
+        return goal
+
+    def place(self, state: FullState) -> None:
+        """
+        Put the robot into a state; positions outside the limits go to them.
+
+        :param state: the state.
+        """
+        root = self.robot.root
+        root.set_matrix(state.root_pose)
+        root.set_dof_values(*np.zeros(len(root.dof)))
+        self.robot.from_joint_state(self.robot.variable_names, state.positions)
+
+    def release(self, locked_joints: Collection[str], *, free_root: bool) -> None:
+        """
+        Lock joints, and let all others move.
+
+        :param locked_joints: their names.
+        :param free_root: whether the root may move.
+        :raises QuestionRefused: for unknown names.
+        """
+        joints = self.robot.joints
+        for name in locked_joints:
+            if name not in joints:
+                raise QuestionRefused(
+                    Refusal.BAD_STATE,
+                    f'There is no joint {quote(name)} to be locked. {describe_choices(name, joints)}',
+                )
+        for name, joint in joints.items():
+            joint.locked = name in locked_joints
+        self.robot.root.locked = not free_root
+
+    def solve(self, options: ClosedChainOptions, cancel: NDArray[np.int64]) -> list[ChainResult]:
+        """
+        Solve all chains from the state at hand.
+
+        :param options: of the solve.
+        :param cancel: (1) flag that ends it.
+        :returns: one result per chain; the joints keep the state that they belong to.
+        """
+        return self._solver.mechanism.solve(options, options.pack(), cancel)
+
+    @property
+    def state(self) -> FullState:
+        """Return all joints and the pose of the root link."""
+        return FullState(self.robot.positions, np.array(self.robot.root.matrix_world))

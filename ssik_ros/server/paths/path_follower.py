@@ -1,0 +1,283 @@
+"""Joint paths of one group along lines: the group's solvers, its link and its checks put to the search."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.robot_model import QUATERNION_START
+from ssik_ros.problem.contract import Solver
+from ssik_ros.results import Cause
+from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.groups.all_branches import errors_between
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.paths.path_questions import PathAnswer
+from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.paths.path_search import cut_at_jump
+from ssik_ros.server.paths.path_search import Found
+from ssik_ros.server.paths.path_search import PathModel
+from ssik_ros.server.paths.path_search import PathSearch
+from ssik_ros.server.paths.path_search import Postures
+from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION
+from ssik_ros.server.paths.path_timing import time_path
+from ssik_ros.server.paths.straight_lines import Line
+from ssik_ros.server.paths.straight_lines import make_line
+from ssik_ros.server.requests.posture_order import PostureOrder
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
+
+FloatArray = NDArray[np.float64]
+
+MOST_SAMPLES = 100_000
+"""Samples of one path; more are refused rather than worked on for hours."""
+PATH_TOLERANCE = 1e-5
+"""Tolerance for solvers that iterate: with their own, neighbours could be a millimetre to either side of the line."""
+SEARCHES = 50
+"""Starts of one such search: a posture that takes more is not next to the one before."""
+LONGEST = 2.0**31
+"""Longest time of a path [s]: messages count seconds in 32 bits."""
+EVERY = 256
+"""More postures than any pose has."""
+
+
+class _Step(NamedTuple):
+    """One sample: where on which line it is."""
+
+    waypoint: int
+    begin: float
+    end: float
+
+
+class PathFollower:
+    """Follows one question's lines with one group."""
+
+    def __init__(
+        self,
+        server: GroupServer,
+        finder: BranchFinder,
+        question: PathQuestion,
+        led: LinkGoal,
+        start: FullState,
+        checks: CandidateChecks | None,
+        cancel: NDArray[np.int64],
+    ) -> None:
+        """
+        Choose who is asked for postures.
+
+        :param server, finder: the group.
+        :param question: what is asked.
+        :param led: what follows the lines; its pose does not count.
+        :param start: where the path begins.
+        :param checks: what postures have to pass.
+        :param cancel: (1) flag that ends everything.
+        :raises QuestionRefused: for a group without solver or a link that is no tip of it.
+        """
+        own = server.require_solver()
+        complete = finder.complete_solver()
+        self._solver: Solver = own if complete is None else complete
+        self._knows_all = complete is not None
+        self._server, self._question = server, question
+        self._start, self._checks, self._cancel = start, checks, cancel
+        self._order = PostureOrder(server.robot, server.group)
+        self._led = led
+        self._chain = finder.led_link(self._solver, led)
+        self._base_model = server.frames.model_in_link(self._solver.base_frame, start)
+        self._position_only = server.kinematics.position_only
+
+    def follow(self, waypoints: Sequence[FloatArray]) -> PathAnswer:
+        """
+        Return how far the lines are followed.
+
+        :param waypoints: (4, 4) of the link in the model frame, at least one.
+        :raises QuestionRefused: for more samples than anybody wants.
+        """
+        question = self._question
+        q = self._start.positions[self._server.group.idx_q]
+        here = np.linalg.inv(self._base_model) @ self._chain.pose(q, self._start.positions)
+        ends = [here, *waypoints]
+        lines = [make_line(a, b) for a, b in itertools.pairwise(ends)]
+        steps = _divide(lines, question.max_step)
+
+        def pose_at(sample: int, part: float) -> FloatArray:
+            step = steps[sample]
+            return lines[step.waypoint].at(step.begin + part * (step.end - step.begin))
+
+        found = PathSearch(self._model(), pose_at).run(
+            q, len(steps), lambda: bool(self._cancel[0])
+        )
+        kept = cut_at_jump(np.array(found.points), question.jump_threshold)
+        if kept < len(found.points):
+            text = f'the step is more than {question.jump_threshold:g} times as long as the mean of the others'
+            found = Found(
+                found.points[:kept],
+                found.samples[:kept],
+                found.samples[kept - 1],
+                0.0,
+                Cause.CONSISTENCY,
+                text,
+            )
+        return self._answer(found, steps, len(lines))
+
+    def _answer(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathAnswer:
+        """Return the answer with its times and its sentence."""
+        group = self._server.group
+        velocity = self._server.robot.tree.velocity[group.idx_q] * _scale(
+            self._question.velocity_scale
+        )
+        scale = _scale(self._question.acceleration_scale)
+        limits = self._server.robot.accelerations
+        acceleration = scale * np.array(
+            [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
+        )
+        points = np.array(found.points)
+        with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
+            path = time_path(points, velocity, acceleration, self._least_times(points))
+        if not path.times[-1] < LONGEST:
+            raise QuestionRefused(
+                Refusal.BAD_TARGET,
+                f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
+                f'{LONGEST:g} s can be told.',
+            )
+        fraction, failed = 1.0, -1
+        text = f'{counted(len(points), "point")} for {counted(len(steps), "sample")} of {counted(waypoints, "line")}.'
+        if found.reached < len(steps):
+            step = steps[found.reached]
+            failed = step.waypoint
+            part = step.begin + found.part * (step.end - step.begin)
+            fraction = (failed + part) / waypoints
+            text = (
+                f'Followed {100.0 * fraction:.4g} % of the path: on the way to waypoint {failed}, at sample '
+                f'{found.reached + 1} of {len(steps)}, {found.text} ({CAUSE_TEXT[found.cause]}).'
+            )
+        return PathAnswer(
+            self._start, path, fraction, Refusal.NONE, found.cause, text, failed_waypoint=failed
+        )
+
+    def _least_times(self, points: FloatArray) -> FloatArray | None:
+        """Return the times (k - 1) that a link of limited speed takes, if there is one."""
+        speed = self._question.max_speed
+        if speed <= 0.0:
+            return None
+        places = np.array([self._limited_place(q) for q in points])
+        return np.asarray(np.linalg.norm(np.diff(places, axis=0), axis=1) / speed)
+
+    def _limited_place(self, q: FloatArray) -> FloatArray:
+        """Return the place (3) whose speed is limited, at a posture (n)."""
+        server, link = self._server, self._question.speed_link
+        if not link:
+            place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
+            return place
+        place = server.frames.link_in_root(link, server.with_group(self._start, q))[:3, 3]
+        return place
+
+    def _model(self) -> PathModel:
+        question, checks, server = self._question, self._checks, self._server
+
+        def accepts(q: FloatArray) -> bool:
+            return checks is None or checks(server.with_group(self._start, q))
+
+        def refusal() -> tuple[Cause, str]:
+            if checks is None:
+                return Cause.NONE, ''
+            return checks.cause, checks.describe()
+
+        return PathModel(
+            find=self._find,
+            knows_all=self._knows_all,
+            turns_near=self._order.nearest_turns,
+            errors=self._errors,
+            accepts=accepts,
+            refusal=refusal,
+            largest_steps=self._largest_steps(question),
+            middle=self._make_middle(),
+        )
+
+    def _largest_steps(self, question: PathQuestion) -> FloatArray:
+        """Return the largest step (n) of each variable."""
+        tree = self._server.robot.tree
+        sliding = {
+            int(tree.idx_q[j]) for j, kind in enumerate(tree.kinds) if kind == JointKind.PRISMATIC
+        }
+        bounds = [
+            question.prismatic_jump if place in sliding else question.revolute_jump
+            for place in self._server.group.idx_q.tolist()
+        ]
+        return np.array([bound if bound > 0.0 else math.inf for bound in bounds])
+
+    def _make_middle(self) -> Callable[[FloatArray, FloatArray], FloatArray]:
+        """Return how to compute the posture halfway between two; quaternions stay unit ones."""
+        tree, group = self._server.robot.tree, self._server.group
+        quaternions, start = [], 0
+        for joint in group.joint_indices.tolist():
+            kind = JointKind(tree.kinds[joint])
+            if kind in QUATERNION_START:
+                quaternions.append(start + QUATERNION_START[kind])
+            start += POSITION_SIZE[kind]
+
+        def middle(a: FloatArray, b: FloatArray) -> FloatArray:
+            q = 0.5 * (a + b)
+            for first in quaternions:
+                own, other = a[first : first + 4], b[first : first + 4]
+                mean = own + math.copysign(1.0, float(own @ other)) * other
+                q[first : first + 4] = mean / np.linalg.norm(mean)
+            return q
+
+        return middle
+
+    def _errors(self, q: FloatArray, target: FloatArray) -> tuple[float, float]:
+        pose = self._chain.pose(q, self._start.positions)
+        position, angle = errors_between(pose, self._base_model @ target)
+        return position, 0.0 if self._position_only else angle
+
+    def _find(self, target: FloatArray, near: FloatArray) -> Postures:
+        """Return every posture at a pose, or the one that a search from a posture finds."""
+        request = self._server.make_request(
+            self._solver,
+            [self._led._replace(pose=target)],
+            self._start,
+            timeout=0.0,
+            accepts=None if self._knows_all else self._checks,
+            cancel=self._cancel,
+        )
+        request.seed = near
+        if self._knows_all:
+            request.max_solutions = EVERY
+        else:
+            request.max_searches, request.tolerance = SEARCHES, PATH_TOLERANCE
+        result = self._solver.solve(request)
+        cause = result.cause
+        if cause == Cause.VALIDATION and self._checks is not None:
+            cause = self._checks.cause
+        return Postures(result.solutions, cause)
+
+
+def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
+    """Return the samples of lines."""
+    counts = [line.count_steps(max_step) for line in lines]
+    if sum(counts) > MOST_SAMPLES:
+        raise QuestionRefused(
+            Refusal.BAD_STEP,
+            f'max_step {max_step:g} m divides the path into {sum(counts):.6g} samples; at most '
+            f'{MOST_SAMPLES} are worked on.',
+        )
+    return [
+        _Step(waypoint, k / count, (k + 1) / count)
+        for waypoint, count in enumerate(counts)
+        for k in range(int(count))
+    ]
+
+
+def _scale(factor: float) -> float:
+    """Return a scaling factor; outside (0, 1] it is 1, as in MoveIt."""
+    return factor if 0.0 < factor <= 1.0 else 1.0

@@ -1,0 +1,78 @@
+"""Questions for joint paths along straight lines, and their answers, without ROS."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import Cause
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import NOTHING_CARRIED
+from ssik_ros.server.requests.questions import NOTHING_GIVEN
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class PathQuestion:
+    """Lead a link along straight lines from where it is, through waypoints."""
+
+    group: str
+    waypoints: Sequence[FloatArray]
+    """(4, 4) each."""
+    frame: str = ''
+    """Of the waypoints; the link itself: each is relative to the pose before."""
+    link: str = ''
+    """Empty for the only tip."""
+    max_step: float = 0.01
+    """Largest distance between neighbouring samples [m]; 3.5 times as many radians."""
+    state: StateGiven = NOTHING_GIVEN
+    jump_threshold: float = 0.0
+    """Largest step as a multiple of the mean of the other steps, each the sum over its joints; 0: any."""
+    prismatic_jump: float = 0.0
+    """Largest step of a sliding joint [m]; 0: any."""
+    revolute_jump: float = 0.0
+    """Largest step of a turning joint [rad]; 0: any."""
+    avoid_collisions: bool = False
+    carried: CarriedGiven = NOTHING_CARRIED
+    constraints: Wishes = NO_WISHES
+    velocity_scale: float = 1.0
+    """Part of the velocity limits that is used; outside (0, 1] it is 1."""
+    acceleration_scale: float = 1.0
+    speed_link: str = ''
+    """The link whose speed is limited; empty for that of the path."""
+    max_speed: float = 0.0
+    """Of this link [m/s]; 0: any."""
+
+
+class TimedPath(NamedTuple):
+    """Points of a group with times; neighbouring points differ."""
+
+    positions: FloatArray
+    """(k, n) [rad or m]."""
+    times: FloatArray
+    """(k,) from the start [s]."""
+    velocities: FloatArray
+    """(k, n) [rad/s or m/s]."""
+
+
+class PathAnswer(NamedTuple):
+    """How far the path could be followed, and why no further."""
+
+    start: FullState | None
+    """None where the question was refused before a state was known."""
+    path: TimedPath | None
+    fraction: float
+    """Followed waypoints, the last one in part, over all of them."""
+    refusal: Refusal
+    cause: Cause
+    text: str
+    failed_waypoint: int = -1
+    """Index of the first waypoint that was not reached, -1 for none."""

@@ -1,0 +1,84 @@
+"""
+Times for the points of a joint path that is followed exactly, joint velocities and accelerations bounded.
+
+**Problem.** Points q_0 .. q_k are joined by straight lines in joint space. Find times that begin and end at rest.
+
+**Derivation.** Let s be the time that the path takes at the velocity limits alone: L_i = max_j |dq_ij| / v_j, so that
+|dq_j/ds| <= v_j, and let u = ds/dt <= 1. Half of each acceleration limit a_j is for the change of u: |du/dt| <= A_i, the
+smallest a_j / (2 |dq_j/ds|) of a line; the other half is for the corners, at which dq/ds changes by c_j within the
+mean of the two lengths L: u^2 <= a_j L / (2 c_j). The largest u that keeps both follows from a pass forward,
+u_(i+1)^2 <= u_i^2 + 2 A_i L_i, and the same backward. A line takes 2 L_i / (u_i + u_(i+1)).
+
+**Degenerate cases.** Points that repeat are left out. Both ends are at rest, so every line has u > 0 somewhere; where a
+corner would stop the path on both sides of a line, a floor below u keeps times finite.
+
+**References.** docs/ros2.md.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.server.paths.path_questions import TimedPath
+
+FloatArray = NDArray[np.float64]
+
+SLOWEST = 1e-3
+"""Smallest u between points, of the speed at the velocity limits."""
+SAME_POINT = 1e-12
+"""Points that differ by no more than this in every joint are one [rad or m]."""
+DEFAULT_VELOCITY = 1.0
+"""For joints without a velocity limit [rad/s or m/s], as in MoveIt's time parameterization."""
+DEFAULT_ACCELERATION = 1.0
+"""For joints without an acceleration limit [rad/s^2 or m/s^2]: a URDF has none, a joint_limits.yaml may."""
+
+
+def time_path(
+    points: FloatArray,
+    velocity: FloatArray,
+    acceleration: FloatArray,
+    least_times: FloatArray | None = None,
+) -> TimedPath:
+    """
+    Return the path with times.
+
+    :param points: (k, n) at least one point.
+    :param velocity: (n) limits, inf for none.
+    :param acceleration: (n) limits.
+    :param least_times: (k - 1) times that the lines take at least [s], beside the limits.
+    """
+    steps = np.diff(points, axis=0)
+    moves = (np.abs(steps) > SAME_POINT).any(axis=1)
+    kept = np.concatenate([points[:1], points[1:][moves]])
+    if len(kept) == 1:
+        return TimedPath(kept, np.zeros(1), np.zeros_like(kept))
+    least = np.zeros(len(kept) - 1) if least_times is None else least_times[moves]
+    if len(kept) == 2:
+        # Both ends are at rest: somewhere between them it has to move.
+        kept = np.stack([kept[0], 0.5 * (kept[0] + kept[1]), kept[1]])
+        least = np.repeat(0.5 * least, 2)
+    steps = np.diff(kept, axis=0)
+    limits = np.where(np.isfinite(velocity), velocity, DEFAULT_VELOCITY)
+    lengths = np.maximum((np.abs(steps) / limits).max(axis=1), least)
+    slopes = steps / lengths[:, None]
+    speeds = _speeds(lengths, slopes, acceleration)
+    seconds = 2.0 * lengths / (speeds[:-1] + speeds[1:])
+    times = np.concatenate([[0.0], np.cumsum(seconds)])
+    padded = np.concatenate([slopes[:1], slopes, slopes[-1:]])
+    velocities = 0.5 * (padded[:-1] + padded[1:]) * speeds[:, None]
+    return TimedPath(kept, times, velocities)
+
+
+def _speeds(lengths: FloatArray, slopes: FloatArray, acceleration: FloatArray) -> FloatArray:
+    """Return u (k,) at the points, zero at both ends."""
+    half = 0.5 * acceleration
+    with np.errstate(divide='ignore'):
+        gains = (half / np.abs(slopes)).min(axis=1)
+        between = 0.5 * (lengths[:-1] + lengths[1:])[:, None]
+        corners = (half * between / np.abs(np.diff(slopes, axis=0))).min(axis=1)
+    squares = np.concatenate([[0.0], np.clip(corners, SLOWEST**2, 1.0), [0.0]])
+    rise = 2.0 * gains * lengths
+    for i in range(len(lengths)):
+        squares[i + 1] = min(squares[i + 1], squares[i] + rise[i])
+    for i in reversed(range(len(lengths))):
+        squares[i] = min(squares[i], squares[i + 1] + rise[i])
+    return np.asarray(np.sqrt(squares))

@@ -1,0 +1,79 @@
+"""
+Poses along straight lines: positions linear, orientations at constant angular velocity.
+
+**Problem.** Sample the way from a pose through waypoints so that neighbouring samples are near to each other.
+
+**Derivation.** Between T_a and T_b at s in [0, 1]: p = (1 - s) p_a + s p_b, R = R_a exp(s log(R_a^T R_b)). The number of
+steps is max(floor(d / d_max), floor(a / (3.5 d_max))) + 1 for the distance d and the angle a, as MoveIt has it.
+
+**Degenerate cases.** At half a turn the axis is one of the two that there are.
+
+**References.** docs/ros2.md.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.server.requests.poses import numbers_of_pose
+
+FloatArray = NDArray[np.float64]
+
+RADIANS_PER_METRE = 3.5
+"""How far a step may turn for each metre that it may move."""
+
+
+class Line(NamedTuple):
+    """The way from one pose to the next."""
+
+    start: FloatArray
+    """(4, 4)."""
+    end: FloatArray
+    """(4, 4)."""
+    axis: FloatArray
+    """(3) of the rotation, in the start's own axes."""
+    angle: float
+    """[rad]."""
+
+    def at(self, part: float) -> FloatArray:
+        """
+        Return the pose (4, 4) at a part of the way.
+
+        :param part: from 0 to 1.
+        """
+        if part >= 1.0:
+            return self.end
+        pose = np.eye(4)
+        pose[:3, :3] = self.start[:3, :3] @ rotate_about(self.axis, part * self.angle)
+        pose[:3, 3] = (1.0 - part) * self.start[:3, 3] + part * self.end[:3, 3]
+        return pose
+
+    def count_steps(self, max_step: float) -> float:
+        """
+        Return into how many steps the way is divided; a float, for it may be beyond every integer.
+
+        :param max_step: [m], above zero.
+        """
+        distance = math.dist(self.start[:3, 3].tolist(), self.end[:3, 3].tolist())
+        moves, turns = distance / max_step, self.angle / (RADIANS_PER_METRE * max_step)
+        return float(max(np.floor(moves), np.floor(turns))) + 1.0
+
+
+def make_line(start: FloatArray, end: FloatArray) -> Line:
+    """
+    Return the way between two poses.
+
+    :param start, end: (4, 4).
+    """
+    difference = np.eye(4)
+    difference[:3, :3] = start[:3, :3].T @ end[:3, :3]
+    *_, x, y, z, w = numbers_of_pose(difference)
+    length = math.hypot(x, y, z)
+    if length == 0.0:
+        return Line(start, end, np.array([0.0, 0.0, 1.0]), 0.0)
+    sign = -1.0 if w < 0.0 else 1.0
+    angle = 2.0 * math.atan2(length, abs(w))
+    return Line(start, end, np.array([x, y, z]) * (sign / length), angle)

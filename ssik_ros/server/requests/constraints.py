@@ -1,0 +1,69 @@
+"""Constraints on a posture by name, as a service receives them; :mod:`ssik_ros.server.scene.constraint_check` judges."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.server.requests.regions import RegionPart
+
+FloatArray = NDArray[np.float64]
+
+
+class JointWish(NamedTuple):
+    """Keeps a joint within ``position - below .. position + above`` [rad or m]."""
+
+    joint: str
+    """A joint with one variable, or a variable as ``joint/x``."""
+    position: float
+    above: float
+    below: float
+    weight: float = 1.0
+
+
+class PositionWish(NamedTuple):
+    """Keeps a point of a link within a region."""
+
+    link: str
+    frame: str
+    """Of the region: empty for the model frame."""
+    point: FloatArray
+    """(3) in the frame of the link [m]."""
+    parts: Sequence[RegionPart]
+    weight: float = 1.0
+
+
+class OrientationWish(NamedTuple):
+    """Keeps the orientation of a link near a given one."""
+
+    link: str
+    frame: str
+    """Of the orientation: empty for the model frame."""
+    pose: FloatArray
+    """(4, 4) whose rotation is meant."""
+    tolerances: tuple[float, float, float]
+    """Largest deviation about x, y, z, to either side [rad]."""
+    is_vector: bool = False
+    """Whether the three numbers are a rotation vector rather than angles about x, then y, then z."""
+    weight: float = 1.0
+    kind: int = 0
+    """The parameterization as it came, for messages."""
+
+
+class Wishes(NamedTuple):
+    """All constraints of one question; all of them are to hold at once."""
+
+    joints: Sequence[JointWish] = ()
+    positions: Sequence[PositionWish] = ()
+    orientations: Sequence[OrientationWish] = ()
+    others: Sequence[str] = ()
+    """Kinds of constraints that came and are not understood."""
+
+    @property
+    def are_none(self) -> bool:
+        """Return whether there is no constraint at all."""
+        return not any(self)
+
+
+NO_WISHES = Wishes()

@@ -1,0 +1,145 @@
+"""
+Questions about IK groups by name, as services receive them, and their answers.
+
+Groups, targets and tips are those of a group file; poses are (4, 4) in named frames.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.results import Cause
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.questions import CarriedGiven
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import NOTHING_CARRIED
+from ssik_ros.server.requests.questions import NOTHING_GIVEN
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+NO_ROWS: FloatArray = np.empty((0, 0))
+
+
+class TargetGiven(NamedTuple):
+    """Where a frame of the group file is to be."""
+
+    name: str
+    pose: FramedPose
+
+
+@dataclass(slots=True)
+class GroupsQuestion:
+    """Move joints so that tips meet their targets."""
+
+    groups: Sequence[str] = ()
+    """The first has the highest priority; none for all of the file."""
+    targets: Sequence[TargetGiven] = ()
+    state: StateGiven = NOTHING_GIVEN
+    priority: str = ''
+    """Empty for the file's."""
+    max_iterations: int = 0
+    """Zero for those of the first group."""
+
+
+@dataclass(slots=True)
+class CheckedQuestion:
+    """What questions for several configurations of one group have in common."""
+
+    group: str = ''
+    """Empty for the only one of the file."""
+    joints: Sequence[str] = ()
+    """Whose values a configuration has; none for those that the group moves."""
+    targets: Sequence[TargetGiven] = ()
+    state: StateGiven = NOTHING_GIVEN
+    avoid_collisions: bool = False
+    carried: CarriedGiven = NOTHING_CARRIED
+    constraints: Wishes = NO_WISHES
+
+
+@dataclass(slots=True)
+class ConfigsQuestion(CheckedQuestion):
+    """Find configurations in which all tips of a group meet their targets."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, those that are not the default."""
+
+
+@dataclass(slots=True)
+class LedPathQuestion(CheckedQuestion):
+    """Lead a tip straight to its target, or through poses."""
+
+    tip: str = ''
+    """Empty for that of the group's first element."""
+    points: int = 0
+    """Of a straight path, the start included."""
+    waypoints: Sequence[FramedPose] = ()
+    """Instead of a straight path."""
+    max_joint_step: float = 0.0
+    """Zero for none [rad or m]."""
+    tolerance: float = 0.0
+    """Zero for the default, -1 for the precision of the elements [m, rad]."""
+    partial: bool = False
+
+
+class ElementLeft(NamedTuple):
+    """What is left between a tip and its target."""
+
+    group: str
+    tip: str
+    target: str
+    linear: float
+    angular: float
+    within: bool
+
+
+class GroupsAnswer(NamedTuple):
+    """Where the joints came, and what is left."""
+
+    state: FullState | None
+    """None for a question that was refused."""
+    refusal: Refusal
+    cause: Cause
+    text: str
+    reason: int = 0
+    iterations: int = 0
+    linear: float = 0.0
+    angular: float = 0.0
+    elements: Sequence[ElementLeft] = ()
+    limit_hits: Mapping[str, float] = {}
+    """By how much joints would have gone beyond their limits."""
+
+
+class ConfigsAnswer(NamedTuple):
+    """Configurations, the nearest to the start first."""
+
+    joint_names: Sequence[str]
+    configs: FloatArray
+    """(k, n)."""
+    distances: Sequence[float]
+    clock_ended: bool
+    refusal: Refusal
+    cause: Cause
+    text: str
+
+
+class LedPathAnswer(NamedTuple):
+    """A path, or how far it went."""
+
+    joint_names: Sequence[str]
+    configs: FloatArray
+    """(k, n)."""
+    fraction: float
+    failed_index: int
+    """-1 for none."""
+    refusal: Refusal
+    cause: Cause
+    text: str

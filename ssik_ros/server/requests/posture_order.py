@@ -1,0 +1,130 @@
+"""Postures of one group in order: whole turns, distances from a seed, room to the limits."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.questions import BranchWishes
+from ssik_ros.server.requests.questions import LARGEST_ANSWER
+from ssik_ros.solvers.closed_form.arm import METRICS
+from ssik_ros.solvers.closed_form.windings import enumerate_windings
+
+FloatArray = NDArray[np.float64]
+TWO_PI = 2.0 * math.pi
+
+
+class Postures(NamedTuple):
+    """Rows to hand out, best first."""
+
+    q: FloatArray
+    """(k, n)."""
+    rows: NDArray[np.int64]
+    """(k,) the branch of each."""
+    total: int
+    """How many there are in all."""
+
+
+class PostureOrder:
+    """What the joints of one group say about its postures; ``n`` variables, ``k`` postures."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        """
+        Find the variables that are angles.
+
+        :param robot: the robot.
+        :param group: one of its groups.
+        """
+        tree = robot.tree
+        turning = {
+            int(tree.idx_q[j])
+            for j, kind in enumerate(tree.kinds)
+            if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS)
+        }
+        self._lower, self._upper = group.lower, group.upper
+        self._turns = np.array([place in turning for place in group.idx_q.tolist()], dtype=bool)
+        self._is_free = self._turns & np.isinf(group.lower) & np.isinf(group.upper)
+
+    def nearest_turns(self, q: FloatArray, seed: FloatArray) -> FloatArray:
+        """
+        Return joint vectors (k, n) with each angle at the turn within limits that is nearest to a seed.
+
+        :param q: (k, n) within limits.
+        :param seed: (n,).
+        """
+        turns = np.round((seed - q) / TWO_PI)
+        with np.errstate(invalid='ignore'):
+            most, least = np.floor((self._upper - q) / TWO_PI), np.ceil((self._lower - q) / TWO_PI)
+        turns = np.where(self._turns, np.clip(turns, np.minimum(least, 0), np.maximum(most, 0)), 0)
+        # An angle that stays is not to change in its last digit.
+        return np.where(turns == 0.0, q, q + TWO_PI * turns)
+
+    def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
+        """
+        Return the rows, in an order, that are not near to an earlier one in every joint.
+
+        :param q: (k, n).
+        :param order: rows.
+        :param apart: what is nearer than this is near [rad or m].
+        """
+        keep: list[int] = []
+        for row in order:
+            if not keep or (self._differences(q[keep], q[row]) > apart).any(axis=1).all():
+                keep.append(row)
+        return keep
+
+    def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
+        """Return how far variables (k, n) are from others (n); joints without limits modulo a turn."""
+        difference = q - other
+        wrapped = difference - TWO_PI * np.round(difference / TWO_PI)
+        return np.abs(np.where(self._is_free, wrapped, difference))
+
+    def distances(self, q: FloatArray, seed: FloatArray) -> FloatArray:
+        """
+        Return (k,) the root of the sum of squares of the differences from a seed.
+
+        :param q: (k, n).
+        :param seed: (n,).
+        """
+        return np.asarray(np.sqrt((self._differences(q, seed) ** 2).sum(axis=1)))
+
+    def arrange(self, q: FloatArray, seed: FloatArray, wishes: BranchWishes) -> Postures:
+        """
+        Return what is to be handed out, best first, with all turns where they are asked for.
+
+        :param q: (k, n) one posture of each branch, within limits.
+        :param seed: (n,).
+        :param wishes: how many, and whether with turns.
+        """
+        most = min(wishes.max_solutions or LARGEST_ANSWER, LARGEST_ANSWER)
+        order = np.argsort(self.distances(q, seed), kind='stable')
+        if not wishes.enumerate_windings or not len(q):
+            return Postures(q[order[:most]], order[:most], len(q))
+        # Sliding joints have no turns: an open end says so, and two open ends would stand for a full turn.
+        lower = np.where(self._turns, self._lower, -math.inf)
+        upper = np.where(self._turns, self._upper, np.finfo(np.float64).max)
+        metric = METRICS['wrap_l2']
+        found = enumerate_windings(q[order], lower, upper, seed, metric, most)
+        return Postures(found.q, order[found.of_branch], found.total)
+
+    def margins(self, q: FloatArray) -> FloatArray:
+        """
+        Return (k,) the smallest distance of a variable to a limit; negative outside, inf without limits.
+
+        :param q: (k, n).
+        """
+        room = np.minimum(q - self._lower, self._upper - q)
+        return np.asarray(room.min(axis=1, initial=math.inf))
+
+    def count_turns(self, q: FloatArray) -> list[int]:
+        """
+        Return the whole turns of each variable from its angle within (-pi, pi]; 0 for what is no angle.
+
+        :param q: (n,).
+        """
+        turns = np.ceil(q / TWO_PI - 0.5).astype(np.int64) * self._turns
+        return [int(turn) for turn in turns]

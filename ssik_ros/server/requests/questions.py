@@ -1,0 +1,221 @@
+"""
+Questions by name, as a service receives them, and their answers.
+
+Poses are (4, 4) transforms; names are those of the robot's links, frames and joints. Nothing here knows
+ROS: a surface fills a question from its messages and turns the answer into messages.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.server.requests.constraints import NO_WISHES
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+
+NEW = tuple.__new__
+"""Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which
+counts where every question makes one."""
+AT_MODEL_FRAME: FloatArray = np.eye(4)
+"""Where the root link of most robots stands; this very object is recognised, and nothing is multiplied."""
+AT_MODEL_FRAME.setflags(write=False)
+
+
+class FullState(NamedTuple):
+    """Where every joint of the robot is, and where its root link stands."""
+
+    positions: FloatArray
+    """(nq) full state, followers included."""
+    root_pose: FloatArray
+    """(4, 4) pose of the root link in the model frame."""
+
+
+class StateGiven(NamedTuple):
+    """The part of a state that a question names; everything else keeps its current value."""
+
+    names: Sequence[str] = ()
+    """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
+    positions: Sequence[float] = ()
+    multi_dof_names: Sequence[str] = ()
+    """Joints with several variables, the virtual joint of the semantic description among them."""
+    multi_dof_poses: Sequence[FloatArray] = ()
+    """(4, 4) each."""
+    multi_dof_frame: str = ''
+    """The frame that the message gives them in: empty for the model frame."""
+
+
+class FramedPose(NamedTuple):
+    """A pose in a named frame."""
+
+    frame: str
+    """Empty for the model frame, or a link of the robot."""
+    pose: FloatArray
+    """(4, 4)."""
+
+
+class ObjectGiven(NamedTuple):
+    """An object that a question says is carried, or no longer."""
+
+    object: WorldObject
+    """Its pose is in ``frame``; without shapes the object of this name that stands in the world is meant."""
+    frame: str
+    """Empty for the link that carries it."""
+    link: str
+    touch_links: frozenset[str] = frozenset()
+    is_gone: bool = False
+    """Whether it is carried no more."""
+
+
+class CarriedGiven(NamedTuple):
+    """What a question says about carried objects."""
+
+    objects: Sequence[ObjectGiven] = ()
+    forgets: bool = False
+    """Whether the robot carries nothing else: a state that is no difference says all."""
+
+
+NOTHING_CARRIED = CarriedGiven()
+
+
+class LinkGoal(NamedTuple):
+    """One pose that one link is to reach."""
+
+    link: str
+    """Empty for the only tip of the group."""
+    pose: FloatArray
+    """(4, 4) pose of the link, or of what it carries there, in the model frame."""
+    tool: FloatArray | None = None
+    """(4, 4) pose in the link of the carried object that is meant; None for the link itself."""
+
+
+LARGEST_ANSWER = 10_000
+"""Postures in one answer."""
+NOTHING_GIVEN = StateGiven()
+
+
+@dataclass(slots=True)
+class IkQuestion:
+    """Find joint positions of a group with which links are at poses."""
+
+    group: str
+    links: Sequence[str]
+    """The link of each pose; empty for the only tip of the group."""
+    poses: Sequence[FramedPose]
+    state: StateGiven = NOTHING_GIVEN
+    timeout: float = 0.0
+    """Wall-clock budget [s]; zero or less means the group's own."""
+    avoid_collisions: bool = False
+    carried: CarriedGiven = NOTHING_CARRIED
+    constraints: Wishes = NO_WISHES
+
+
+class IkAnswer(NamedTuple):
+    """What came out: a full state, or why there is none."""
+
+    state: FullState | None
+    """Full state with the group at the solution; None when there is no solution."""
+    refusal: Refusal
+    cause: Cause
+    text: str
+    """One sentence or more about the outcome."""
+    result: IkResult | None = None
+    """The solver's answer; None when it was not asked."""
+    solve_ns: int = 0
+    """Time within the solver [ns]."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether there is a solution."""
+        return self.state is not None
+
+
+class BranchWishes(NamedTuple):
+    """What a question for every branch says beside :class:`IkQuestion`."""
+
+    max_solutions: int = 0
+    """Zero, or more than ``LARGEST_ANSWER``: so many."""
+    enumerate_windings: bool = False
+    """Whether each branch comes once for every whole turn of its joints."""
+    tolerance: float = 0.0
+    """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
+
+
+class Branch(NamedTuple):
+    """One posture of a group in which the links are at their poses."""
+
+    positions: FloatArray
+    """(n) the group's variables [rad or m]."""
+    position_error: float
+    """[m], measured at these positions; of several tips the largest."""
+    orientation_error: float
+    """[rad]."""
+    distance: float
+    """Root of the sum of squares of the differences from the seed; joints without limits modulo a turn."""
+    limit_margin: float
+    """Smallest distance of a variable to a limit of its own [rad or m]; inf where there is none."""
+    label: str
+    branch: int
+    """Postures of one number differ by whole turns; from 0 on in the order of the answer."""
+    turns: Sequence[int]
+    """Whole turns of each variable from its angle within (-pi, pi]; empty where windings were not asked for."""
+
+
+class BranchReport(NamedTuple):
+    """How branches were found, and what became of the others."""
+
+    solver: str = ''
+    tier: str = ''
+    reason: str = ''
+    complete: bool = False
+    """Whether the pose has no other postures within limits."""
+    samples: int = 0
+    searches: int = 0
+    raw: int = 0
+    certified: int = 0
+    different: int = 0
+    dropped_by_limits: int = 0
+    dropped_by_collision: int = 0
+    dropped_by_clock: int = 0
+    dropped_by_verification: int = 0
+    dropped_by_max: int = 0
+    clock_ended: bool = False
+    solve_ns: int = 0
+
+
+class BranchesAnswer(NamedTuple):
+    """Every branch, best first, or why there is none."""
+
+    joint_names: Sequence[str]
+    """The variables of all positions."""
+    branches: Sequence[Branch]
+    report: BranchReport
+    refusal: Refusal
+    cause: Cause
+    text: str
+
+    @property
+    def solved(self) -> bool:
+        """Return whether there is at least one posture."""
+        return bool(self.branches)
+
+
+class FkAnswer(NamedTuple):
+    """Poses of links in one frame."""
+
+    links: Sequence[str]
+    """The links that exist, in the order of the question."""
+    poses: Sequence[FloatArray]
+    """(4, 4) each."""
+    frame: str
+    """The frame of the poses; empty where there are none."""
+    refusal: Refusal
+    text: str

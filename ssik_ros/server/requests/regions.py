@@ -1,0 +1,142 @@
+"""Volumes that a point may have to lie in: unions of solids, as constraints name them."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+
+FloatArray = NDArray[np.float64]
+
+SURFACE = 1e-9
+"""A point so near to a surface [m] lies inside: corners of boxes are asked for on purpose."""
+
+
+class Solid(IntEnum):
+    """Kinds of solids, by the numbers of shape_msgs/SolidPrimitive; a hull has vertices instead."""
+
+    HULL = 0
+    BOX = 1
+    SPHERE = 2
+    CYLINDER = 3
+    CONE = 4
+
+
+DIMENSIONS = {Solid.BOX: 3, Solid.SPHERE: 1, Solid.CYLINDER: 2, Solid.CONE: 2}
+"""How many numbers describe a solid: box x, y, z; sphere radius; cylinder and cone height, radius [m]."""
+
+
+class RegionPart(NamedTuple):
+    """One solid of a region."""
+
+    kind: int
+    """Of :class:`Solid`; any number may come in."""
+    dimensions: Sequence[float]
+    """As ``DIMENSIONS`` says; empty for a hull."""
+    pose: FloatArray
+    """(4, 4) in the frame of the region; cylinders and cones stand along z about their middle."""
+    vertices: FloatArray | None = None
+    """(v, 3) whose convex hull is meant, for a hull [m]."""
+
+
+class Region:
+    """A union of solids, checked once and asked often."""
+
+    def __init__(self, parts: Sequence[RegionPart], what: str) -> None:
+        """
+        Take the solids.
+
+        :param parts: at least one.
+        :param what: whose region it is, for messages.
+        :raises QuestionRefused: for no solid, an unknown kind, or numbers that make none.
+        """
+        if not parts:
+            raise _refuse(f'{what} has no region: give it at least one solid or mesh.')
+        self.centre: FloatArray = parts[0].pose[:3, 3].copy()
+        """(3) place of the first solid, which distances are measured from [m]."""
+        self._tests = [_make_test(part, what) for part in parts]
+
+    def contains(self, point: FloatArray) -> bool:
+        """
+        Return whether a point lies in one of the solids.
+
+        :param point: (3) in the frame of the region [m].
+        """
+        return any(inside(pose[:3, :3].T @ (point - pose[:3, 3])) for pose, inside in self._tests)
+
+
+def _make_test(part: RegionPart, what: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
+    """Return the pose (4, 4) of a solid, and whether a point (3) in its own frame is inside."""
+    if not np.isfinite(part.pose).all():
+        raise _refuse(f'{what} has a solid whose pose is no finite rigid transform.')
+    if not is_within_reason(part.pose[:3, 3]):
+        raise _refuse(f'{what} has a solid {TOO_FAR}.')
+    if part.kind == Solid.HULL:
+        return part.pose, _hull(part.vertices, what)
+    if part.kind not in DIMENSIONS:
+        raise _refuse(
+            f'{what} has a solid of kind {part.kind}; box, sphere, cylinder and cone are '
+            'understood, and meshes as their convex hulls.'
+        )
+    kind = Solid(part.kind)
+    sizes = [float(value) for value in part.dimensions[: DIMENSIONS[kind]]]
+    if len(sizes) < DIMENSIONS[kind] or not all(0.0 <= size <= FARTHEST for size in sizes):
+        raise _refuse(
+            f'{what} has a {kind.name.lower()} with the dimensions {list(part.dimensions)}; it needs '
+            f'{DIMENSIONS[kind]} finite ones of at least zero.'
+        )
+    return part.pose, _solid(kind, sizes)
+
+
+def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
+    """Return whether a point (3) is inside, for one kind."""
+    if kind == Solid.BOX:
+        half = 0.5 * np.array(sizes) + SURFACE
+        return lambda p: bool((np.abs(p) <= half).all())
+    if kind == Solid.SPHERE:
+        radius = sizes[0] + SURFACE
+        return lambda p: bool(p @ p <= radius * radius)
+    half_height, radius = 0.5 * sizes[0] + SURFACE, sizes[1]
+    if kind == Solid.CYLINDER:
+        return lambda p: bool(
+            abs(p[2]) <= half_height and np.hypot(p[0], p[1]) <= radius + SURFACE
+        )
+    height = max(sizes[0], SURFACE)
+    return lambda p: bool(
+        abs(p[2]) <= half_height
+        and np.hypot(p[0], p[1]) <= radius * (0.5 - p[2] / height) + SURFACE
+    )
+
+
+def load_hulls() -> Any:
+    """Return the library of convex hulls; importing it takes longer than a robot, and only meshes need it."""
+    import scipy.spatial
+
+    return scipy.spatial
+
+
+def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool]:
+    """Return whether a point (3) is within the convex hull of vertices."""
+    hulls = load_hulls()
+    try:
+        if vertices is None or not is_within_reason(vertices):
+            raise ValueError(f'its vertices are missing, not finite or {TOO_FAR}')
+        equations = hulls.ConvexHull(vertices).equations
+    except (hulls.QhullError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise _refuse(f'{what} has a mesh without a volume: {reason}.') from error
+    normals, offsets = equations[:, :3], equations[:, 3]
+    return lambda p: bool((normals @ p + offsets <= SURFACE).all())
+
+
+def _refuse(text: str) -> QuestionRefused:
+    return QuestionRefused(Refusal.CONSTRAINTS, text)

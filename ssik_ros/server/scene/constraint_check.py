@@ -1,0 +1,286 @@
+"""
+Constraints on a posture, as MoveIt means them: joints near values, points in volumes, links near orientations.
+
+**Problem.** Say of a full state whether each constraint holds, and how far it is off.
+
+**Derivation.** A joint constraint bounds d = q - q0, wrapped to (-pi, pi] where the joint is continuous. A position
+constraint asks whether the point p = T_frame_link o of a link lies in a region of the frame. An orientation constraint
+takes E = R_desired^T R_link and bounds each of three numbers of it: the angles (a, b, c) of E = Rx(a) Ry(b) Rz(c), or
+the components of its rotation vector.
+
+**Degenerate cases.** Where cos b = 0, a and c turn about one axis, and only their sum (or difference) is known: the
+constraint holds if all of it fits into a or all of it into c. A frame that is a link moves with the posture.
+
+**References.** moveit_msgs/Constraints; see docs/ros2.md.
+"""
+
+from collections.abc import Callable
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.server.requests.constraints import JointWish
+from ssik_ros.server.requests.constraints import OrientationWish
+from ssik_ros.server.requests.constraints import PositionWish
+from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import NO_POSE
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.regions import Region
+from ssik_ros.server.scene.frames import FrameReader
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""A value so far outside of its tolerance still holds [rad or m]."""
+GIMBAL = 1e-7
+"""Below this cosine of the middle angle the outer two cannot be told apart."""
+
+
+class Verdict(NamedTuple):
+    """What became of one constraint in one state."""
+
+    holds: bool
+    distance: float
+    """As MoveIt reports it: weighted distance from the middle [rad or m]."""
+    text: str
+    """What is off, by how much; empty where it holds."""
+
+
+_Test = Callable[[FullState], Verdict]
+
+
+class ConstraintCheck:
+    """The constraints of one question about one robot, names resolved."""
+
+    def __init__(
+        self,
+        frames: FrameReader,
+        wishes: Wishes,
+        place_frame: Callable[[str], FloatArray | None],
+    ) -> None:
+        """
+        Resolve every name.
+
+        :param frames: the robot's frames.
+        :param wishes: the constraints.
+        :param place_frame: returns the pose (4, 4) of a frame that is no link in the model frame, None for the model
+            frame itself; raises :class:`QuestionRefused` for an unknown one.
+        :raises QuestionRefused: for what is not understood, by name.
+        """
+        if wishes.others:
+            raise _refuse(
+                f'Constraints are not honoured here: {list_names(wishes.others)}. Rather than leave them out '
+                'in silence, the request is refused.'
+            )
+        self._frames, self._robot = frames, frames.robot
+        self._variables = {name: i for i, name in enumerate(self._robot.variable_names)}
+        self._place_frame = place_frame
+        self._wishes = wishes
+        self._tests: list[_Test] = [
+            *(self._joint_test(wish) for wish in wishes.joints),
+            *(self._position_test(wish) for wish in wishes.positions),
+            *(self._orientation_test(wish) for wish in wishes.orientations),
+        ]
+
+    def judge(self, state: FullState) -> list[Verdict]:
+        """
+        Return a verdict on each constraint, in the order of the lists.
+
+        :param state: the full state.
+        """
+        return [test(state) for test in self._tests]
+
+    def complaint(self, state: FullState) -> str:
+        """
+        Return what is off with the first constraint that does not hold; empty where all hold.
+
+        :param state: the full state.
+        """
+        for test in self._tests:
+            verdict = test(state)
+            if not verdict.holds:
+                return verdict.text
+        return ''
+
+    def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | str:
+        """
+        Return limits (n,), (n,) of a group in which its joint constraints hold; why, where they leave no room.
+
+        Of a joint that may turn several times the turn nearest to the seed counts. A joint that nothing in the
+        group moves has to keep its constraint where it is.
+
+        :param group: the group.
+        :param state: seed, and joints outside the group.
+        """
+        tree = self._robot.tree
+        lower, upper = group.lower.copy(), group.upper.copy()
+        places = {name: i for i, name in enumerate(group.variable_names)}
+        for wish, test in zip(self._wishes.joints, self._tests, strict=False):
+            place = places.get(wish.joint)
+            if place is None:
+                joint = tree.joint_index.get(wish.joint)
+                follows = joint is not None and tree.leaders[joint] >= 0
+                verdict = test(state)
+                if not follows and not verdict.holds:
+                    return f'{verdict.text}, and nothing in the group moves it'
+                continue
+            middle = wish.position
+            if self._is_continuous(wish.joint):
+                seed = float(state.positions[group.idx_q[place]])
+                middle += 2.0 * math.pi * round((seed - middle) / (2.0 * math.pi))
+            lower[place] = max(lower[place], middle - wish.below)
+            upper[place] = min(upper[place], middle + wish.above)
+        for name, low, high, own, end in zip(
+            group.variable_names, lower, upper, group.lower, group.upper
+        ):
+            if not low <= high:
+                return (
+                    f'joint {quote(name)} is to be from {low:.6g} to {high:.6g}, within its limits from '
+                    f'{own:.6g} to {end:.6g}'
+                )
+        return lower, upper
+
+    def _is_continuous(self, variable: str) -> bool:
+        tree = self._robot.tree
+        joint = tree.joint_index.get(variable)
+        if joint is None:
+            return variable.endswith('/theta')
+        return JointKind(tree.kinds[joint]) == JointKind.CONTINUOUS
+
+    def _joint_test(self, wish: JointWish) -> _Test:
+        place = self._variables.get(wish.joint)
+        if place is None:
+            raise _refuse(
+                f'joint_constraints name the joint {quote(wish.joint)}, which robot {quote(self._robot.name)} does not '
+                f'have. {describe_choices(wish.joint, self._variables)}'
+            )
+        if not (is_within_reason(wish.position) and wish.above >= 0.0 and wish.below >= 0.0):
+            raise _refuse(
+                f'The joint constraint on {quote(wish.joint)} has a position that is not finite or too large, or a tolerance '
+                'that is no number of at least zero.'
+            )
+        wraps = self._is_continuous(wish.joint)
+        weight = _weight(wish.weight)
+
+        def test(state: FullState) -> Verdict:
+            off = float(state.positions[place]) - wish.position
+            if wraps:
+                off = math.remainder(off, 2.0 * math.pi)
+            holds = -wish.below - ROUNDING <= off <= wish.above + ROUNDING
+            text = (
+                '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'
+            )
+            return Verdict(holds, weight * abs(off), text)
+
+        return test
+
+    def _position_test(self, wish: PositionWish) -> _Test:
+        self._require_link(wish.link, 'position_constraints')
+        what = f'The position constraint on {quote(wish.link)}'
+        if not is_within_reason(wish.point):
+            raise _refuse(f'{what} has a target_point_offset that is not finite or {TOO_FAR}.')
+        region, weight = Region(wish.parts, what), _weight(wish.weight)
+        pose_in_frame = self._link_in_frame(wish.link, wish.frame)
+
+        def test(state: FullState) -> Verdict:
+            pose = pose_in_frame(state)
+            point = pose[:3, :3] @ wish.point + pose[:3, 3]
+            distance = float(np.linalg.norm(point - region.centre))
+            holds = region.contains(point)
+            text = f'link {quote(wish.link)} is {distance:.4g} m from the middle of its region'
+            return Verdict(holds, weight * distance, '' if holds else text)
+
+        return test
+
+    def _orientation_test(self, wish: OrientationWish) -> _Test:
+        self._require_link(wish.link, 'orientation_constraints')
+        what = f'The orientation constraint on {quote(wish.link)}'
+        if not np.isfinite(wish.pose).all():
+            raise _refuse(f'{what} has no orientation: {NO_POSE}.')
+        if not all(tolerance >= 0.0 for tolerance in wish.tolerances):
+            raise _refuse(f'{what} has a tolerance that is no number of at least zero.')
+        if wish.kind not in (0, 1):
+            raise _refuse(
+                f'{what} has the parameterization {wish.kind}; 0 (XYZ_EULER_ANGLES) and 1 '
+                '(ROTATION_VECTOR) exist.'
+            )
+        weight = _weight(wish.weight)
+        pose_in_frame = self._link_in_frame(wish.link, wish.frame)
+        angles = _rotation_vector if wish.is_vector else _angles_of
+
+        def test(state: FullState) -> Verdict:
+            difference = np.eye(4)
+            difference[:3, :3] = wish.pose[:3, :3].T @ pose_in_frame(state)[:3, :3]
+            choices = [[abs(angle) for angle in choice] for choice in angles(difference)]
+            holds = any(
+                all(a <= t + ROUNDING for a, t in zip(choice, wish.tolerances, strict=True))
+                for choice in choices
+            )
+            off = ', '.join(f'{angle:.4g}' for angle in choices[0])
+            text = '' if holds else f'link {quote(wish.link)} is turned by {off} rad about x, y, z'
+            return Verdict(holds, weight * sum(choices[0]), text)
+
+        return test
+
+    def _link_in_frame(self, link: str, frame: str) -> Callable[[FullState], FloatArray]:
+        """Return how to compute the pose (4, 4) of a link in a frame; links as frames move with the state."""
+        reader = self._frames
+        if frame in self._robot.tree.link_index and frame != self._robot.model_frame:
+            return lambda state: (
+                invert_pose(reader.link_in_root(frame, state)) @ reader.link_in_root(link, state)
+            )
+        placed = self._place_frame(frame)
+        if placed is None:
+            return lambda state: state.root_pose @ reader.link_in_root(link, state)
+        inverse = invert_pose(placed)
+        return lambda state: inverse @ state.root_pose @ reader.link_in_root(link, state)
+
+    def _require_link(self, link: str, kind: str) -> None:
+        if link not in self._robot.tree.link_index:
+            choices = describe_choices(link, self._robot.tree.link_names)
+            raise _refuse(
+                f'{kind} name the link {quote(link)}, which robot {quote(self._robot.name)} does not have. {choices}'
+            )
+
+
+def _weight(weight: float) -> float:
+    """Return a weight; what is no positive number counts as one, as in MoveIt."""
+    return weight if 0.0 < weight < math.inf else 1.0
+
+
+def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
+    """Return the rotation vector of a pose (4, 4) [rad]."""
+    *_, x, y, z, w = numbers_of_pose(pose)
+    length = math.hypot(x, y, z)
+    if length == 0.0:
+        return [(0.0, 0.0, 0.0)]
+    factor = 2.0 * math.atan2(length, abs(w)) / length
+    return [(factor * x, factor * y, factor * z)]
+
+
+def _angles_of(pose: FloatArray) -> list[tuple[float, float, float]]:
+    """Return the angles about x, y, z of a pose (4, 4) [rad]; two choices where they are not unique."""
+    r = pose[:3, :3]
+    cosine = math.hypot(r[0, 0], r[0, 1])
+    b = math.atan2(r[0, 2], cosine)
+    if cosine > GIMBAL:
+        return [(math.atan2(-r[1, 2], r[2, 2]), b, math.atan2(-r[0, 1], r[0, 0]))]
+    both = math.atan2(r[1, 0], r[1, 1])
+    return [(both if r[0, 2] > 0.0 else -both, b, 0.0), (0.0, b, both)]
+
+
+def _refuse(text: str) -> QuestionRefused:
+    return QuestionRefused(Refusal.CONSTRAINTS, text)

@@ -1,0 +1,114 @@
+"""Poses of named frames: every link of the robot and the model frame by itself, others by whoever knows them."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_link_pose
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.world import PlacedFrame
+
+FloatArray = NDArray[np.float64]
+
+Elsewhere = Callable[[str], PlacedFrame | str]
+"""Returns where a frame is, relative to a link or the model frame, or a sentence that says why nobody knows."""
+
+
+class FrameReader:
+    """Frames of one robot; may be asked from several threads at once."""
+
+    def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
+        """
+        Keep the poses of links that no joint moves.
+
+        :param robot: the robot.
+        :param elsewhere: knows frames that are no links.
+        """
+        self.robot = robot
+        self._elsewhere = elsewhere
+        tree = robot.tree
+        self._fixed: dict[str, FloatArray] = {
+            name: tree.link_placements[index]
+            for index, name in enumerate(tree.link_names)
+            if tree.link_joints[index] < 0
+        }
+        self._model_in_fixed = {name: invert_pose(pose) for name, pose in self._fixed.items()}
+        self._model_frame = robot.model_frame
+        self._at_root = frozenset(
+            name for name, pose in self._fixed.items() if np.array_equal(pose, AT_MODEL_FRAME)
+        )
+
+    def link_in_root(self, link: str, state: FullState) -> FloatArray:
+        """
+        Return the pose (4, 4) of a link in the root link.
+
+        :param link: the link's name.
+        :param state: the posture.
+        :raises FrameNotFound: with the nearest name.
+        """
+        if link in self._fixed:
+            return self._fixed[link]
+        return self.links_in_root([link], state)[0]
+
+    def links_in_root(self, links: list[str], state: FullState) -> list[FloatArray]:
+        """
+        Return the poses (4, 4) of links in the root link.
+
+        :param links: names of links.
+        :param state: the posture.
+        :raises FrameNotFound: with the nearest name.
+        """
+        tree = self.robot.tree
+        indices = [tree.link(link) for link in links]
+        joint_poses = compute_joint_poses(tree, state.positions)
+        return [compute_link_pose(tree, joint_poses, index) for index in indices]
+
+    def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
+        """
+        Return the pose (4, 4) of a frame in the model frame; None where both are one.
+
+        :param frame: empty, the model frame, or a link; with a leading slash, as ROS 1 had it, where no frame of
+            that name is known.
+        :param state: the posture of the robot that is there.
+        :raises QuestionRefused: for an unknown frame, with the nearest name.
+        """
+        if not frame or frame == self._model_frame:
+            return None
+        if frame in self._fixed and state.root_pose is AT_MODEL_FRAME:
+            return None if frame in self._at_root else self._fixed[frame]
+        if frame not in self.robot.tree.link_index:
+            placed = '' if self._elsewhere is None else self._elsewhere(frame)
+            if isinstance(placed, PlacedFrame):
+                base = self.in_model_frame(placed.base, state)
+                return placed.pose if base is None else base @ placed.pose
+            # One slash and no more: a name of slashes would take a call for each.
+            if frame.startswith('/') and frame[1:2] not in ('', '/'):
+                return self.in_model_frame(frame[1:], state)
+            known = {self._model_frame, *self.robot.tree.link_names}
+            raise QuestionRefused(
+                Refusal.UNKNOWN_FRAME,
+                f'Frame {quote(frame)} is neither a link of robot {quote(self.robot.name)} nor its model frame '
+                f'{quote(self._model_frame)}. {describe_choices(frame, known)} {placed}'.rstrip(),
+            )
+        pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
+        return pose
+
+    def model_in_link(self, link: str, state: FullState) -> FloatArray:
+        """
+        Return the pose (4, 4) of the model frame in a link; ``AT_MODEL_FRAME`` itself where both are one.
+
+        :param link: the link's name.
+        :param state: the posture.
+        """
+        if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
+            return AT_MODEL_FRAME if link in self._at_root else self._model_in_fixed[link]
+        return invert_pose(state.root_pose @ self.link_in_root(link, state))

@@ -1,0 +1,127 @@
+"""Collisions of one robot for those who ask about it: made once, shared by all threads."""
+
+import contextlib
+import logging
+import threading
+
+from ssik_ros.errors import quote
+from ssik_ros.errors import SolverError
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.collision.scene import Contact
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.candidate_checks import PairFinder
+from ssik_ros.server.scene.world import Surroundings
+
+_LOGGER = logging.getLogger('ssik_ros.server')
+
+
+class RobotCollisions:
+    """The collision checker of a robot, made when the server warms up, or else when a question needs it."""
+
+    def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
+        """
+        Make nothing yet.
+
+        :param robot: the robot.
+        :param padding: bodies nearer than this to each other collide [m].
+        """
+        self._robot, self._padding = robot, padding
+        self._checker: CollisionChecker | None = None
+        # Checker and scenes serve one thread at a time.
+        self._lock = threading.Lock()
+        self._last: tuple[Surroundings, CollisionScene] | None = None
+
+    def warm_up(self) -> None:
+        """Read the geometry; what is wrong with it is told to those who ask for a check."""
+        with contextlib.suppress(QuestionRefused):
+            self._require_checker()
+
+    def finder(self, around: Surroundings) -> PairFinder:
+        """
+        Return what finds the bodies that collide in a state.
+
+        :param around: objects in the world and carried ones.
+        :raises QuestionRefused: as :meth:`scene`.
+        """
+        scene = self.scene(around)
+
+        def find(state: FullState) -> tuple[str, str] | None:
+            with self._lock:
+                return scene.colliding_pair(state.positions, state.root_pose)
+
+        return find
+
+    def contacts(
+        self, around: Surroundings, state: FullState, group: JointGroup | None
+    ) -> list[Contact]:
+        """
+        Return one contact for each two bodies that collide.
+
+        :param around: objects in the world and carried ones.
+        :param state: where the robot is.
+        :param group: only what its joints move counts; None for all.
+        :raises QuestionRefused: as :meth:`scene`.
+        """
+        scene = self.scene(around)
+        moved = None if group is None else self._moved_by(group)
+        with self._lock:
+            return scene.contacts(
+                state.positions,
+                state.root_pose,
+                lambda entry: moved is None or entry.shape.carrier in moved,
+            )
+
+    def scene(self, around: Surroundings) -> CollisionScene:
+        """
+        Return the robot among objects.
+
+        :param around: objects in the world and carried ones.
+        :raises QuestionRefused: when there is no library, no geometry, or only a part of it, so that an answer
+            would not be free of collisions but unchecked.
+        """
+        checker = self._require_checker()
+        if not checker.available:
+            raise QuestionRefused(
+                Refusal.NO_COLLISION_CHECK,
+                f'Robot {quote(self._robot.name)} has no collision geometry: nothing is known about '
+                'collisions.',
+            )
+        if checker.warnings:
+            raise QuestionRefused(
+                Refusal.NO_COLLISION_CHECK,
+                f'A part of robot {quote(self._robot.name)} cannot be checked for collisions: '
+                f'{checker.warnings[0]}',
+            )
+        last = self._last
+        if last is None or last[0] is not around:
+            with self._lock:
+                last = (around, checker.scene(around.standing, around.carried))
+            self._last = last
+        return last[1]
+
+    def _moved_by(self, group: JointGroup) -> set[int]:
+        """Return the joints that the joints of a group move, themselves and followers included."""
+        tree = self._robot.tree
+        moved = set(group.joint_indices.tolist())
+        moved |= {j for j, leader in enumerate(tree.leaders.tolist()) if leader in moved}
+        for joint, parent in enumerate(tree.parents.tolist()):
+            if parent in moved:
+                moved.add(joint)
+        return moved
+
+    def _require_checker(self) -> CollisionChecker:
+        """Return the checker, made by the first who needs it, after saying what it leaves out."""
+        with self._lock:
+            if self._checker is None:
+                try:
+                    self._checker = CollisionChecker(self._robot, self._padding)
+                except SolverError as error:
+                    raise QuestionRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
+                for warning in self._checker.warnings:
+                    _LOGGER.warning('%s', warning)
+            return self._checker

@@ -1,0 +1,361 @@
+"""Full states from what messages name: requests strictly, live joint states leniently."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import logging
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.model.forward_kinematics import joint_motion
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import QUATERNION_START
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.index_ranges import index_range
+from ssik_ros.server.requests.index_ranges import Places
+from ssik_ros.server.requests.poses import as_floats
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import NEW
+from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+
+FloatArray = NDArray[np.float64]
+
+_LOGGER = logging.getLogger('ssik_ros.joint_states')
+
+CACHED_NAME_LISTS = 64
+"""Different name lists that are remembered; a robot's clients use two or three."""
+CACHED_CHARACTERS = 200_000
+"""Of all names of a list that is remembered."""
+FOLLOWING = 1e-6
+"""A follower given so near to what its leader makes of it does not contradict it [rad or m]."""
+QUATERNION_LENGTHS = (1e-150, 1e150)
+"""Quaternions outside are taken for none: their squared length leaves the range of numbers."""
+
+
+class _Places(NamedTuple):
+    """Where the values of one list of names go."""
+
+    given: Places
+    """Indices into the list; followers and unknown names left out."""
+    targets: Places
+    """Position variable of each of ``given``."""
+    has_given: bool
+    driven: tuple[tuple[int, int, float, float], ...]
+    """(index into the list, leader's variable, multiplier, offset) of followers given alone."""
+    following: tuple[tuple[int, int], ...]
+    """(index into the list, own variable) of followers given with their leaders."""
+    unknown: tuple[str, ...]
+    moves_leaders: bool
+    """Whether followers have to be set anew."""
+
+
+class StateReader:
+    """Reads states of one robot; may be asked from several threads at once."""
+
+    def __init__(self, robot: RobotModel, initial: Mapping[str, float] | None = None) -> None:
+        """
+        Index the robot's variables by name.
+
+        :param robot: the robot.
+        :param initial: where variables that nobody reports are, instead of at their default values.
+        :raises QuestionRefused: when the robot has no such variable.
+        """
+        self.robot = robot
+        tree = robot.tree
+        self._variables = {name: i for i, name in enumerate(robot.variable_names)}
+        self._followers = {
+            tree.joint_names[j]: j for j in np.flatnonzero(tree.leaders >= 0).tolist()
+        }
+        self.has_followers = bool(self._followers)
+        self._virtual = {joint.name: joint.type for joint in robot.virtual_joints}
+        self._quaternions = [
+            (tree.joint_names[j], int(tree.idx_q[j]) + QUATERNION_START[JointKind(kind)])
+            for j, kind in enumerate(tree.kinds)
+            if kind in QUATERNION_START
+        ]
+        self._places: dict[tuple[str, ...], _Places] = {}
+        start = initial or {}
+        at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
+        self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
+
+    def default(self) -> FullState:
+        """Return the posture to begin with, with the root link at the model frame."""
+        return self._start._replace(positions=self._start.positions.copy())
+
+    def merge(self, current: FullState, given: StateGiven) -> FullState:
+        """
+        Return the current state with the given values in it.
+
+        A follower given without its leader moves the leader; given with it, the leader wins.
+
+        :param current: the values of everything that is not named.
+        :param given: what a question names.
+        :raises QuestionRefused: for an unknown joint, missing values, or one that is not finite.
+        """
+        state = current
+        if len(given.names) or len(given.positions):
+            state = NEW(FullState, (self._merge_joints(state.positions, given), state.root_pose))
+        if len(given.multi_dof_names) or len(given.multi_dof_poses):
+            state = self._merge_multi_dof(state, given)
+        return state
+
+    def contradicted(self, given: StateGiven, state: FullState) -> list[str]:
+        """
+        Return the followers that a question gives another value than their leaders do.
+
+        :param given: what the question names.
+        :param state: the merged state.
+        """
+        if not len(given.names):
+            return []
+        names = tuple(given.names)
+        following = (self._places.get(names) or self._find(names)).following
+        if not following:
+            return []
+        return [
+            given.names[index]
+            for index, place in following
+            if abs(given.positions[index] - state.positions[place]) > FOLLOWING
+        ]
+
+    def unnamed(self, given: StateGiven) -> list[str]:
+        """
+        Return the joints that a question leaves where the robot is, without followers.
+
+        :param given: what the question names.
+        """
+        tree = self.robot.tree
+        named = {*given.names, *given.multi_dof_names}
+        for name in given.names:
+            if name in self._followers:
+                named.add(tree.joint_names[int(tree.leaders[self._followers[name]])])
+            elif '/' in name:
+                named.add(name.rpartition('/')[0])
+        return [
+            name for name in tree.joint_names if name not in named and name not in self._followers
+        ]
+
+    def reads(self, name: str) -> bool:
+        """
+        Return whether a name is one of the robot's variables.
+
+        :param name: of a joint, or of a variable of one.
+        """
+        return name in self._variables
+
+    def update(
+        self, current: FullState, names: Sequence[str], positions: Sequence[float]
+    ) -> FullState:
+        """
+        Return the current state with live values in it; names of other robots are left out.
+
+        :param current: the state so far.
+        :param names, positions: a joint state message; values that are not finite or absurdly large are left out,
+            and all of them where a quaternion would be zero.
+        """
+        if len(names) != len(positions):
+            return current
+        values = np.asarray(positions, dtype=np.float64)
+        finite = np.abs(values) <= FARTHEST
+        if not finite.all():
+            names = [name for name, good in zip(names, finite.tolist(), strict=True) if good]
+            values = values[finite]
+        places = self._find(tuple(names))
+        if not places.has_given and not places.driven:
+            return current
+        written = self._write(current.positions, places, values)
+        wrong = self._no_rotation(written) if self._quaternions else ''
+        if wrong:
+            _LOGGER.warning(
+                'joint_states turn joint %s by a quaternion of no length, so the message is ignored.',
+                quote(wrong),
+            )
+            return current
+        return current._replace(positions=written)
+
+    def _merge_joints(self, positions: FloatArray, given: StateGiven) -> FloatArray:
+        if len(given.names) != len(given.positions):
+            raise QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state names {counted(len(given.names), "joint")} and gives '
+                f'{counted(len(given.positions), "position")}.',
+            )
+        names = tuple(given.names)
+        places = self._places.get(names) or self._find(names)
+        if places.unknown:
+            raise self._unknown(places.unknown)
+        if not is_within_reason(given.positions):
+            pairs = zip(given.names, given.positions, strict=True)
+            bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
+            raise QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
+            )
+        written = self._write(positions, places, as_floats(given.positions))
+        wrong = self._no_rotation(written) if self._quaternions else ''
+        if wrong:
+            raise QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state turns joint {quote(wrong)} by a quaternion of no length.',
+            )
+        return written
+
+    def _no_rotation(self, positions: FloatArray) -> str:
+        """Return the first joint whose quaternion cannot be normalised; empty for none."""
+        for name, start in self._quaternions:
+            length = math.hypot(*positions[start : start + 4])
+            if not QUATERNION_LENGTHS[0] < length < QUATERNION_LENGTHS[1]:
+                return name
+        return ''
+
+    def _unknown(self, names: Sequence[str]) -> QuestionRefused:
+        """Return the refusal of names that are no variables."""
+        several = [name for name in names if name in self.robot.tree.joint_index]
+        if several:
+            return QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state gives one position to joint {quote(several[0])}, which has several '
+                'variables.',
+            )
+        fixed = [
+            n for n in names if n in self.robot.urdf.joints or self._virtual.get(n) == 'fixed'
+        ]
+        if fixed:
+            return QuestionRefused(
+                Refusal.BAD_STATE, f'robot_state moves joint {quote(fixed[0])}, which is fixed.'
+            )
+        return QuestionRefused(
+            Refusal.BAD_STATE,
+            f'robot_state names the joint {quote(names[0])}, which robot {quote(self.robot.name)} does not '
+            f'have. {describe_choices(names[0], self._variables)}',
+        )
+
+    def _write(self, positions: FloatArray, places: _Places, values: FloatArray) -> FloatArray:
+        """Return new positions with the values at their places."""
+        written = positions.copy()
+        written[places.targets] = values[places.given]
+        for index, leader, multiplier, offset in places.driven:
+            written[leader] = (values[index] - offset) / multiplier
+        if places.moves_leaders:
+            self.robot.set_followers(written)
+        return written
+
+    def _find(self, names: tuple[str, ...]) -> _Places:
+        """Return where the values of a list of names go; remembered for the next time."""
+        places = self._places.get(names)
+        if places is None:
+            places = self._compute_places(names)
+            if sum(map(len, names)) <= CACHED_CHARACTERS:
+                if len(self._places) >= CACHED_NAME_LISTS:
+                    self._places.clear()
+                self._places[names] = places
+        return places
+
+    def _compute_places(self, names: tuple[str, ...]) -> _Places:
+        last = {name: index for index, name in enumerate(names)}
+        given: list[int] = []
+        targets: list[int] = []
+        driven: list[tuple[int, int, float, float]] = []
+        unknown: list[str] = []
+        following: list[tuple[int, int]] = []
+        for name, index in last.items():
+            if name in self._followers:
+                moved = self._drive(name, index, last)
+                driven += moved
+                if not moved:
+                    following.append((index, self._variables[name]))
+            elif name in self._variables:
+                given.append(index)
+                targets.append(self._variables[name])
+            else:
+                unknown.append(name)
+        leaders = {int(self.robot.tree.leaders[joint]) for joint in self._followers.values()}
+        led = {int(self.robot.tree.idx_q[joint]) for joint in leaders}
+        return _Places(
+            index_range(np.array(given, dtype=np.int64)),
+            index_range(np.array(targets, dtype=np.int64)),
+            bool(given),
+            tuple(driven),
+            tuple(following),
+            tuple(unknown),
+            bool(driven) or not led.isdisjoint(targets),
+        )
+
+    def _drive(
+        self, name: str, index: int, given: dict[str, int]
+    ) -> list[tuple[int, int, float, float]]:
+        """Return how a follower's value sets its leader; nothing when the leader is given too."""
+        tree = self.robot.tree
+        joint = self._followers[name]
+        leader = int(tree.leaders[joint])
+        multiplier = float(tree.multipliers[joint])
+        if tree.joint_names[leader] in given or multiplier == 0.0:
+            return []
+        return [(index, int(tree.idx_q[leader]), multiplier, float(tree.offsets[joint]))]
+
+    def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
+        """Return the state with the poses of joints that have several variables."""
+        if len(given.multi_dof_names) != len(given.multi_dof_poses):
+            raise QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '
+                f'{len(given.multi_dof_poses)} transforms.',
+            )
+        if given.multi_dof_frame not in ('', self.robot.model_frame):
+            raise QuestionRefused(
+                Refusal.BAD_STATE,
+                f'robot_state gives multi-DOF joints in the frame {quote(given.multi_dof_frame)}; only the '
+                f'model frame {quote(self.robot.model_frame)} is understood.',
+            )
+        tree = self.robot.tree
+        positions, root_pose = state.positions.copy(), state.root_pose
+        for name, pose in zip(given.multi_dof_names, given.multi_dof_poses, strict=True):
+            if not (np.isfinite(pose).all() and is_within_reason(pose[:3, 3])):
+                raise QuestionRefused(
+                    Refusal.BAD_STATE,
+                    f'robot_state is not finite, or {TOO_FAR}, at joint {quote(name)}.',
+                )
+            joint = tree.joint_index.get(name)
+            if joint is not None:
+                values = _joint_values(JointKind(tree.kinds[joint]), name, pose)
+                start = int(tree.idx_q[joint])
+                positions[start : start + len(values)] = values
+            elif self._virtual.get(name, 'fixed') != 'fixed':
+                root_pose = _flat(pose) if self._virtual[name] == 'planar' else pose
+            else:
+                raise self._unknown((name,))
+        return FullState(self.robot.with_mimic(positions), root_pose)
+
+
+def _flat(pose: FloatArray) -> FloatArray:
+    """Return the part (4, 4) of a pose that a planar joint can have: x, y and the turn about z."""
+    values = _joint_values(JointKind.PLANAR, '', pose)
+    return joint_motion(JointKind.PLANAR, np.array([0.0, 0.0, 1.0]), np.array(values))
+
+
+def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
+    """Return the position variables of a joint with several, from its transform (4, 4)."""
+    x, y, z, *quaternion = numbers_of_pose(pose)
+    if kind == JointKind.FLOATING:
+        return [x, y, z, *quaternion]
+    if kind == JointKind.SPHERICAL:
+        return quaternion
+    if kind == JointKind.PLANAR:
+        return [x, y, math.atan2(pose[1, 0], pose[0, 0])]
+    raise QuestionRefused(
+        Refusal.BAD_STATE,
+        f'robot_state gives joint {quote(name)}, which has one variable, a transform.',
+    )

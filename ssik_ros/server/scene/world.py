@@ -1,0 +1,242 @@
+"""What stands around a robot and what it carries: changed by messages, read by questions as one snapshot."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import dataclasses
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import check_shape
+from ssik_ros.model.collision.objects import ObjectShape
+from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import TOO_FAR
+
+FloatArray = NDArray[np.float64]
+
+
+MOST_PARTS = 10_000
+"""Shapes, subframes and touch links of all objects together."""
+MOST_VERTICES = 5_000_000
+"""Of all meshes together."""
+LONGEST_NAME = 1_000
+"""Characters of the name of an object or frame."""
+
+
+class PlacedFrame(NamedTuple):
+    """A frame that is no link, where it is."""
+
+    base: str
+    """A link, or empty for the model frame."""
+    pose: FloatArray
+    """(4, 4) in the base."""
+
+
+class Surroundings(NamedTuple):
+    """All objects at one moment; equal snapshots are one and the same."""
+
+    standing: tuple[WorldObject, ...] = ()
+    carried: tuple[CarriedObject, ...] = ()
+
+    def find_frame(self, name: str) -> PlacedFrame | None:
+        """
+        Return where an object or a subframe (``object/subframe``) is; None where there is none of this name.
+
+        :param name: of the frame.
+        """
+        bases = [(item, '') for item in self.standing]
+        for item, base in [*bases, *((c.object, c.link) for c in self.carried)]:
+            if name == item.name:
+                return PlacedFrame(base, item.pose)
+            owner, _, subframe = name.partition('/')
+            if owner == item.name and subframe in item.subframes:
+                return PlacedFrame(base, item.pose @ item.subframes[subframe])
+        return None
+
+    def carry(self, more: Iterable[CarriedObject]) -> 'Surroundings':
+        """
+        Return the surroundings with more carried objects, each instead of any other object of its name.
+
+        :param more: objects.
+        """
+        added = {entry.object.name: entry for entry in more}
+        if not added:
+            return self
+        standing = tuple(item for item in self.standing if item.name not in added)
+        carried = tuple(entry for entry in self.carried if entry.object.name not in added)
+        return Surroundings(standing, (*carried, *added.values()))
+
+    def standing_named(self, name: str) -> WorldObject | None:
+        """
+        Return an object of the world; None where there is none of this name.
+
+        :param name: its name.
+        """
+        return next((item for item in self.standing if item.name == name), None)
+
+
+NOTHING_AROUND = Surroundings()
+
+
+class World:
+    """The objects of one node; may be changed and read by several threads at once."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._lock = threading.Lock()
+        self._now = NOTHING_AROUND
+
+    def now(self) -> Surroundings:
+        """Return what is there."""
+        return self._now
+
+    def add(self, item: WorldObject) -> None:
+        """
+        Put an object there, instead of any other of its name.
+
+        :raises ModelError: for shapes that are none, or none at all.
+        """
+        _check(item)
+        with self._lock:
+            self._replace(item)
+
+    def append(self, item: WorldObject) -> None:
+        """
+        Give an object more shapes; one that does not exist is put there.
+
+        :param item: the new shapes, and where they are.
+        :raises ModelError: for shapes that are none, or none at all.
+        """
+        _check(item)
+        with self._lock:
+            old = self._now.standing_named(item.name)
+            if old is None:
+                self._replace(item)
+                return
+            # The new shapes are given in their own object frame.
+            to_old = np.linalg.inv(old.pose) @ item.pose
+            moved = [dataclasses.replace(s, pose=to_old @ s.pose) for s in item.shapes]
+            subframes = {name: to_old @ pose for name, pose in item.subframes.items()}
+            self._replace(
+                dataclasses.replace(
+                    old, shapes=(*old.shapes, *moved), subframes={**old.subframes, **subframes}
+                )
+            )
+
+    def move(self, name: str, pose: FloatArray) -> None:
+        """
+        Put an object somewhere else.
+
+        :param pose: (4, 4) in the model frame.
+        :raises ModelError: when there is no such object, or the pose is not finite.
+        """
+        with self._lock:
+            old = self._require(name)
+            moved = dataclasses.replace(old, pose=pose)
+            _check(moved)
+            self._replace(moved)
+
+    def remove(self, name: str) -> None:
+        """
+        Take an object away; an empty name means all of them.
+
+        :raises ModelError: when there is no such object.
+        """
+        with self._lock:
+            if name:
+                self._require(name)
+            kept = [item for item in self._now.standing if name and item.name != name]
+            self._now = self._now._replace(standing=tuple(kept))
+
+    def attach(self, carried: CarriedObject) -> None:
+        """
+        Let a link carry an object, which then stands no more.
+
+        :raises ModelError: for shapes that are none, or none at all.
+        """
+        _check(carried.object)
+        with self._lock:
+            self._exchange(self._now.carry([carried]), carried.object)
+
+    def detach(self, name: str) -> CarriedObject | None:
+        """
+        Let an object go; it is gone, unless the caller puts it into the world.
+
+        :param name: its name, or empty for all of them.
+        :returns: the object, if it is one that was carried.
+        """
+        with self._lock:
+            gone = [c for c in self._now.carried if c.object.name == name]
+            kept = [c for c in self._now.carried if name and c.object.name != name]
+            self._now = self._now._replace(carried=tuple(kept))
+            return gone[0] if gone else None
+
+    def _require(self, name: str) -> WorldObject:
+        found = self._now.standing_named(name)
+        if found is None:
+            names = [item.name for item in self._now.standing]
+            raise ModelError(
+                f'There is no object {quote(name)}. {describe_choices(name, names)}', name=name
+            )
+        return found
+
+    def _replace(self, item: WorldObject) -> None:
+        others = [other for other in self._now.standing if other.name != item.name]
+        self._exchange(self._now._replace(standing=(*others, item)), item)
+
+    def _exchange(self, now: Surroundings, item: WorldObject) -> None:
+        """Take new surroundings, unless an object makes them too large."""
+        items = [*now.standing, *(entry.object for entry in now.carried)]
+        parts = sum(len(entry.touch_links) for entry in now.carried)
+        parts += sum(len(each.shapes) + len(each.subframes) for each in items)
+        corners = (shape.vertices for each in items for shape in each.shapes)
+        vertices = sum(len(found) for found in corners if found is not None)
+        if parts > MOST_PARTS or vertices > MOST_VERTICES:
+            raise ModelError(
+                f'Object {quote(item.name)} does not fit: the world holds up to {MOST_PARTS} shapes, '
+                f'subframes and touch links and {MOST_VERTICES} vertices. Remove objects first.',
+                object=item.name,
+            )
+        self._now = now
+
+
+def check_objects(carried: Sequence[CarriedObject]) -> None:
+    """
+    Refuse objects that are none.
+
+    :raises ModelError: for shapes that are none, or none at all.
+    """
+    for entry in carried:
+        _check(entry.object)
+
+
+def _check(item: WorldObject) -> None:
+    what = f'Object {quote(item.name)}'
+    if not item.name:
+        raise ModelError('An object has no id.')
+    if max(map(len, (item.name, *item.subframes))) > LONGEST_NAME:
+        raise ModelError(f'{what} has a name of more than {LONGEST_NAME} characters.')
+    if not item.shapes:
+        raise ModelError(f'{what} has no shape.', object=item.name)
+    if not np.isfinite(item.pose).all():
+        raise ModelError(f'{what} has a pose that is no finite rigid transform.', object=item.name)
+    for shape in item.shapes:
+        check_shape(shape, what)
+        _check_size(shape, what)
+    for pose in (item.pose, *(shape.pose for shape in item.shapes)):
+        if not is_within_reason(pose[:3, 3]):
+            raise ModelError(f'{what} is {TOO_FAR}.', object=item.name)
+
+
+def _check_size(shape: ObjectShape, what: str) -> None:
+    """Refuse numbers whose squares leave the range of numbers."""
+    corners = () if shape.vertices is None else shape.vertices
+    if not (is_within_reason(shape.sizes) and is_within_reason(corners)):
+        raise ModelError(f'{what} has a shape that reaches {TOO_FAR}.', object=what)

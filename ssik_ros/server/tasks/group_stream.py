@@ -1,0 +1,342 @@
+"""
+Groups that follow targets in cycles: one command each, and an honest word about it.
+
+Times are those of a monotonic clock, in seconds. Targets count from their arrival; what their stamps say decides only which
+of two is the newer one.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.tasks.ik_groups import IkGroups
+from ssik_ros.server.tasks.ik_groups import in_root
+from ssik_ros.solvers.search.newton.tracker import TrackStatus
+from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.files.group_file_builder import frames_in_use
+from ssik_ros.tasks.files.group_file_builder import place_frames
+from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+ORIGIN: FloatArray = np.eye(4)
+CAREFUL = (0.1, 0.4, 1.6)
+"""Damping of steps towards targets that cannot be met."""
+
+
+class StreamCause(IntEnum):
+    """Why a cycle is not OK."""
+
+    NONE = 0
+    SPEED = 1
+    """The joints may not move faster."""
+    LIMITS = 2
+    """A joint stopped at a limit."""
+    UNREACHED = 3
+    """The steps of one cycle did not lead there: out of reach, or past a singularity."""
+    NO_STATE = 4
+    """Nobody says where the joints are that a motion would begin with."""
+    NO_TARGET = 5
+    STALE = 6
+    """A target that had come does not come any more."""
+    BAD_TARGET = 7
+    FRAME = 8
+    """Nobody knows where the frame of a target is."""
+    SINGULAR = 9
+    """A step was not finite."""
+
+
+class Arrived(NamedTuple):
+    """A target as it came."""
+
+    pose: FramedPose
+    stamp: int
+    """What the sender says [ns]; zero for nothing."""
+    at: float
+    """When it came [s]."""
+    number: int
+    """Counted over all targets, from 1."""
+
+
+class StreamStep(NamedTuple):
+    """One cycle."""
+
+    status: TrackStatus
+    cause: StreamCause
+    text: str
+    positions: FloatArray | None
+    """(nq) of the robot: the command, or the last one where the status is HELD; None where there was none."""
+    newest: Arrived | None
+    """The newest target that the command knows."""
+    is_new: bool
+    """Whether that one was not known to the cycle before."""
+    linear: float = math.nan
+    angular: float = math.nan
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """How a stream runs."""
+
+    period: float
+    """Of a cycle [s]."""
+    max_age: float
+    """A target that is older counts as stale [s]."""
+    speed_scale: float = 1.0
+    """Part of the velocity limits that joints may use."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning."""
+        for name in ('period', 'max_age', 'speed_scale'):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise InvalidOption(f'{name} must be > 0, not {getattr(self, name)}.')
+
+
+class GroupStream:
+    """Follows targets with some groups; serves one thread."""
+
+    def __init__(
+        self,
+        server: RobotServer,
+        groups: IkGroups,
+        names: Sequence[str],
+        settings: StreamSettings,
+    ) -> None:
+        """
+        Wait for targets.
+
+        :param server: knows states and frames.
+        :param groups: the file and the robot.
+        :param names: of the groups, the first with the highest priority; none for all.
+        :param settings: how it runs.
+        :raises QuestionRefused: for groups that do not exist.
+        """
+        self._server = server
+        self._worlds = groups.worlds
+        self.world = groups.worlds.template.copy()
+        self._content = groups.content
+        self.groups = tuple(self.world.groups[name] for name in groups.find_groups(names))
+        self.settings = settings
+        used = frames_in_use(self.groups)
+        self._unused = {frame.name for frame in self._content.frames} - used
+        self.targets = tuple(
+            frame.name
+            for frame in self._content.frames
+            if any(e.target is self.world[frame.name] for g in self.groups for e in g.elements)
+        )
+        """Frames of the file that can be placed: those that a tip is to meet."""
+        self._follows = any(
+            frame.follow is not None for frame in self._content.frames if frame.name in used
+        )
+        joints = {joint.name: joint for group in self.groups for joint in group.joints}
+        self.joints = tuple(joints.values())
+        """The joints that are commanded."""
+        self.places = self._worlds.places(self.joints)
+        """Where in a full state their values stand."""
+        velocity = groups.robot.tree.velocity[self._worlds.places(self.world.joints)]
+        self._steps = velocity * settings.period * settings.speed_scale
+        self._damped = [self._damped_copy(damping) for damping in CAREFUL]
+        self._latest: dict[str, Arrived] = {}
+        self._count = self._known = 0
+        self._positions: FloatArray | None = None
+        self._held_since: float | None = None
+        self.begins = True
+        """Whether the next motion begins where the robot is, and not at the last command."""
+        self.disordered = 0
+        """Targets left out because their stamps were older than that of the one before."""
+
+    def take(self, name: str, pose: FramedPose, stamp: int, now: float) -> None:
+        """
+        Take a target; the newest one counts.
+
+        :param name: one of ``targets``.
+        :param pose: where it is.
+        :param stamp: of the sender [ns]; zero for none.
+        :param now: [s].
+        """
+        before = self._latest.get(name)
+        is_running = before is not None and now - before.at <= self.settings.max_age
+        if before is not None and is_running and 0 < stamp < before.stamp:
+            self.disordered += 1
+            return
+        self._count += 1
+        self._latest[name] = Arrived(pose, stamp, now, self._count)
+
+    def step(self, now: float, current: FullState | None) -> StreamStep:
+        """
+        Return the command of one cycle.
+
+        :param now: [s].
+        :param current: where the robot is; None where nobody knows.
+        """
+        newest = max(self._latest.values(), key=lambda item: item.number, default=None)
+        is_new = newest is not None and newest.number > self._known
+        self._known = self._count
+        try:
+            step = self._follow(now, current)
+        except QuestionRefused as refused:
+            is_frame = refused.refusal is Refusal.UNKNOWN_FRAME
+            step = self._hold(
+                StreamCause.FRAME if is_frame else StreamCause.BAD_TARGET, str(refused)
+            )
+        if step.status is not TrackStatus.HELD:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = now
+        elif now - self._held_since > self.settings.max_age:
+            # Others may move the robot meanwhile; before, it is on its way to the last command.
+            self.begins = True
+        return step._replace(newest=newest, is_new=is_new)
+
+    def _hold(self, cause: StreamCause, text: str) -> StreamStep:
+        return StreamStep(TrackStatus.HELD, cause, text, self._positions, None, False)
+
+    def _follow(self, now: float, current: FullState | None) -> StreamStep:
+        """Return the command for the targets that there are."""
+        if not self._latest and not self._follows:
+            return self._hold(StreamCause.NO_TARGET, 'No target has come yet.')
+        stale = self._why_stale(now)
+        if stale:
+            return self._hold(StreamCause.STALE, stale)
+        if current is None:
+            return self._hold(
+                StreamCause.NO_STATE, 'Not all joints that would move were reported lately.'
+            )
+        base = current.positions.copy()
+        if not self.begins and self._positions is not None:
+            base[self.places] = self._positions[self.places]
+        self._worlds.write(self.world, base)
+        self._place(current, begins=self.begins)
+        before = self.world.values.copy()
+        result = self.world.solve(self.groups)
+        if result.reason & Reason.CANNOT_INVERT:
+            return self._hold(StreamCause.SINGULAR, f'{result.describe()}.')
+        hits = tuple(joint.name for joint in result.limit_hits)
+        if result.success:
+            is_slowed = self._slow_down(before)
+            result = self._measure() if is_slowed else result
+        else:
+            result, is_slowed = self._approach(before)
+        self.begins = False
+        self._positions = self._worlds.full_positions(base, self.world.values)
+        status, cause, text = _judge(result, is_slowed, hits)
+        return StreamStep(
+            status, cause, text, self._positions, None, False, result.linear, result.angular
+        )
+
+    def _measure(self) -> SolveResult:
+        """Return what is left where the joints are."""
+        return self.world.solve(self.groups, max_iterations=0)
+
+    def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
+        """
+        Take a step that brings the tips nearer, or none; return what is left, and whether the step was shortened.
+
+        Where a target cannot be met, the end of a solve is somewhere; step after step it would lead the arm around. What
+        brings nearer is looked for with more and more damping: in the end that is the gradient.
+        """
+        world = self.world
+        end = world.values.copy()
+        world.values[:] = before
+        result = self._measure()
+        cost = _cost(result)
+        for twin in (None, *self._damped):
+            if twin is not None:
+                twin.poses[:], twin.values[:] = world.poses, before
+                twin.solve([group.name for group in self.groups], max_iterations=1)
+                end = twin.values.copy()
+            world.values[:] = end
+            is_slowed = self._slow_down(before)
+            there = self._measure()
+            if _cost(there) < cost:
+                return there, is_slowed
+        world.values[:] = before
+        return result, False
+
+    def _damped_copy(self, damping: float) -> Environment:
+        """Return a copy of the environment whose groups take careful steps."""
+        twin = self.world.copy()
+        for group in self.groups:
+            own = twin.groups[group.name]
+            own.method, own.damping = 'dls', max(damping, group.damping)
+        return twin
+
+    def _why_stale(self, now: float) -> str:
+        """Return which target is too old; nothing when none is."""
+        for name, arrived in self._latest.items():
+            age = now - arrived.at
+            if age > self.settings.max_age:
+                return f'The target {quote(name)} is {age:.3f} s old, older than {self.settings.max_age:g} s.'
+        return ''
+
+    def _place(self, current: FullState, begins: bool) -> None:
+        """Put targets where they are now; those that begin where a tip is are put there at the beginning."""
+        left_out = {*self._unused, *self._latest}
+        if not begins:
+            left_out |= {frame.name for frame in self._content.frames if frame.at is not None}
+        place_frames(
+            self.world,
+            self._content,
+            lambda name: self._in_root(name, FramedPose(name, ORIGIN), current),
+            left_out,
+        )
+        for name, arrived in self._latest.items():
+            self.world[name].set_pose(
+                self._in_root(f'target {quote(name)}', arrived.pose, current)
+            )
+
+    def _in_root(self, what: str, pose: FramedPose, current: FullState) -> FloatArray:
+        """Return a pose (4, 4) in the root link."""
+        return in_root(self._server, what, pose, current, current)
+
+    def _slow_down(self, before: FloatArray) -> bool:
+        """Shorten the motion of a cycle to what joints may move in it; return whether it was too long."""
+        way = self._worlds.way(before, self.world.values)
+        moving = way != 0.0
+        # A joint whose velocity limit is zero may not move at all.
+        with np.errstate(divide='ignore'):
+            excess = float((np.abs(way[moving]) / self._steps[moving]).max(initial=0.0))
+        if excess <= 1.0:
+            return False
+        self.world.q = before + way / excess
+        return True
+
+
+def _cost(result: SolveResult) -> list[float]:
+    """Return what is left of each element, weighted and squared, in the order of the groups."""
+    costs = []
+    for element, linear, angular in result.per_element:
+        for_linear, for_angular, overall = element.weights
+        costs.append(overall**2 * ((for_linear * linear) ** 2 + (for_angular * angular) ** 2))
+    groups = [element.group.name for element, _, _ in result.per_element]
+    return [
+        sum(cost for cost, own in zip(costs, groups, strict=True) if own == name)
+        for name in dict.fromkeys(groups)
+    ]
+
+
+def _judge(
+    result: SolveResult, is_slowed: bool, hits: Sequence[str]
+) -> tuple[TrackStatus, StreamCause, str]:
+    """Return what to say about a command."""
+    if result.success:
+        return TrackStatus.OK, StreamCause.NONE, ''
+    text = f'{result.describe()}.'
+    if is_slowed:
+        return TrackStatus.LIMITED, StreamCause.SPEED, f'As fast as the joints may move: {text}'
+    if hits:
+        return TrackStatus.LIMITED, StreamCause.LIMITS, f'At limits: {list_names(hits)}; {text}'
+    return TrackStatus.LIMITED, StreamCause.UNREACHED, text

@@ -1,0 +1,158 @@
+"""
+Environments of one robot with the groups of one file, lent to one question at a time.
+
+An environment serves one thread. Those that are idle are kept, and every loan begins as the file left it, so that
+answers depend on nothing but their question.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+import math
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks.files.group_file import GroupFile
+from ssik_ros.tasks.files.group_file_builder import build_environment
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.scene import joint_parts
+from ssik_ros.tasks.values import joint_values
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOVED = 1e-9
+"""A value that an environment takes over with a larger change was outside its limits [rad or m]."""
+
+
+class GroupWorlds:
+    """The environments; may be asked from several threads at once."""
+
+    def __init__(self, robot: RobotModel, content: GroupFile) -> None:
+        """
+        Build the first one.
+
+        :param robot: the robot.
+        :param content: the file.
+        :raises ConfigError: for names that the robot does not have, with their line.
+        """
+        self.robot = robot
+        self.content = content
+        self.template = build_environment(content, RobotScene(robot))
+        self._lock = threading.Lock()
+        self._idle: list[Environment] = []
+        self._places = _places_of_values(robot, self.template)
+        self._cyclic = np.array(
+            [
+                joint.place_in_values
+                for joint in self.template.joints
+                if joint.cyclic and joint.size == 1
+            ],
+            dtype=np.int64,
+        )
+        self._plain = np.setdiff1d(np.arange(len(self._places)), self._cyclic)
+        self._names = tuple(robot.variable_names)
+
+    @contextmanager
+    def lent(self, positions: FloatArray) -> Iterator[Environment]:
+        """
+        Lend an environment whose joints stand at a full state, and whose frames are where the file has them.
+
+        :param positions: (nq) of the robot; values beyond limits are moved to them.
+        """
+        with self._lock:
+            world = self._idle.pop() if self._idle else self.template.copy()
+        world.poses[:] = self.template.poses
+        self.write(world, positions)
+        try:
+            yield world
+        finally:
+            with self._lock:
+                self._idle.append(world)
+
+    def write(self, world: Environment, positions: FloatArray) -> None:
+        """
+        Put the joints of an environment where a full state has them.
+
+        :param world: made from the template.
+        :param positions: (nq) of the robot; values beyond limits are moved to them.
+        """
+        world.q = positions[self._places]
+
+    def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """
+        Return the way from values to others, without whole turns of endless joints.
+
+        :param before, after: like ``Environment.q``.
+        """
+        way = after - before
+        way[self._cyclic] = np.remainder(way[self._cyclic] + math.pi, 2.0 * math.pi) - math.pi
+        return way
+
+    def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
+        """
+        Return the joints that did not keep the values they were given, because of their limits.
+
+        :param positions: (nq) as they were given.
+        :param world: lent for them.
+        """
+        change = self.way(positions[self._places], world.values)
+        names = []
+        for joint in world.joints:
+            own = joint_values((joint,), change)
+            # The quaternion of a ball joint is only brought to length one.
+            if joint.size == 1 and joint.dependency is None and abs(own[0]) > MOVED:
+                names.append(joint.name)
+        return names
+
+    def full_positions(self, positions: FloatArray, values: FloatArray) -> FloatArray:
+        """
+        Return a full state (nq) with the values of an environment; whole turns of endless joints stay as they were.
+
+        :param positions: (nq) where the joints were before.
+        :param values: like ``Environment.q``.
+        """
+        before = positions[self._places]
+        out = positions.copy()
+        out[self._places] = before + self.way(before, values)
+        # Where nothing is endless, the very numbers.
+        plain = self._plain
+        out[self._places[plain]] = values[plain]
+        return out
+
+    def places(self, joints: Sequence[Joint]) -> IntArray:
+        """
+        Return where in a full state the values of some joints stand.
+
+        :param joints: of any of the environments.
+        """
+        rows = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
+        return self._places[np.array(rows, dtype=np.int64)]
+
+    def variable_names(self, joints: Sequence[Joint]) -> list[str]:
+        """
+        Return the names of the numbers of some joints, as the robot's states have them.
+
+        :param joints: of any of the environments.
+        """
+        return [self._names[place] for place in self.places(joints)]
+
+
+def _places_of_values(robot: RobotModel, world: Environment) -> IntArray:
+    """Return where in a full state of the robot each value of an environment stands."""
+    tree = robot.tree
+    places = np.zeros(len(world.values), dtype=np.int64)
+    for index, name in enumerate(tree.joint_names):
+        at = int(tree.idx_q[index])
+        for part, (offset, size) in joint_parts(name, JointKind(int(tree.kinds[index]))):
+            joint = world.joint(part)
+            places[joint.place_in_values : joint.place_in_values + size] = np.arange(
+                at + offset, at + offset + size
+            )
+    return places

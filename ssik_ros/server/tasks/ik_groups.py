@@ -1,0 +1,483 @@
+"""
+The IK groups of a file, asked by name: targets met, configurations found, tips led.
+
+What is wrong with a question is an answer too, with the codes of every other service. Nothing is remembered between two
+questions.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.errors import SsikError
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.results import Cause
+from ssik_ros.server.requests.group_questions import ConfigsAnswer
+from ssik_ros.server.requests.group_questions import ConfigsQuestion
+from ssik_ros.server.requests.group_questions import ElementLeft
+from ssik_ros.server.requests.group_questions import GroupsAnswer
+from ssik_ros.server.requests.group_questions import GroupsQuestion
+from ssik_ros.server.requests.group_questions import LedPathAnswer
+from ssik_ros.server.requests.group_questions import LedPathQuestion
+from ssik_ros.server.requests.group_questions import NO_ROWS
+from ssik_ros.server.requests.group_questions import TargetGiven
+from ssik_ros.server.requests.poses import is_within_reason
+from ssik_ros.server.requests.poses import NO_POSE
+from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
+from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.server.tasks.group_worlds import GroupWorlds
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks.configuration_search import DEFAULT_TIME
+from ssik_ros.tasks.configuration_search import joint_differences
+from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.files.group_file import GroupFile
+from ssik_ros.tasks.files.group_file import MOST_ITERATIONS
+from ssik_ros.tasks.files.group_file_builder import frames_in_use
+from ssik_ros.tasks.files.group_file_builder import place_frames
+from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.paths import PathResult
+from ssik_ros.tasks.paths import TOLERANCE
+from ssik_ros.tasks.values import joint_values
+
+FloatArray = NDArray[np.float64]
+
+SAMPLED_TIME = 10.0
+"""Budget of a search that names its number of starts and no time [s]."""
+MOST_POINTS = 100_000
+"""Of one path."""
+LONGEST_TIME = 3600.0
+"""A search is not given more than this [s]."""
+
+
+class IkGroups:
+    """Answers questions about the groups of one file; may be asked from several threads at once."""
+
+    def __init__(self, robot: RobotModel, content: GroupFile) -> None:
+        """
+        Bring file and robot together.
+
+        :param robot: the robot.
+        :param content: the file.
+        :raises ConfigError: for names that the robot does not have, with their line.
+        """
+        self.robot = robot
+        self.content = content
+        self.worlds = GroupWorlds(robot, content)
+        self._frames = {frame.name for frame in content.frames}
+
+    def warm_up(self) -> None:
+        """Call the kernels once, so that the first request finds them loaded."""
+        with self.worlds.lent(self.robot.default_positions()) as world:
+            place_frames(world, self.content)
+            for priority in ('strict', 'nested'):
+                world.solve(max_iterations=1, priority=priority)
+            group = next(iter(world.groups.values()))
+            group.find_configs(max_samples=1)
+            tip = group.elements[0].tip
+            if tip.target is not None:
+                group.generate_path(None, tip, 2, tolerance=None)
+
+    def handle(
+        self, server: RobotServer, question: GroupsQuestion, current: FullState
+    ) -> GroupsAnswer:
+        """
+        Answer a question for joint values that meet targets.
+
+        :param server: knows states and frames.
+        :param question: the question.
+        :param current: where the robot is, for what the question does not name.
+        """
+        try:
+            return self._handle(server, question, current)
+        except SsikError as error:
+            return GroupsAnswer(None, *_tell(error))
+
+    def find_configs(
+        self, server: RobotServer, question: ConfigsQuestion, current: FullState
+    ) -> ConfigsAnswer:
+        """
+        Answer a question for configurations.
+
+        :param server, question, current: as for :meth:`handle`.
+        """
+        try:
+            return self._find_configs(server, question, current)
+        except SsikError as error:
+            return ConfigsAnswer((), NO_ROWS, (), False, *_tell(error))
+
+    def lead(
+        self, server: RobotServer, question: LedPathQuestion, current: FullState
+    ) -> LedPathAnswer:
+        """
+        Answer a question for a path of a tip.
+
+        :param server, question, current: as for :meth:`handle`.
+        """
+        try:
+            return self._lead(server, question, current)
+        except SsikError as error:
+            return LedPathAnswer((), NO_ROWS, 0.0, -1, *_tell(error))
+
+    def _handle(
+        self, server: RobotServer, question: GroupsQuestion, current: FullState
+    ) -> GroupsAnswer:
+        names = self.find_groups(question.groups)
+        if question.max_iterations > MOST_ITERATIONS:
+            raise QuestionRefused(
+                Refusal.BAD_OPTION,
+                f'max_iterations is {question.max_iterations}, above {MOST_ITERATIONS}.',
+            )
+        state = server.states.merge(current, question.state)
+        with self.worlds.lent(state.positions) as world:
+            notes = self.worlds.moved_inside(state.positions, world)
+            groups = [world.groups[name] for name in names]
+            self._place(server, world, groups, question.targets, state, current)
+            options: dict[str, Any] = {}
+            if question.priority:
+                options['priority'] = question.priority
+            if question.max_iterations:
+                options['max_iterations'] = question.max_iterations
+            result = world.solve(groups, **options)
+            cause = Cause.NONE if result.success else Cause.BUDGET
+            if result.reason & Reason.CANNOT_INVERT:
+                cause = Cause.SINGULAR
+            text = f'{result.describe()}.'
+            if notes:
+                text += f' Moved inside their limits at the start: {list_names(notes)}.'
+            positions = self.worlds.full_positions(state.positions, world.values)
+            return GroupsAnswer(
+                state._replace(positions=positions),
+                Refusal.NONE,
+                cause,
+                text,
+                reason=int(result.reason),
+                iterations=result.iterations,
+                linear=result.linear,
+                angular=result.angular,
+                elements=_elements_left(result),
+                limit_hits={joint.name: hit for joint, hit in result.limit_hits.items()},
+            )
+
+    def _find_configs(
+        self, server: RobotServer, question: ConfigsQuestion, current: FullState
+    ) -> ConfigsAnswer:
+        (name,) = self.find_groups([question.group] if question.group else [], only=True)
+        state = server.states.merge(current, question.state)
+        checks = server.make_checks(question, state, current)
+        options = dict(question.options)
+        if options.get('max_time') is None:
+            options['max_time'] = SAMPLED_TIME if options.get('max_samples') else DEFAULT_TIME
+        options['max_time'] = min(options['max_time'], LONGEST_TIME)
+        with self.worlds.lent(state.positions) as world:
+            group = world.groups[name]
+            joints = _find_joints(world, group, question.joints)
+            self._place(server, world, [group], question.targets, state, current)
+            validate = self._validation(world, group, joints, state, checks)
+            start = time.perf_counter()
+            rows = group.find_configs(
+                [joint.name for joint in joints], validate=validate, **options
+            )
+            clock_ended = time.perf_counter() - start >= options['max_time']
+            here = joint_values(joints, world.values)
+            metric = np.asarray(options.get('c_metric') or np.ones(len(joints)), dtype=float)
+            ways = [metric * joint_differences(joints, here, row) for row in rows]
+        cause, text = Cause.NONE, f'{counted(len(rows), "configuration")}.'
+        if not len(rows):
+            cause, text = _why_none(checks, validate, clock_ended)
+        return ConfigsAnswer(
+            self.worlds.variable_names(joints),
+            rows,
+            [float(np.linalg.norm(way)) for way in ways],
+            clock_ended,
+            Refusal.NONE,
+            cause,
+            text,
+        )
+
+    def _lead(
+        self, server: RobotServer, question: LedPathQuestion, current: FullState
+    ) -> LedPathAnswer:
+        (name,) = self.find_groups([question.group] if question.group else [], only=True)
+        _require_path(question)
+        state = server.states.merge(current, question.state)
+        checks = server.make_checks(question, state, current)
+        options: dict[str, Any] = {
+            'partial': question.partial,
+            'max_joint_step': question.max_joint_step or None,
+            'tolerance': None if question.tolerance < 0.0 else question.tolerance or TOLERANCE,
+        }
+        with self.worlds.lent(state.positions) as world:
+            group = world.groups[name]
+            joints = _find_joints(world, group, question.joints)
+            tip = _find_tip(group, question.tip)
+            self._place(server, world, [group], question.targets, state, current)
+            options['validate'] = self._validation(world, group, joints, state, checks)
+            chosen = [joint.name for joint in joints]
+            if question.waypoints:
+                way = [
+                    in_root(server, 'waypoint', pose, state, current)
+                    for pose in question.waypoints
+                ]
+                path = group.follow_path(chosen, tip, way, **options)
+            else:
+                path = group.generate_path(chosen, tip, question.points, **options)
+        cause, text = _why_ended(path, checks)
+        return LedPathAnswer(
+            self.worlds.variable_names(joints),
+            path.configs,
+            path.fraction,
+            -1 if path.failed_index is None else path.failed_index,
+            Refusal.NONE,
+            cause,
+            text,
+        )
+
+    def find_groups(self, names: Sequence[str], only: bool = False) -> list[str]:
+        """
+        Return names of groups that exist, each once; all for none.
+
+        :param names: of groups.
+        :param only: whether none may be named only where the file has one group.
+        :raises QuestionRefused: for an unknown name, and one that comes twice.
+        """
+        known = list(self.worlds.template.groups)
+        for name in names:
+            if name not in known:
+                raise QuestionRefused(
+                    Refusal.UNKNOWN_GROUP,
+                    f'There is no IK group {quote(name)} in {self.content.source}. '
+                    + describe_choices(name, known),
+                )
+            if list(names).count(name) > 1:
+                raise QuestionRefused(Refusal.BAD_OPTION, f'Group {quote(name)} is named twice.')
+        if not names and only and len(known) > 1:
+            raise QuestionRefused(
+                Refusal.UNKNOWN_GROUP,
+                f'No IK group is named, and {self.content.source} has several: {list_names(known)}.',
+            )
+        return list(names) or known
+
+    def _place(
+        self,
+        server: RobotServer,
+        world: Environment,
+        groups: Iterable[Group],
+        targets: Sequence[TargetGiven],
+        state: FullState,
+        current: FullState,
+    ) -> None:
+        """Put the frames of the file where they are now, then those that a question names."""
+        given: dict[str, FloatArray] = {}
+        for target in targets:
+            if target.name not in self._frames:
+                raise QuestionRefused(
+                    Refusal.UNKNOWN_LINK,
+                    f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed. '
+                    + describe_choices(target.name, self._frames),
+                )
+            if target.name in given:
+                raise QuestionRefused(
+                    Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
+                )
+            given[target.name] = in_root(
+                server, f'target {quote(target.name)}', target.pose, state, current
+            )
+        used = frames_in_use(groups)
+        place_frames(
+            world,
+            self.content,
+            lambda name: in_root(server, name, FramedPose(name, np.eye(4)), state, current),
+            left_out={*given, *(self._frames - used)},
+        )
+        for name, pose in given.items():
+            world[name].set_pose(pose)
+
+    def _validation(
+        self,
+        world: Environment,
+        group: Group,
+        joints: Sequence[Joint],
+        state: FullState,
+        checks: CandidateChecks | None,
+    ) -> '_Validation | None':
+        """Return what judges configurations; None where everything goes."""
+        if checks is None:
+            return None
+        missing = [joint.name for joint in group.joints if joint not in joints]
+        if missing:
+            raise QuestionRefused(
+                Refusal.BAD_OPTION,
+                'Collisions can be avoided only in configurations of all joints that the group moves; missing: '
+                f'{list_names(missing)}.',
+            )
+        return _Validation(self.worlds, world, joints, state, checks)
+
+
+class _Validation:
+    """Judges configurations of some joints, all others staying where they are."""
+
+    def __init__(
+        self,
+        worlds: GroupWorlds,
+        world: Environment,
+        joints: Sequence[Joint],
+        state: FullState,
+        checks: CandidateChecks,
+    ) -> None:
+        """Keep what a full state is made of."""
+        self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
+        self._places = [j.place_in_values + k for j in joints for k in range(j.size)]
+        self.refused = 0
+
+    def __call__(self, row: FloatArray) -> bool:
+        """Return whether a configuration may be handed out."""
+        values = self._world.values.copy()
+        values[self._places] = row
+        self._world.follow(values)
+        positions = self._worlds.full_positions(self._state.positions, values)
+        if self._checks(self._state._replace(positions=positions)):
+            return True
+        self.refused += 1
+        return False
+
+
+def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
+    """Return what is wrong with a question that was not answered."""
+    refusal = Refusal.FAULT
+    if isinstance(error, QuestionRefused):
+        refusal = error.refusal
+    elif isinstance(error, RequestError):
+        refusal = Refusal.BAD_OPTION
+    return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
+
+
+def in_root(
+    server: RobotServer, what: str, framed: FramedPose, state: FullState, current: FullState
+) -> FloatArray:
+    """
+    Return a pose (4, 4) in the root link, which is the world of the environments.
+
+    :param server: knows the frames.
+    :param what: the name of the pose in messages.
+    :param framed: the pose.
+    :param state: where the root link stands.
+    :param current: where the robot is.
+    :raises QuestionRefused: for an unknown frame, and a pose that is none.
+    """
+    frame = server.frames.in_model_frame(framed.frame, current)
+    pose = framed.pose
+    if not np.isfinite(pose).all():
+        raise QuestionRefused(
+            Refusal.BAD_TARGET,
+            f'The pose of the {what} is no finite rigid transform: {NO_POSE}.',
+        )
+    if not is_within_reason(pose[:3, 3]):
+        raise QuestionRefused(
+            Refusal.BAD_TARGET, f'The pose of the {what} has a coordinate {TOO_FAR}.'
+        )
+    in_model = pose if frame is None else frame @ pose
+    placed: FloatArray = invert_pose(state.root_pose) @ in_model
+    return placed
+
+
+def _find_joints(world: Environment, group: Group, names: Sequence[str]) -> list[Joint]:
+    """Return joints by name, those of a group for none."""
+    for name in names:
+        if name not in world.joint_names:
+            raise QuestionRefused(
+                Refusal.BAD_OPTION,
+                f'The robot has no joint {quote(name)}. '
+                + describe_choices(name, world.joint_names),
+            )
+        if list(names).count(name) > 1:
+            raise QuestionRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
+    return [world.joint(name) for name in names] or list(group.joints)
+
+
+def _find_tip(group: Group, name: str) -> str:
+    """Return the name of a tip of a group that has a target."""
+    tips = {e.tip.name: e.tip.target for e in group.elements if e.enabled}
+    chosen = name or next(iter(tips), '')
+    if chosen not in tips:
+        raise QuestionRefused(
+            Refusal.UNKNOWN_LINK,
+            f'{quote(chosen)} is no tip of group {quote(group.name)}. '
+            + describe_choices(chosen, tips),
+        )
+    if tips[chosen] is None:
+        raise QuestionRefused(
+            Refusal.BAD_OPTION, f'The tip {quote(chosen)} has no target that it could be led to.'
+        )
+    return chosen
+
+
+def _require_path(question: LedPathQuestion) -> None:
+    """Refuse numbers of a path that have no meaning."""
+    text = ''
+    if question.waypoints and question.points:
+        text = 'A path has either points or waypoints.'
+    elif not question.waypoints and question.points < 2:
+        text = f'A straight path needs at least two points, not {question.points}.'
+    elif max(question.points, len(question.waypoints)) > MOST_POINTS:
+        text = f'A path has at most {MOST_POINTS} points.'
+    elif not 0.0 <= question.max_joint_step < math.inf:
+        text = f'max_joint_step is {question.max_joint_step:g}, no finite number of at least zero.'
+    elif not (question.tolerance == -1.0 or 0.0 <= question.tolerance < math.inf):
+        text = f'The tolerance is {question.tolerance:g}, neither -1 nor a finite number of at least zero.'
+    if text:
+        raise QuestionRefused(Refusal.BAD_OPTION, text)
+
+
+def _elements_left(result: SolveResult) -> list[ElementLeft]:
+    """Return what is left of each element."""
+    return [
+        ElementLeft(
+            element.group.name,
+            element.tip.name,
+            '' if element.target is None else element.target.name,
+            linear,
+            angular,
+            linear <= element.precision[0] and angular <= element.precision[1],
+        )
+        for element, linear, angular in result.per_element
+    ]
+
+
+def _why_none(
+    checks: CandidateChecks | None, validate: _Validation | None, clock_ended: bool
+) -> tuple[Cause, str]:
+    """Return why there is no configuration."""
+    if checks is not None and validate is not None and validate.refused:
+        return checks.cause, f'No configuration: {checks.describe()}.'
+    if clock_ended:
+        return Cause.DEADLINE, 'No configuration was found within the time.'
+    return Cause.NOT_FOUND, 'No configuration was found from any start.'
+
+
+def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause, str]:
+    """Return why a path ends where it ends."""
+    if path.ok:
+        return Cause.NONE, f'{counted(len(path.configs), "point")}.'
+    text = f'The path ends before point {path.failed_index}: {path.reason}'
+    if path.reason.startswith('refused') and checks is not None:
+        return checks.cause, f'{text}; {checks.describe()}.'
+    return Cause.NOT_FOUND, f'{text}.'

@@ -1,0 +1,87 @@
+"""What a stream did in a while: counts and the distribution of latencies."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.server.tasks.group_stream import StreamCause
+from ssik_ros.server.tasks.group_stream import StreamStep
+from ssik_ros.solvers.search.newton.tracker import TrackStatus
+
+LATE = 1.5
+"""A cycle that begins after so many periods counts as late."""
+_PASSIVE = (StreamCause.NO_TARGET, StreamCause.NO_STATE)
+
+
+class StreamReport(NamedTuple):
+    """Figures of a while."""
+
+    cycles: int
+    statuses: dict[str, int]
+    """Cycles by status, and by cause where there is one."""
+    missed: int
+    """Cycles for which no new target had come, though targets had come before."""
+    late: int
+    """Cycles that began late."""
+    latencies: tuple[float, float, float, float]
+    """p50, p95, p99 and largest time from the arrival of a target to its command [s]; NaN for none."""
+
+
+class StreamRecords:
+    """Collects cycles; serves one thread."""
+
+    def __init__(self, period: float) -> None:
+        """
+        Begin with nothing.
+
+        :param period: of the cycles [s].
+        """
+        self._period = period
+        self._before: float | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._cycles = self._missed = self._late = 0
+        self._latencies: list[float] = []
+
+    def take(self, step: StreamStep, begun: float, ended: float) -> float:
+        """
+        Record a cycle; return the latency of its target, zero where it was not new [s].
+
+        :param step: what came out.
+        :param begun, ended: when [s].
+        """
+        self._cycles += 1
+        self._counts[step.status.name] += 1
+        if step.cause != StreamCause.NONE:
+            self._counts[step.cause.name] += 1
+        if self._before is not None and begun - self._before > LATE * self._period:
+            self._late += 1
+        self._before = begun
+        if step.newest is None or step.cause in _PASSIVE:
+            return 0.0
+        if not step.is_new:
+            self._missed += 1
+            return 0.0
+        if step.status is TrackStatus.HELD:
+            return 0.0
+        latency = ended - step.newest.at
+        self._latencies.append(latency)
+        return latency
+
+    def report(self) -> StreamReport:
+        """Return the figures since the last report, and begin anew."""
+        quantiles = [np.nan] * 4
+        if self._latencies:
+            quantiles = np.quantile(self._latencies, (0.5, 0.95, 0.99, 1.0)).tolist()
+        report = StreamReport(
+            self._cycles,
+            dict(self._counts),
+            self._missed,
+            self._late,
+            (quantiles[0], quantiles[1], quantiles[2], quantiles[3]),
+        )
+        self._clear()
+        return report

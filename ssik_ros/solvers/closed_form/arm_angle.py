@@ -1,0 +1,147 @@
+"""
+The arm angle of seven joints with a spherical shoulder and a spherical wrist.
+
+S is where axes 1, 2, 3 meet, W where axes 5, 6, 7 meet, and the elbow is the point of axis 4 nearest to S. The arm angle
+is the angle about the line from S to W from the half plane through axis 1 to the half plane through the elbow. It is
+undefined where W lies on axis 1, or the elbow on the line from S to W.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.subproblems import sp3
+from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import AxisGeometry
+
+FloatArray = NDArray[np.float64]
+
+UNDEFINED = 1e-9
+"""Distance from the line S W, relative to the arm, below which a half plane is undefined."""
+SAME_VALUE = 1e-9
+"""Difference of two values of joint 1 that are one [rad]."""
+
+
+class ArmAngle:
+    """Arm angles of one chain."""
+
+    def __init__(self, chain: SerialChain, shoulder: FloatArray, wrist: FloatArray) -> None:
+        """Keep the points S and W, all joints at zero."""
+        self.chain = chain
+        self.shoulder = shoulder
+        self.wrist = wrist
+        h, o = chain.axes[3], chain.points[3]
+        self.elbow = o + h * float(h @ (shoulder - o))
+
+    @classmethod
+    def of_chain(cls, chain: SerialChain) -> 'ArmAngle | None':
+        """
+        Return the arm angles of a chain, None when it has no two spherical joints.
+
+        :param chain: the chain.
+        """
+        if len(chain.joint_names) != 7 or (chain.kinds == JointKind.PRISMATIC).any():
+            return None
+        axes = AxisGeometry(chain.axes, chain.points)
+        shoulder, wrist = axes.meet(0, 1, 2), axes.meet(4, 5, 6)
+        if shoulder is None or wrist is None:
+            return None
+        return cls(chain, shoulder, wrist)
+
+    def measure(self, q: FloatArray) -> float:
+        """
+        Return the arm angle of a posture in (-pi, pi], NaN where it is undefined [rad].
+
+        :param q: (7,) joint angles [rad].
+        """
+        first = self._rotation(q[:3])
+        elbow = first @ (self.elbow - self.shoulder)
+        wrist = first @ (self._turned_wrist(q[3]) - self.shoulder)
+        return self._angle(wrist, elbow)
+
+    def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
+        """
+        Return the values of joint 1 in the postures that reach a target at an arm angle; empty for none.
+
+        :param target: (4, 4) pose of the tip, a rigid transform.
+        :param angle: the arm angle [rad].
+        """
+        moved = target @ invert_pose(self.chain.home)
+        reach = moved[:3, :3] @ self.wrist + moved[:3, 3] - self.shoulder
+        length = float(np.linalg.norm(reach))
+        h, o = self.chain.axes[3], self.chain.points[3]
+        _, *bends = sp3.solve(
+            tuple(h), tuple(self.wrist - o), tuple(self.shoulder - o), length * length
+        )
+        values = [q1 for bend in bends for q1 in self._values(reach, float(bend), angle)]
+        distinct: list[float] = []
+        for value in sorted(values):
+            if not distinct or value - distinct[-1] > SAME_VALUE:
+                distinct.append(value)
+        return np.array(distinct)
+
+    def _values(self, reach: FloatArray, bend: float, angle: float) -> list[float]:
+        """Return the values of joint 1 for one value of joint 4."""
+        folded = self._turned_wrist(bend) - self.shoulder
+        swing = _rotation_between(folded, reach)
+        now = self._angle(reach, swing @ (self.elbow - self.shoulder))
+        if not math.isfinite(now):
+            return []
+        line = reach / np.linalg.norm(reach)
+        wanted = rotate_about(line, angle - now) @ swing
+        h1, h2, h3 = (tuple(axis) for axis in self.chain.axes[:3])
+        out = np.empty((2, 3))
+        three_axes.solve(
+            out,
+            0,
+            h1,
+            h2,
+            h3,
+            tuple(wanted @ h3),
+            tuple(wanted.T @ h1),
+            tuple(wanted @ vectors.perpendicular(h3)),
+            0.0,
+        )
+        return [float(value) for value in out[:, 0]]
+
+    def _rotation(self, q: FloatArray) -> FloatArray:
+        """Return the rotation (3, 3) of the first three joints."""
+        rotation = np.eye(3)
+        for axis, value in zip(self.chain.axes, q, strict=False):
+            rotation = rotation @ rotate_about(axis, float(value))
+        return rotation
+
+    def _turned_wrist(self, bend: float) -> FloatArray:
+        """Return W with joint 4 alone at a value."""
+        h, o = self.chain.axes[3], self.chain.points[3]
+        turned: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
+        return turned
+
+    def _angle(self, wrist: FloatArray, elbow: FloatArray) -> float:
+        """Return the angle about the line to the wrist from axis 1 to the elbow; both seen from S."""
+        length = float(np.linalg.norm(wrist))
+        if length < UNDEFINED:
+            return math.nan
+        line = wrist / length
+        away = elbow - line * (line @ elbow)
+        plane = self.chain.axes[0] - line * (line @ self.chain.axes[0])
+        if np.linalg.norm(away) < UNDEFINED * length or np.linalg.norm(plane) < UNDEFINED:
+            return math.nan
+        return math.atan2(float(line @ np.cross(plane, away)), float(plane @ away))
+
+
+def _rotation_between(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a rotation (3, 3) that turns the direction of a into that of b."""
+    axis = np.cross(a, b)
+    sine, cosine = float(np.linalg.norm(axis)), float(a @ b)
+    if sine <= 1e-15 * float(np.linalg.norm(a) * np.linalg.norm(b)):
+        if cosine > 0.0:
+            return np.eye(3)
+        return rotate_about(np.array(vectors.perpendicular(tuple(a / np.linalg.norm(a)))), math.pi)
+    return rotate_about(axis / sine, math.atan2(sine, cosine))

@@ -1,0 +1,233 @@
+"""
+Many poses of one arm: chunks over Python threads, each chunk one kernel call that holds no lock.
+
+Every pose is answered as if it were asked alone, to the byte, whatever the number of threads.
+"""
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+import math
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.closed_form.branches import batch
+from ssik_ros.kernels.closed_form.branches import held_search
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import Prepared
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CHUNK = 256
+"""Poses of one kernel call."""
+CHUNK_ROWS = 8192
+"""Rows of room that one kernel call has at most, beside one pose's."""
+ROOM = 1.3
+"""Rows of room for all poses, in those that the first ones would have them have."""
+
+
+class ManyBranches(NamedTuple):
+    """The branches of some poses, one pose after the other."""
+
+    q: FloatArray
+    """(k, n) joint values [rad or m]."""
+    residuals: FloatArray
+    """(k,) Frobenius norm of FK - T at each."""
+    counts: IntArray
+    """(m, COUNTERS) what the search of each pose counted; COUNT of them are its rows, -1 for no rigid transform."""
+
+
+class _Chunks:
+    """The arrays of one running thread, and the calls that use them."""
+
+    def __init__(self, arm: AnalyticArm, prepared: Prepared, question: Question) -> None:
+        """Allocate."""
+        self.n, samples = arm.plan.size, prepared.samples.copy()
+        self.held = int(prepared.ints[search.HELD])
+        self.capacity = rows_per_pose(samples)
+        self.prepared = prepared._replace(samples=samples)
+        self.rail = (arm, question) if arm.is_slide(self.held) else None
+        held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
+        self.held_range = np.array(held_range)
+        self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
+        self.spread = arm.spread(question) if arm.has_arcs(question) else None
+        if self.spread is not None:
+            self.capacity = arm.arc_capacity(question)
+        self.one = SearchArrays(self.n, self.capacity)
+        self.rows = np.empty((self.capacity, self.n + 3))
+        self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
+        self.work = np.empty(search.work_size(self.n, self.capacity))
+        self.room: tuple[FloatArray, FloatArray] | None = None
+        """Where the rows of a chunk are written before anybody knows how many there are."""
+
+    def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
+        """Return the branches of a chunk, in arrays that the next one may overwrite."""
+        counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
+        if self.is_eliminating or self.spread is not None or self.rail is not None:
+            return self._one_by_one(poses, seeds, counts)
+        ints, reals, samples, _, options = self.prepared
+        rows = len(poses) * self.capacity
+        if self.room is None or len(self.room[1]) < rows:
+            # Of this room only what is used becomes memory.
+            self.room = np.empty((rows, self.n)), np.empty(rows)
+        q, residuals = self.room
+        used = batch.search_many(
+            q,
+            residuals,
+            counts,
+            poses,
+            seeds,
+            self.held_range,
+            ints,
+            reals,
+            samples,
+            options,
+            self.rows,
+            self.counters,
+            self.work,
+        )
+        return ManyBranches(q[:used], residuals[:used], counts)
+
+    def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
+        """Return the branches of a chunk by one call for each pose, which is long enough: elimination, or arcs."""
+        ints, reals, samples, _, options = self.prepared
+        rows = [np.empty((0, self.n + 3))]
+        for pose in range(len(poses)):
+            seed = seeds[pose if len(seeds) > 1 else 0]
+            if self.spread is not None:
+                count = self.one.search_arcs(ints, reals, self.spread, poses[pose], seed, options)
+            else:
+                if self.rail is not None:
+                    arm, question = self.rail
+                    own = seed if options[search.HAS_SEED] else None
+                    samples = arm.prepare(question._replace(seed=own), poses[pose]).samples
+                elif options[search.HAS_SEED] and self.held >= 0:
+                    low, high = self.held_range
+                    samples[0] = held_search.into_range(seed[self.held], low, high, False)
+                count = self.one.search(ints, reals, samples, poses[pose], seed, options)
+            counts[pose] = self.one.counters[: search.COUNTERS]
+            counts[pose, search.COUNT] = count
+            rows.append(self.one.rows[: max(count, 0)].copy())
+        together = np.concatenate(rows)
+        q, residuals = together[:, : self.n].copy(), together[:, self.n + 2].copy()
+        return ManyBranches(q, residuals, counts)
+
+
+class OrderedBranches:
+    """
+    The branches of all chunks in the order of their poses, each copied once.
+
+    Chunks that were kept to be joined at the end would be twice the memory, which the system hands out page by page.
+    """
+
+    def __init__(self, poses: int, n: int, size: int) -> None:
+        """
+        Allocate what is known: counts.
+
+        :param poses: how many there are.
+        :param n: number of joints.
+        :param size: poses of a chunk.
+        """
+        self._poses, self._size, self._lock = poses, size, threading.Lock()
+        self._counts = np.zeros((poses, search.COUNTERS), dtype=np.int64)
+        self._q, self._residuals = np.empty((0, n)), np.empty(0)
+        self._used = self._next = 0
+        self._early: dict[int, ManyBranches] = {}
+
+    def take(self, index: int, found: ManyBranches) -> None:
+        """
+        Take the branches of a chunk.
+
+        :param index: its place among the chunks, each of which comes once.
+        :param found: its branches, copied.
+        """
+        with self._lock:
+            if index != self._next:
+                q, residuals, counts = found
+                self._early[index] = ManyBranches(q.copy(), residuals.copy(), counts)
+                return
+            self._append(found)
+            while self._next in self._early:
+                self._append(self._early.pop(self._next))
+
+    def branches(self) -> ManyBranches:
+        """Return all."""
+        return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
+
+    def _append(self, found: ManyBranches) -> None:
+        """Write the branches of the next chunk behind the others."""
+        start, end = self._next * self._size, self._used + len(found.q)
+        self._counts[start : start + len(found.counts)] = found.counts
+        if end > len(self._q):
+            self._grow(end, start + len(found.counts))
+        self._q[self._used : end], self._residuals[self._used : end] = found.q, found.residuals
+        self._used, self._next = end, self._next + 1
+
+    def _grow(self, rows: int, poses: int) -> None:
+        """Make room for all poses, by what so many have needed; what is not used does not become memory."""
+        room = int(ROOM * rows * self._poses / poses) + 1
+        q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)
+        q[: self._used] = self._q[: self._used]
+        residuals[: self._used] = self._residuals[: self._used]
+        self._q, self._residuals = q, residuals
+
+
+def rows_per_pose(samples: FloatArray) -> int:
+    """
+    Return how many branches one pose may have.
+
+    :param samples: values of the held joint, one number where none is held.
+    """
+    return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * len(samples))
+
+
+def search_batch(
+    arm: AnalyticArm,
+    poses: FloatArray,
+    seeds: FloatArray | None,
+    question: Question,
+    threads: int,
+) -> ManyBranches:
+    """
+    Return the branches of many poses.
+
+    :param arm: the closed form.
+    :param poses: (m, 4, 4) contiguous.
+    :param seeds: (m, n) one seed for each pose, (1, n) the same for all, or None.
+    :param question: what else is asked; its seed is not read.
+    :param threads: how many threads share the work.
+    """
+    first = None if seeds is None else seeds[0]
+    prepared = arm.prepare(question._replace(seed=first))
+    size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / rows_per_pose(prepared.samples))))
+    starts = range(0, len(poses), size)
+    every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
+
+    out = OrderedBranches(len(poses), arm.plan.size, size)
+    # Taken by whoever is free: a thread that has to wait for a processor takes fewer.
+    pending = deque(enumerate(starts))
+
+    def work(_: int) -> None:
+        chunks = _Chunks(arm, prepared, question)
+        while pending:
+            try:
+                index, start = pending.popleft()
+            except IndexError:
+                return
+            own = every[start : start + size] if len(every) > 1 else every
+            out.take(index, chunks.search(poses[start : start + size], own))
+
+    count = max(1, min(threads, len(starts)))
+    if count == 1:
+        work(0)
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(work, range(count)))
+    return out.branches()

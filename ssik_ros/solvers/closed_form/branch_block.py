@@ -1,0 +1,121 @@
+"""A closed form as a plain call for one pose, for those who call a hundred thousand times a second."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.closed_form.branches import branch_block
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import Prepared
+from ssik_ros.solvers.closed_form.arm import Question
+
+FloatArray = NDArray[np.float64]
+
+NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
+POSE_SHAPE = (4, 4)
+
+
+class BranchBlock:
+    """The arrays of one running question inside one block, as :mod:`ssik_ros.kernels.closed_form.branches.branch_block` wants them."""
+
+    __slots__ = ('address', 'block', 'q', 'rows')
+
+    def __init__(self, asked: Prepared, own: FloatArray | None = None) -> None:
+        """
+        Allocate, and copy the question there.
+
+        :param asked: for a chain without a held joint.
+        :param own: numbers that the caller keeps in the block; None for none.
+        """
+        n, capacity = len(asked.seed), search.BRANCHES_OF_SIX
+        parts = {
+            branch_block.PLAN_INTS: asked.ints,
+            branch_block.COUNTERS: np.zeros(search.COUNTERS + capacity, dtype=np.int64),
+            branch_block.PLAN_REALS: asked.reals,
+            branch_block.SAMPLES: asked.samples,
+            branch_block.OPTIONS: asked.options,
+            branch_block.POSE: np.zeros(16),
+            branch_block.SEED: np.zeros(n),
+            branch_block.ROWS: np.zeros(capacity * (n + 3)),
+            branch_block.FOUND: np.zeros(capacity * n),
+            branch_block.WORK: np.zeros(search.work_size(n, capacity)),
+            branch_block.OWN: np.zeros(0) if own is None else own,
+        }
+        sizes = [len(parts[part]) for part in range(branch_block.PARTS)]
+        begins = branch_block.HEAD + np.concatenate([[0], np.cumsum(sizes)])
+        head = np.column_stack([begins[:-1], sizes]).ravel()
+        arrays = [head, *(parts[part] for part in range(branch_block.PARTS))]
+        self.block = np.concatenate([array.view(np.float64) for array in arrays])
+        self.address = address_of(self.block)
+        rows, found = (
+            self.block[begins[part] :][: sizes[part]].reshape(capacity, -1)
+            for part in (branch_block.ROWS, branch_block.FOUND)
+        )
+        self.rows = tuple(rows[:count] for count in range(capacity + 1))
+        """Views of the first solutions with their errors, by their number."""
+        self.q = tuple(found[:count] for count in range(capacity + 1))
+        """The same for solutions alone."""
+
+
+class PlainBranches:
+    """All branches of one pose at a time, for a question that stays the same; may be asked from several threads at once."""
+
+    __slots__ = ('_ask', '_no_seed', '_questions', '_seeded', '_shape', '_unseeded')
+
+    def __init__(self, arm: AnalyticArm, question: Question) -> None:
+        """
+        Set up the call.
+
+        :param arm: of which :meth:`serves` is true.
+        :param question: what is asked besides pose and seed.
+        """
+        self._no_seed = np.zeros(arm.plan.size)
+        self._shape = self._no_seed.shape
+        with_seed = question._replace(seed=self._no_seed)
+        self._questions = arm.prepare(question), arm.prepare(with_seed)
+        self._ask: Callable[..., int] = branch_block.ask
+        self._unseeded: list[BranchBlock] = []
+        self._seeded: list[BranchBlock] = []
+
+    @staticmethod
+    def serves(arm: AnalyticArm) -> bool:
+        """
+        Return whether one kernel call answers for an arm: no joint is sampled, nothing is eliminated.
+
+        :param arm: the arm.
+        """
+        return arm.plan.held < 0 and bool(arm.plan.ints[search.CUT] < 0)
+
+    def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
+        """
+        Return all branches, best first; None where the question has to be read, or refused, with care.
+
+        :param pose: (4, 4) pose of the tip in the base.
+        :param seed: (n,) or None.
+        :param with_errors: what to return: joint vectors (k, n), or also their errors (k, n + 3).
+        """
+        if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:
+            return None
+        if seed is None:
+            pool, seed = self._unseeded, self._no_seed
+        elif type(seed) is NDARRAY and seed.dtype is FLOAT64 and seed.shape == self._shape:
+            pool = self._seeded
+        else:
+            return None
+        try:
+            own = pool.pop()
+        except IndexError:
+            own = self._make_block(pool)
+        count = self._ask(own.address, pose, seed)
+        found = None
+        if count >= 0:
+            found = (own.rows if with_errors else own.q)[count].copy()
+        pool.append(own)
+        return found
+
+    def _make_block(self, pool: list[BranchBlock]) -> BranchBlock:
+        """Return a fresh block for questions with or without a seed."""
+        return BranchBlock(self._questions[pool is self._seeded])

@@ -1,0 +1,348 @@
+"""
+Which branch a posture belongs to: the signs of the factors of the Jacobian's determinant.
+
+Where the determinant of a class is a product, each factor vanishes where one subproblem has a double solution, and its
+sign tells the two solutions apart. None of the signs changes on a way that passes no singularity, so they belong to a
+posture and not to a pose, a seed or an order, and small motions keep them. Of several branches with the same signs, and
+where a class has no such factors, the text ends by a number in the order of the joint angles, which small motions may
+change.
+
+``c`` is the point where the axes of the wrist meet, a_i the direction of axis i, p_i a point of it. Where the rule
+holds for the reversed chain, the wrist of the formulas is the shoulder of the arm, and the other way round.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan
+from ssik_ros.solvers.closed_form.rules import RULES
+
+IntArray = NDArray[np.int64]
+
+VANISHES = 1e-9
+"""Size of a factor, in metres or as a sine, below which the posture lies on the border of two branches."""
+ALWAYS = 1e-8
+"""Sine or cosine between neighbouring axes below which they count as parallel or perpendicular."""
+ALONG = 1e-13
+"""Weight of the origin among points that are equally near to all axes."""
+ROUNDING = 1e-6
+"""Angles nearer than this do not decide about the order of branches [rad]."""
+
+
+class BranchLabel(NamedTuple):
+    """Three signs: +1, -1, or 0 at a singularity and where the class has no such choice."""
+
+    shoulder: int
+    elbow: int
+    wrist: int
+
+    def __str__(self) -> str:
+        """Return it as ``shoulder +, elbow -, wrist +``."""
+        signs = {1: '+', 0: '0', -1: '-'}
+        return ', '.join(f'{name} {signs[value]}' for name, value in self._asdict().items())
+
+
+NO_LABEL = BranchLabel(0, 0, 0)
+"""Of chains whose class has no factors."""
+
+
+class Lines(NamedTuple):
+    """Six axes, or fewer where some joints slide, at ``k`` postures."""
+
+    directions: FloatArray
+    """(k, m, 3) unit directions."""
+    points: FloatArray
+    """(k, m, 3) a point of each that moves with it [m]."""
+    slides: frozenset[int] = frozenset()
+    """Indices of the joints that slide."""
+
+    def triple(self, a: int, b: int, c: int) -> FloatArray:
+        """
+        Return (k,) the triple product of three directions.
+
+        :param a, b, c: indices of axes.
+        """
+        first, second, third = (self.directions[:, i] for i in (a, b, c))
+        return dot(first, np.cross(second, third))
+
+    def lever(self, axis: int, point: FloatArray) -> FloatArray:
+        """
+        Return (k, 3) the velocity of a point when an axis turns.
+
+        :param axis: index of the axis.
+        :param point: (k, 3).
+        """
+        return np.cross(self.directions[:, axis], point - self.points[:, axis])
+
+    def velocity(self, joint: int, point: FloatArray) -> FloatArray:
+        """
+        Return (k, 3) the velocity of a point when a joint moves.
+
+        :param joint: its index.
+        :param point: (k, 3).
+        """
+        return self.directions[:, joint] if joint in self.slides else self.lever(joint, point)
+
+    def are_always(self, values: FloatArray) -> bool:
+        """
+        Return whether a sine or cosine vanishes at all postures, as those between neighbours do or do not.
+
+        :param values: (k,).
+        """
+        return bool((np.abs(values) < ALWAYS).all())
+
+    def meeting(self, axes: Sequence[int]) -> FloatArray:
+        """
+        Return (k, 3) the point nearest to some axes.
+
+        :param axes: indices of axes.
+        """
+        a, p = self.directions[:, axes], self.points[:, axes]
+        across = np.eye(3) - a[..., :, None] * a[..., None, :]
+        right = (across @ p[..., None]).sum(axis=1)
+        # Where axes are parallel, which a held joint can bring about, any point of theirs will do.
+        normal = across.sum(axis=1) + ALONG * np.eye(3)
+        return np.asarray(np.linalg.solve(normal, right)[..., 0])
+
+
+Factors = tuple[FloatArray, FloatArray, FloatArray]
+"""(k,) values for shoulder, elbow and wrist; only their signs matter."""
+
+
+def dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """
+    Return (k,) scalar products.
+
+    :param a, b: (k, 3).
+    """
+    return np.asarray(np.einsum('ki,ki->k', a, b))
+
+
+def _parallel_234(lines: Lines) -> Factors:
+    """Return what tells branches where axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
+    normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
+    shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
+    return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
+
+
+def _parallel_123(lines: Lines) -> Factors:
+    """Return what tells branches where axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
+    normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
+    elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
+    return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
+
+
+def _wrist_parallel_23(lines: Lines) -> Factors:
+    """Return what tells branches where axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
+    c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
+    elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
+    return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
+
+
+def _wrist_parallel_12(lines: Lines) -> Factors:
+    """Return what tells branches where axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
+    c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
+    shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
+    return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
+
+
+def _wrist_meeting_12(lines: Lines) -> Factors:
+    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 1 and 2."""
+    c = lines.meeting((3, 4, 5))
+    reach = c - lines.meeting((0, 1))
+    normal = np.cross(lines.directions[:, 0], lines.directions[:, 1])
+    return dot(normal, reach), dot(reach, lines.lever(2, c)), lines.triple(3, 4, 5)
+
+
+def _wrist_meeting_23(lines: Lines) -> Factors:
+    """Return what tells branches where axes 4, 5 and 6 meet, and so do axes 2 and 3."""
+    c = lines.meeting((3, 4, 5))
+    reach = c - lines.meeting((1, 2))
+    normal = np.cross(lines.directions[:, 1], lines.directions[:, 2])
+    return dot(reach, lines.lever(0, c)), dot(normal, reach), lines.triple(3, 4, 5)
+
+
+def _wrist_alone(lines: Lines) -> Factors:
+    """Return what tells branches where axes 4, 5 and 6 meet; the arm before them has one factor, called shoulder."""
+    c = lines.meeting((3, 4, 5))
+    levers = [lines.lever(axis, c) for axis in range(3)]
+    arm = dot(levers[0], np.cross(levers[1], levers[2]))
+    return arm, np.zeros(len(c)), lines.triple(3, 4, 5)
+
+
+def _sliding_shoulder(lines: Lines) -> Factors:
+    """
+    Return what tells branches where some of the first three joints slide and the other axes meet in c.
+
+    The determinant of c's motion is the elbow's sign where two joints that turn are parallel, else the shoulder's; it
+    is a product where a slide at one end is perpendicular to the axis beside it.
+    """
+    none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
+    if not wrist:
+        return none, none, none
+    c = lines.meeting(wrist) if len(wrist) > 1 else lines.points[:, 3]
+    turn = lines.triple(3, 4, 5) if len(wrist) == 3 else none
+    moves = [lines.velocity(joint, c) for joint in range(3)]
+    arm = dot(moves[0], np.cross(moves[1], moves[2]))
+    turning = [joint for joint in range(3) if joint not in lines.slides]
+    if len(turning) < 2:
+        return arm, none, turn
+    across = np.cross(lines.directions[:, turning[0]], lines.directions[:, turning[1]])
+    if lines.are_always(np.linalg.norm(across, axis=1)):
+        return none, arm, turn
+    middle, (slide,) = lines.directions[:, 1], lines.slides & {0, 1, 2}
+    along = lines.directions[:, slide]
+    if slide == 1 or not lines.are_always(dot(middle, along)):
+        return arm, none, turn
+    return dot(middle, moves[2 - slide]), dot(along, c - lines.points[:, 1]), turn
+
+
+def _orientation_first(lines: Lines) -> Factors:
+    """Return what tells branches where three joints make the orientation."""
+    none = np.zeros(len(lines.directions))
+    turning = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
+    return none, none, lines.triple(*turning) if len(turning) == 3 else none
+
+
+FACTORS: dict[str, Callable[[Lines], Factors]] = {
+    'three_parallel': _parallel_234,
+    'three_parallel_base': _parallel_123,
+    'spherical_two_parallel': _wrist_parallel_23,
+    'spherical_base_parallel': _wrist_parallel_12,
+    'spherical_two_intersecting': _wrist_meeting_12,
+    'spherical_elbow_intersecting': _wrist_meeting_23,
+    'spherical': _wrist_alone,
+    **{
+        rule.name: _sliding_shoulder
+        for rule in RULES
+        if rule.kind == candidates.PRISMATIC_SHOULDER
+    },
+    'orientation_first': _orientation_first,
+}
+"""By the name of the class. Their product is the determinant, up to a positive factor and a sign of the class."""
+
+
+def label_branch(plan: AnalyticPlan, q: FloatArray) -> BranchLabel:
+    """
+    Return the branch of a posture.
+
+    :param plan: how the chain is solved; a held joint stays where it is.
+    :param q: (n,) joint angles [rad].
+    """
+    return label_branches(plan, np.asarray(q, dtype=np.float64)[None])[0]
+
+
+def label_branches(plan: AnalyticPlan, q: FloatArray) -> list[BranchLabel]:
+    """
+    Return the branch of each posture.
+
+    :param plan: how the chain is solved; a held joint stays where it is.
+    :param q: (k, n) joint angles [rad].
+    """
+    factors = FACTORS.get(plan.name.removesuffix('_polished'))
+    if factors is None or not len(q):
+        return [NO_LABEL] * len(q)
+    values = np.array(factors(_free_lines(plan, q)))
+    signs = np.where(np.abs(values) < VANISHES, 0.0, np.sign(values)).astype(np.int64)
+    if plan.ints[search.REVERSED]:
+        signs = signs[::-1]
+    return [BranchLabel(*row) for row in signs.T.tolist()]
+
+
+def name_branches(plan: AnalyticPlan, q: FloatArray) -> tuple[str, ...]:
+    """
+    Return a text for each branch of one pose; different branches have different texts.
+
+    :param plan: how the chain is solved.
+    :param q: (k, n) joint angles, one row for each branch [rad].
+    """
+    places = _places(plan, q)
+    kinds = ['' if label == NO_LABEL else str(label) for label in label_branches(plan, q)]
+    texts = _number_equal_ones(kinds, places, q)
+    return tuple(f'{text}{place}' for text, place in zip(texts, places, strict=True))
+
+
+def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
+    """Return where the held joint is; empty where none is held."""
+    if plan.held < 0:
+        return [''] * len(q)
+    joint = plan.chain.joint_names[plan.held]
+    return [f' at {joint} {value:.4f}' for value in q[:, plan.held].tolist()]
+
+
+def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
+    """Return the axes that are not held, in the order in which the rule looks at them."""
+    directions, points = move_axes(plan.chain, q)
+    slides = plan.chain.kinds == JointKind.PRISMATIC
+    if plan.held >= 0:
+        directions = np.delete(directions, plan.held, axis=1)
+        points = np.delete(points, plan.held, axis=1)
+        slides = np.delete(slides, plan.held)
+    if plan.ints[search.REVERSED]:
+        directions, points, slides = -directions[:, ::-1], points[:, ::-1], slides[::-1]
+    return Lines(directions, points, frozenset(np.flatnonzero(slides).tolist()))
+
+
+def move_axes(chain: SerialChain, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """
+    Return directions and points (k, n, 3) of the axes of a chain at some postures, in the base frame.
+
+    :param chain: revolute and prismatic joints.
+    :param q: (k, n) joint values [rad or m].
+    """
+    k, n = q.shape
+    directions, points = np.empty((k, n, 3)), np.empty((k, n, 3))
+    rotation, shift = np.broadcast_to(np.eye(3), (k, 3, 3)), np.zeros((k, 3))
+    for i, (axis, point) in enumerate(zip(chain.axes, chain.points, strict=True)):
+        directions[:, i], points[:, i] = rotation @ axis, rotation @ point + shift
+        if chain.kinds[i] == JointKind.PRISMATIC:
+            shift = shift + q[:, i, None] * directions[:, i]
+            continue
+        turn = _rotations(axis, q[:, i])
+        shift = shift + np.einsum('kij,kj->ki', rotation, point - turn @ point)
+        rotation = rotation @ turn
+    return directions, points
+
+
+def _rotations(axis: FloatArray, angles: FloatArray) -> FloatArray:
+    """Return the rotations (k, 3, 3) about a unit axis."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sines, versines = np.sin(angles)[:, None, None], 1.0 - np.cos(angles)[:, None, None]
+    return np.asarray(np.eye(3) + sines * cross + versines * (cross @ cross))
+
+
+def number_branches(q: FloatArray) -> list[int]:
+    """
+    Return a number from 1 on for each posture, by the order of wrapped joint angles, whatever the order of rows.
+
+    :param q: (k, n) joint angles [rad].
+    """
+    wrapped = np.round((q - 2.0 * np.pi * np.round(q / (2.0 * np.pi))) / ROUNDING)
+    order = np.lexsort(wrapped.T[::-1])
+    numbers: IntArray = np.empty(len(q), dtype=np.int64)
+    numbers[order] = np.arange(1, len(q) + 1)
+    return [int(number) for number in numbers]
+
+
+def _number_equal_ones(kinds: Sequence[str], places: Sequence[str], q: FloatArray) -> list[str]:
+    """Return the kinds, with a number where several postures of one place share one."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(kinds, places, strict=True)):
+        groups.setdefault(key, []).append(row)
+    texts = list(kinds)
+    for (kind, _), rows in groups.items():
+        if len(rows) == 1 and kind:
+            continue
+        for row, number in zip(rows, number_branches(q[rows]), strict=True):
+            texts[row] = f'{kind} ({number})' if kind else f'branch {number}'
+    return texts

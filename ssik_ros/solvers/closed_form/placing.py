@@ -1,0 +1,68 @@
+"""A posture that some iteration has found, as a row of branches: at a turn within limits, measured there."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan
+
+FloatArray = NDArray[np.float64]
+
+
+def pose_numbers(pose: FloatArray) -> FloatArray:
+    """
+    Return a pose as twelve numbers: rotation by rows, then position.
+
+    :param pose: (4, 4).
+    """
+    return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
+
+
+def measure(plan: AnalyticPlan, q: FloatArray, pose: FloatArray) -> FloatArray:
+    """
+    Return (n + 3,) joint values and the errors at them: position [m], rotation [rad], Frobenius norm of FK - T.
+
+    :param plan: of the chain.
+    :param q: (n,) joint values.
+    :param pose: (4, 4) pose that the tip should have.
+    """
+    chain, n, errors = plan.chain, plan.size, np.empty(3)
+    certify.measure(
+        chain.axes.ravel(),
+        chain.points.ravel(),
+        pose_numbers(chain.home),
+        n,
+        int(plan.ints[search.SLIDES]),
+        q,
+        pose_numbers(pose),
+        errors,
+        np.empty(certify.scratch_size(n)),
+    )
+    return np.concatenate([q, errors])
+
+
+def place(
+    plan: AnalyticPlan,
+    q: FloatArray,
+    pose: FloatArray,
+    seed: FloatArray | None,
+    limits: tuple[FloatArray, FloatArray],
+    mode: int,
+) -> FloatArray | None:
+    """
+    Return a posture at a turn within limits as a row (n + 3,), measured there; None when there is no such turn.
+
+    :param plan: of the chain.
+    :param q: (n,) joint values.
+    :param pose: (4, 4) pose that the tip should have.
+    :param seed: (n,) what turns shall be near to; None means where they are.
+    :param limits: lower and upper ones (n,), infinite for none.
+    :param mode: as for :func:`ssik_ros.kernels.closed_form.certification.ranking.place`.
+    """
+    q, slides = q.copy(), int(plan.ints[search.SLIDES])
+    wishes = q.copy() if seed is None else seed
+    if not ranking.place(q, plan.size, slides, limits[0], limits[1], wishes, mode):
+        return None
+    return measure(plan, q, pose)

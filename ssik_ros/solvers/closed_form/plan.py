@@ -1,0 +1,386 @@
+"""
+The plan of a chain: which closed form solves it, with which joint held, packed for the kernel.
+
+Made once for a chain. A plan is taken only after it has found again the postures that some poses were made from, so
+that a degenerate arm, for which a rule holds but not its mathematics, goes on to the next rule.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification.chain import pack_slides
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.closed_form.elimination import general_6r
+from ssik_ros.kernels.search import restarts
+from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.model.topology import EXACT_MEETING
+from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.problem.reach_hull import hull_of_wrist
+from ssik_ros.solvers.closed_form.rules import Match
+from ssik_ros.solvers.closed_form.rules import matches
+from ssik_ros.solvers.closed_form.rules import RULES
+from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+PROBES = 12
+"""Poses that a plan has to solve before it is taken."""
+APPROXIMATE_PROBES = 10
+"""Of these, how many the closed form of a nearby chain has to solve."""
+NEARBY_PARALLEL = 0.02
+"""Sine of an angle between axes that a nearby chain may take for parallel."""
+NEARBY_MEETING = 0.01
+"""Distance of axes from a point, relative to the chain's size, that a nearby chain may take for meeting."""
+SHORTEST = 0.1
+"""Way that slides go at least in these poses [m]: the points of slides may all be one."""
+PROBE_SEED = 20_250_607
+PREFERRED = (6, 0, 2, 4, 1, 5, 3)
+"""Joints of seven to hold: the last, the first, then those in the middle."""
+HELD_PROBES = (0.0, 0.7, -1.9, 2.6)
+"""Values of a held joint at which a rule has to hold [rad or m]."""
+LARGEST_CAPACITY = 4096
+"""Branches that are kept for one pose."""
+TOLERANCE = 1e-9
+"""Frobenius norm of FK - T up to which a branch is certified."""
+NEAR = 1e-2
+"""Residual of a candidate of an exact class above which it is not worth a Newton step."""
+NEARBY = 20.0
+"""The same for candidates from a nearby chain, per drift [1/m]."""
+SAME = 1e-3
+"""Difference of two branches below which they may be the same one [rad]."""
+FOUND = 1e-6
+"""Difference of a joint below which a posture has been found again [rad, or lengths of the chain]."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnalyticPlan:
+    """How a chain is solved."""
+
+    chain: SerialChain
+    name: str
+    """Name of the class, such as ``three_parallel``."""
+    tier: str
+    """``closed_form``, or ``search`` where values of a held joint are sampled."""
+    reason: str
+    held: int
+    """Index of the held joint, -1 for none."""
+    ints: NDArray[np.int64]
+    reals: FloatArray
+    """Chain, limits and class for the kernel; behind them what an elimination knows of the chain."""
+    drift: float = 0.0
+    """How far the axes are from the class [m]; candidates then come from the nearest chain of the class."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of joints."""
+        return len(self.chain.joint_names)
+
+    @property
+    def options(self) -> FloatArray:
+        """Return the options of a search for all branches, limits left alone."""
+        options = np.zeros(search.OPTIONS)
+        options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
+        options[search.TOLERANCE] = TOLERANCE
+        options[search.NEAR] = NEAR if self.drift == 0.0 else max(NEAR, NEARBY * self.drift)
+        options[search.SAME] = SAME
+        options[search.RIGID] = DEFAULT_TOLERANCES.rigid
+        return options
+
+
+def make_plan(
+    chain: SerialChain,
+    held: int | None = None,
+    *,
+    parallel: float = EXACT_PARALLEL,
+    meeting: float = EXACT_MEETING,
+) -> AnalyticPlan:
+    """
+    Return the plan of a chain.
+
+    Whatever counts as parallel or meeting, branches are certified on the chain as it is.
+
+    :param chain: up to seven revolute or prismatic joints.
+    :param held: index of the joint of seven to hold; None means the one that suits best.
+    :param parallel: sine of the angle between axes up to which they count as parallel.
+    :param meeting: distance of axes from a common point, relative to the chain's size, up to which they count as
+        meeting.
+    :raises TopologyMismatch: when no closed form solves it; says why.
+    """
+    n = len(chain.joint_names)
+    if n > 7:
+        raise TopologyMismatch(
+            f"'{chain.base_link}' to '{chain.tip_link}' has {counted(n, 'joint')}; the analytic solver takes up to "
+            'six, or seven with one held.'
+        )
+    for plan in _possible_plans(chain, held, parallel, meeting):
+        if held in (None, plan.held) and _finds_postures(plan):
+            return plan
+    slides = [
+        name for name, kind in zip(chain.joint_names, chain.kinds) if kind == JointKind.PRISMATIC
+    ]
+    if slides:
+        raise TopologyMismatch(
+            f"'{chain.base_link}' to '{chain.tip_link}' has prismatic joints ({', '.join(slides)}) where "
+            'there is no closed form: at one end of the chain one or two of three joints may slide, with '
+            'revolute joints whose axes meet behind them; or three joints turn at most; or the only slide '
+            'of seven joints is held, and the others have a closed form.'
+        )
+    raise TopologyMismatch(
+        f"The axes of '{chain.base_link}' to '{chain.tip_link}' are of no class with a closed "
+        'form: no three neighbouring axes meet or are parallel in a way that helps.'
+    )
+
+
+def _possible_plans(
+    chain: SerialChain, held: int | None, parallel: float, meeting: float
+) -> Iterator[AnalyticPlan]:
+    """Return the plans that the rules propose, best first; exact ones before those of nearby chains."""
+    exact = AxisGeometry.of_chain(chain, parallel, meeting)
+    n = len(chain.joint_names)
+    if n <= 6:
+        if n == 6 or exact.slides:
+            for match in matches(exact):
+                yield _pack(chain, match, -1, exact, is_exact=True)
+        if not exact.slides:
+            yield from _general_plans(chain, (-1,))
+        return
+    # What iterates or eliminates knows only joints that turn: a slide has to be the held joint then.
+    joints = PREFERRED if held is None else (held,)
+    turning = [joint for joint in joints if exact.slides <= {joint}]
+    yield from _held_plans(chain, exact, joints, is_exact=True)
+    nearby = replace(
+        exact, parallel=max(parallel, NEARBY_PARALLEL), near=max(meeting, NEARBY_MEETING)
+    )
+    yield from _held_plans(chain, nearby, turning, is_exact=False)
+    yield from _general_plans(chain, turning)
+
+
+def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
+    """Return the plans by elimination, for each joint that may be held."""
+    for held in held_joints:
+        start, constants = _prepare_elimination(chain, held)
+        if start < 0:
+            continue
+        lock = '' if held < 0 else f", with joint '{chain.joint_names[held]}' held"
+        n = len(chain.joint_names)
+        ints = _pack_ints(chain, held, candidates.GENERAL, 0, start)
+        home = np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]])
+        reals = search.pack_plan(
+            chain.axes,
+            chain.points,
+            home,
+            chain.lower,
+            chain.upper,
+            np.full(6, np.nan),
+            chain.axes,
+            chain.points,
+            hull_of_wrist(chain),
+        )
+        yield AnalyticPlan(
+            chain=chain,
+            name='general_6r' if n >= 6 else f'general_{n}r',
+            tier='elimination' if held < 0 else 'search',
+            reason=f'{_why_elimination(n)}{lock}',
+            held=held,
+            ints=ints,
+            reals=np.concatenate([reals, constants]),
+        )
+
+
+def _held_plans(
+    chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int], *, is_exact: bool
+) -> Iterator[AnalyticPlan]:
+    """Return the plans of seven joints with one of some held, best first."""
+    proposals = [
+        (RULES.index(match.rule), PREFERRED.index(held), held, match)
+        for held in held_joints
+        for match in _persistent_matches(geometry, held)
+    ]
+    for _, _, held, match in sorted(proposals, key=lambda proposal: proposal[:2]):
+        yield _pack(chain, match, held, geometry, is_exact=is_exact)
+
+
+def _why_elimination(n: int) -> str:
+    """Return why a chain is solved by elimination."""
+    if n < 6:
+        return f'fewer than six joints: elimination with {6 - n} added that must not move'
+    return 'no axes are special: elimination'
+
+
+def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray]:
+    """Return where the loop of a chain is cut, -1 when no cut serves, and what the elimination knows of the chain."""
+    geometry = _with_added_joints(AxisGeometry.of_chain(chain))
+    if held >= 0:
+        # Any value will do but one that makes the chain special.
+        geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
+    start = general_6r.choose_start(geometry.axes, geometry.points)
+    if start < 0:
+        return -1, np.zeros(0)
+    return start, general_6r.prepare(geometry.axes, geometry.points, start)
+
+
+def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
+    """Return six axes: those of the chain, and behind them axes without any relation to it."""
+    missing = 6 - len(geometry.axes)
+    if missing <= 0:
+        return geometry
+    rng = np.random.default_rng(PROBE_SEED)
+    axes = rng.standard_normal((missing, 3))
+    points = geometry.points[-1] + geometry.size * rng.uniform(-1.0, 1.0, (missing, 3))
+    return AxisGeometry(
+        np.vstack([geometry.axes, axes / np.linalg.norm(axes, axis=1)[:, None]]),
+        np.vstack([geometry.points, points]),
+    )
+
+
+def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
+    """Return the rules that hold whatever the value of the held joint."""
+    found = matches(geometry.without(held))
+    for value in HELD_PROBES[1:]:
+        if not found:
+            break
+        there = _moved_behind(geometry, held, value).without(held)
+        back = there.reversed()
+        found = [m for m in found if m.rule.applies(back if m.is_reversed else there) is not None]
+    return [match for match in found if _sides(match, held) is not None]
+
+
+def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
+    """Return the axes with everything behind a joint turned by its angle."""
+    axes, points = geometry.axes.copy(), geometry.points.copy()
+    if held in geometry.slides:
+        points[held + 1 :] += value * axes[held]
+    else:
+        rotation = rotate_about(axes[held], value)
+        center = points[held]
+        axes[held + 1 :] = axes[held + 1 :] @ rotation.T
+        points[held + 1 :] = (points[held + 1 :] - center) @ rotation.T + center
+    return replace(geometry, axes=axes, points=points)
+
+
+def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
+    """Return whether each special point hangs behind the held joint; None where its axes lie on both sides."""
+    sides = []
+    for joints in match.special.joints:
+        behind = {0 <= held < joint for joint in _original(match, held, joints)}
+        if len(behind) > 1:
+            return None
+        sides.append(bool(behind and behind.pop()))
+    return sides[0], sides[1]
+
+
+def _pack(
+    chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
+) -> AnalyticPlan:
+    """Return the plan of one proposal; an exact one, by what counts as exact, has no elimination behind it."""
+    nearby = _nearest_chain(geometry, match, held)
+    drift = _drift(geometry, nearby)
+    # A drift that candidates would miss their branches by is none that can be left to Newton.
+    is_exact = is_exact and NEARBY * drift <= NEAR
+    cut, constants = (-1, np.zeros(0)) if is_exact else _prepare_elimination(chain, held)
+    ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
+    ints[search.REVERSED] = match.is_reversed
+    ints[search.BEHIND : search.BEHIND + 2] = _sides(match, held) or (False, False)
+    reals = search.pack_plan(
+        chain.axes,
+        chain.points,
+        np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]]),
+        chain.lower,
+        chain.upper,
+        match.special.points,
+        nearby.axes,
+        nearby.points,
+        hull_of_wrist(chain),
+    )
+    where = ' of the reversed chain' if match.is_reversed else ''
+    lock = '' if held < 0 else f" with joint '{chain.joint_names[held]}' held"
+    nearly = '' if is_exact else f', nearly (by {1000.0 * drift:.3g} mm)'
+    return AnalyticPlan(
+        chain=chain,
+        name=match.rule.name if is_exact else f'{match.rule.name}_polished',
+        tier='closed_form' if held < 0 else 'search',
+        reason=f'{match.rule.reason}{where}{lock}{nearly}',
+        held=held,
+        ints=ints,
+        reals=np.concatenate([reals, constants]),
+        drift=0.0 if is_exact else drift,
+    )
+
+
+def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
+    """Return the integers of a plan."""
+    n = len(chain.joint_names)
+    ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
+    ints[search.N], ints[search.HELD] = n, held
+    ints[search.KIND], ints[search.CASE], ints[search.CUT] = kind, case, cut
+    ints[search.SLIDES] = pack_slides(kind == JointKind.PRISMATIC for kind in chain.kinds)
+    free = [joint for joint in range(n) if joint != held]
+    ints[search.FREE : search.FREE + len(free)] = free
+    return ints
+
+
+def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
+    """Return the chain that the class fits exactly: axes that nearly meet moved to the common point."""
+    axes, points = geometry.axes.copy(), geometry.points.copy()
+    if max(geometry.near, geometry.parallel) <= EXACT_MEETING:
+        return AxisGeometry(axes, points)
+    for joints, point in zip(
+        match.special.joints, match.special.points.reshape(2, 3), strict=True
+    ):
+        for joint in _original(match, held, joints) if np.isfinite(point).all() else ():
+            points[joint] = point
+    for joints in match.rule.parallel:
+        originals = _original(match, held, joints)
+        signs = np.sign(axes[originals] @ axes[originals[0]])
+        mean = (signs[:, None] * axes[originals]).sum(axis=0)
+        axes[originals] = signs[:, None] * (mean / np.linalg.norm(mean))
+    return AxisGeometry(axes, points)
+
+
+def _original(match: Match, held: int, joints: tuple[int, ...]) -> list[int]:
+    """Return the indices in the chain of joints that a rule names among the six free ones."""
+    free = [5 - joint if match.is_reversed else joint for joint in joints]
+    return [joint + (0 <= held <= joint) for joint in free]
+
+
+def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
+    """Return how far axes were moved, a tilt counted over the length of the chain [m]."""
+    gaps = np.cross(geometry.axes, nearby.points - geometry.points)
+    tilts = np.cross(geometry.axes, nearby.axes)
+    size = geometry.size
+    return float(np.linalg.norm(gaps, axis=1).max() + size * np.linalg.norm(tilts, axis=1).max())
+
+
+def _finds_postures(plan: AnalyticPlan) -> bool:
+    """Return whether a plan finds random postures again, in poses made from them."""
+    random = np.array([PROBE_SEED], dtype=np.uint64)
+    arrays = SearchArrays(plan.size, search.BRANCHES_OF_SIX)
+    geometry = AxisGeometry.of_chain(plan.chain)
+    slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
+    options = plan.options
+    missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
+    for _ in range(PROBES):
+        # Not by numpy's generators, which take a third of the way to the first answer to import.
+        posture = np.array([restarts.uniform(random) for _ in range(plan.size)])
+        posture = np.pi * (2.0 * posture - 1.0)
+        posture[slides] *= size / np.pi
+        target = plan.chain.pose(posture)
+        samples = posture[plan.held : plan.held + 1] if plan.held >= 0 else np.zeros(1)
+        count = arrays.search(plan.ints, plan.reals, samples.copy(), target, posture, options)
+        found = arrays.out[:count]
+        differences = np.abs(np.exp(1j * found) - np.exp(1j * posture))
+        differences[:, slides] = np.abs(found - posture)[:, slides] / size
+        missed += not (differences.max(axis=1) < FOUND).any()
+    return missed <= may_miss

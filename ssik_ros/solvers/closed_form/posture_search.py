@@ -1,0 +1,363 @@
+"""
+One posture of a redundant arm by search, for poses that no value of the held joint has met.
+
+Next to singular postures the values of the held joint at which a pose is reached within limits may be so few that every
+sample misses them. A search moves all joints at once:
+
+1. Descents within the limits, from the seed and then from starts that spread out, come near the pose. Where none of the
+   first ones does, the search ends: nothing speaks for the pose.
+2. From each posture so found a patient descent goes on to the pose itself, for next to a singular posture steps gain
+   little.
+3. Where all of those stop short, the pose lies at the edge of what the arm reaches. There no step sees by which way of
+   the redundancy the error shrinks; the held joint is moved instead, the others follow, and the smallest error is looked
+   for with parabolas.
+
+What is found is exact to the tolerance of branches. Nothing found proves nothing, but for poses that are farther away
+than the links are long, or outside the hulls of what the arm reaches.
+"""
+
+from collections.abc import Callable
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import pose_search
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.problem import build_problem
+from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.reach_hull import UnlimitedReach
+from ssik_ros.solvers.search.iterative_solver import SearchArrays
+from ssik_ros.solvers.search.newton_settings import NewtonSettings
+
+FloatArray = NDArray[np.float64]
+
+NEAR = 1e-3
+"""Norm of position [m] and rotation [rad] error from which a patient descent begins."""
+MOST_STARTS = 64
+"""Starts where one of the first has come near the pose."""
+PATIENCE = 100
+"""Most steps of a patient descent."""
+MOST_STEPS = 3000
+"""Steps of all descents after which no other start is tried, and those of moving the held joint after which that ends."""
+CLOSE = 3e-5
+"""Error from which on moving the held joint is worth its time: at the edge of reach redundancy is worth little."""
+FOLLOWED = 8
+"""Postures that came nearest, from which the held joint is moved."""
+APART = 0.1
+"""Difference of a joint from which on two postures are not on the way to the same place [rad or m]."""
+FIRST_MOVE = 0.02
+"""First move of the held joint [rad or m]."""
+MOST_MOVES = 15
+NARROWEST = 1e-7
+"""Width around the smallest error in which there is nothing more to look for [rad or m]."""
+ROTATION = math.sqrt(2.0)
+"""Frobenius norm of the difference of two rotations, over the small angle between them."""
+
+
+class Searched(NamedTuple):
+    """What a search has found."""
+
+    q: FloatArray | None
+    """(n,) a posture that reaches the pose; None for none."""
+    starts: int = 0
+    """Descents that were begun."""
+    is_too_far: bool = False
+    """Whether the pose is proved to be out of reach, whatever the limits."""
+    is_outside: bool = False
+    """Whether a descent that ignored the limits came near the pose outside of them, or limits of slides rule it out."""
+
+
+class Limits(NamedTuple):
+    """Where joints may be."""
+
+    lower: FloatArray
+    """(n,) [rad or m]."""
+    upper: FloatArray
+    are_kept: bool
+    """Whether postures outside do not count."""
+
+
+class _Place(NamedTuple):
+    """The nearest posture to a pose at a value of the held joint."""
+
+    value: float
+    error: float
+    q: FloatArray
+
+
+class PostureSearch:
+    """The search for one chain; may be asked from several threads at once."""
+
+    def __init__(self, chain: SerialChain, held: int, first_starts: int) -> None:
+        """
+        Pack the chain.
+
+        :param held: index of the joint that is moved where descents stop short.
+        :param first_starts: starts of which one has to come near the pose.
+        """
+        self._held, self._turns = held, chain.kinds != JointKind.PRISMATIC
+        goal = PoseConstraint(frame_a=chain.base_link, frame_b=chain.tip_link, target=0)
+        tree, names, with_hulls = chain.as_tree(), chain.joint_names, bool(self._turns.all())
+        problem = build_problem(tree, names, [goal], with_hulls=with_hulls)
+        self._unlimited = UnlimitedReach(
+            ~self._turns, chain.axes, chain.points, chain.home, is_full_pose=True
+        )
+        # The kernel is compiled for arrays that may be written to.
+        self._ints, self._reals = problem.ints.copy(), problem.reals.copy()
+        self._problem = problem
+        finite = np.isfinite(chain.upper - chain.lower)
+        low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
+        self._middle = 0.5 * (low + high)
+        near = NewtonSettings(tolerance=NEAR, slimit=first_starts)
+        exact = NewtonSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
+        self._seeded = near.pack(problem, self._middle, True)
+        self._unseeded = near.pack(problem, self._middle, False)
+        self._exact = exact.pack(problem, self._middle, True)
+        for options in (self._seeded, self._unseeded):
+            options[pose_search.VALIDATED] = 1.0
+        self._pool: list[tuple[SearchArrays, SearchArrays]] = []
+
+    def find(
+        self, pose: FloatArray, seed: FloatArray | None, limits: Limits, tolerance: float
+    ) -> Searched:
+        """
+        Return a posture that reaches a pose.
+
+        :param pose: (4, 4) of the tip in the base.
+        :param seed: (n,) the first start; None lets the search choose.
+        :param limits: of the joints.
+        :param tolerance: Frobenius norm of FK - T up to which a posture counts.
+        """
+        arrays = self._take_arrays()
+        try:
+            return _Run(self, arrays, pose, limits, tolerance).find(seed)
+        finally:
+            self._pool.append(arrays)
+
+    def proves_none(self, pose: FloatArray, limits: Limits) -> bool:
+        """
+        Return whether the hulls of what the arm reaches, or the length of its links, prove that there is no posture.
+
+        :param pose, limits: as for :meth:`find`.
+        """
+        arrays = self._take_arrays()
+        try:
+            return _Run(self, arrays, pose, limits, NEAR).proves_none()
+        finally:
+            self._pool.append(arrays)
+
+    def is_too_far(self, pose: FloatArray, code: int) -> bool:
+        """
+        Return whether a proof says that there is no posture, and uses no limits of slides.
+
+        :param pose: (4, 4).
+        :param code: what the kernel said of it.
+        """
+        if code != pose_search.OUT_OF_REACH:
+            return False
+        return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
+
+    def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
+        """Return arrays that nobody else uses."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return SearchArrays(self._problem), SearchArrays(self._problem)
+
+    def options_of(self, options: FloatArray, limits: Limits) -> FloatArray:
+        """Return a copy of the kernel's options with the limits in them."""
+        options, n = options.copy(), len(self._middle)
+        lower, upper, sample_lower, sample_upper = _limit_rows(options, n)
+        lower[:], upper[:] = limits.lower, limits.upper
+        free = self._turns & (not limits.are_kept)
+        sample_lower[:] = np.where(free, -np.inf, lower)
+        sample_upper[:] = np.where(free, np.inf, upper)
+        options[newton_search.LIMITED] = float(limits.are_kept)
+        # The length of links proves nothing where slides may be anywhere.
+        options[newton_search.KEEPS_LOOKING] = float(not (limits.are_kept or self._turns.all()))
+        return options
+
+
+class _Run:
+    """One search."""
+
+    def __init__(
+        self,
+        owner: PostureSearch,
+        arrays: tuple[SearchArrays, SearchArrays],
+        pose: FloatArray,
+        limits: Limits,
+        tolerance: float,
+    ) -> None:
+        """Write the request into the arrays: those of descents that come near, and of those that go on."""
+        self._owner, self._limits, self._pose = owner, limits, pose
+        self._ints, self._reals, self._held = owner._ints, owner._reals, owner._held
+        self._near, self._exact = arrays
+        for each in arrays:
+            each.matrices[0] = pose
+        self._n = len(owner._middle)
+        self._options = owner.options_of(owner._exact, limits)
+        self._tolerance = tolerance / ROTATION
+        self._options[newton_search.OPTIONS + 6 * self._n] = self._tolerance
+        self._out = np.empty((2, self._n + 4))
+        self._never = np.zeros(1, dtype=np.int64)
+        self._steps = 0
+
+    def find(self, seed: FloatArray | None) -> Searched:
+        """Return a posture that reaches the pose, from a seed (n,) or None."""
+        owner, near = self._owner, self._near
+        options = owner._unseeded if seed is None else owner._seeded
+        options = owner.options_of(options, self._limits)
+        near.reference[:] = owner._middle if seed is None else seed
+        out, stopped = np.empty((2, self._n + 4)), []
+        code = self._kernel(options, pose_search.FRESH, near, out)
+        while code == pose_search.CANDIDATE and self._steps < MOST_STEPS:
+            place = self._approach(out[-1, : self._n], self._options)
+            if place.error <= self._tolerance:
+                return Searched(place.q, int(near.counters[pose_search.SEARCHES]))
+            stopped.append(place)
+            options[newton_search.MAX_SEARCHES] = MOST_STARTS
+            code = self._kernel(options, pose_search.REFUSED, near, out)
+        self._steps = 0
+        for place in _choose_different(stopped):
+            if place.error > CLOSE or self._steps >= MOST_STEPS:
+                break
+            lowest = find_lowest(self._at_value, place, self._tolerance)
+            if lowest.error <= self._tolerance:
+                return Searched(lowest.q, int(near.counters[pose_search.SEARCHES]))
+        return Searched(
+            None,
+            int(near.counters[pose_search.SEARCHES]),
+            owner.is_too_far(self._pose, code),
+            code == pose_search.OUT_OF_REACH or bool(near.counters[pose_search.LIMITS_SEEN]),
+        )
+
+    def proves_none(self) -> bool:
+        """Return whether the pose is proved to be out of reach, without any start."""
+        options = self._owner.options_of(self._owner._seeded, self._limits)
+        options[newton_search.MAX_SEARCHES] = 0.0
+        self._near.reference[:] = self._owner._middle
+        code = self._kernel(options, pose_search.FRESH, self._near, self._out)
+        return self._owner.is_too_far(self._pose, code)
+
+    def _kernel(
+        self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
+    ) -> int:
+        """Run the kernel."""
+        code: int = newton_search.search(
+            self._ints,
+            self._reals,
+            options,
+            phase,
+            0,
+            self._never,
+            arrays.counters,
+            arrays.work,
+            out,
+        )
+        return code
+
+    def _approach(self, q: FloatArray, options: FloatArray) -> _Place:
+        """Return where a patient descent from a posture (n,) ends."""
+        exact = self._exact
+        exact.reference[:] = q
+        code = self._kernel(options, pose_search.FRESH, exact, self._out)
+        self._steps += int(exact.counters[pose_search.ITERATIONS])
+        if code == pose_search.FOUND:
+            q, error = self._out[0, : self._n].copy(), float(self._out[0, -2])
+        else:
+            q, error = exact.best.copy(), float(np.linalg.norm(exact.errors))
+        return _Place(float(q[self._held]), error, q)
+
+    def _at_value(self, value: float, q: FloatArray) -> _Place:
+        """Return where a patient descent from a posture (n,) ends with the held joint at a value."""
+        limits, held = self._limits, self._held
+        if limits.are_kept and not limits.lower[held] <= value <= limits.upper[held]:
+            return _Place(value, math.inf, q)
+        options = self._options.copy()
+        for row in _limit_rows(options, self._n):
+            row[held] = value
+        return self._approach(q, options)
+
+
+def _limit_rows(options: FloatArray, n: int) -> FloatArray:
+    """Return (4, n) views of the options: lower and upper limits, then those of starts."""
+    start = newton_search.OPTIONS
+    return options[start : start + 4 * n].reshape(4, n)
+
+
+def _choose_different(places: list[_Place]) -> list[_Place]:
+    """Return the places with the smallest errors, none of them beside a better one."""
+    chosen: list[_Place] = []
+    for place in sorted(places, key=lambda place: place.error):
+        if all(np.abs(place.q - other.q).max() > APART for other in chosen):
+            chosen.append(place)
+    return chosen[:FOLLOWED]
+
+
+def find_lowest(
+    measure: Callable[[float, FloatArray], _Place], start: _Place, enough: float
+) -> _Place:
+    """
+    Return the place with the smallest error downhill from one.
+
+    :param measure: returns the place at a value, found from a posture (n,) beside it.
+    :param start: where to begin.
+    :param enough: error at which nothing more is to be gained.
+    """
+    step, best = FIRST_MOVE, start
+    behind = measure(start.value + step, start.q)
+    if behind.error < best.error:
+        behind, best = best, behind
+    else:
+        step = -step
+    left = MOST_MOVES - 1
+    while left > 0 and best.error > enough:
+        left -= 1
+        ahead = measure(best.value + step, best.q)
+        if not ahead.error < best.error:
+            return _narrow(measure, (behind, best, ahead), enough, left)
+        behind, best, step = best, ahead, 2.0 * step
+    return best
+
+
+def _narrow(
+    measure: Callable[[float, FloatArray], _Place],
+    places: tuple[_Place, _Place, _Place],
+    enough: float,
+    left: int,
+) -> _Place:
+    """
+    Return the lowest place between two.
+
+    :param places: the lowest one so far between two others.
+    :param left: how often to measure.
+    """
+    behind, best, ahead = places
+    while left > 0 and best.error > enough and abs(ahead.value - behind.value) > NARROWEST:
+        left -= 1
+        new = measure(_next_value(behind, best, ahead), best.q)
+        is_ahead = (new.value - best.value) * (ahead.value - best.value) > 0.0
+        if new.error < best.error:
+            behind, ahead = (best, ahead) if is_ahead else (behind, best)
+            best = new
+        else:
+            behind, ahead = (behind, new) if is_ahead else (new, ahead)
+    return best
+
+
+def _next_value(behind: _Place, best: _Place, ahead: _Place) -> float:
+    """Return where a parabola through three places is lowest, or the middle of the wider side."""
+    back, forth = behind.value - best.value, ahead.value - best.value
+    if math.isfinite(behind.error + ahead.error):
+        rise_back, rise_forth = behind.error - best.error, ahead.error - best.error
+        curvature = rise_forth * back - rise_back * forth
+        if curvature != 0.0:
+            way = 0.5 * (rise_forth * back * back - rise_back * forth * forth) / curvature
+            if min(back, forth) < way < max(back, forth) and abs(way) > 0.1 * NARROWEST:
+                return best.value + way
+    return best.value + 0.5 * (back if abs(back) > abs(forth) else forth)

@@ -1,0 +1,273 @@
+"""
+Which closed form a chain has: an ordered table of rules, from the cheapest to the most general.
+
+Each rule looks at the axes of six joints, on the chain and then on the reversed chain; those for chains with prismatic
+joints look at fewer too. A chain of seven joints is six with one held; a rule then has to hold at every value of that
+joint, which :mod:`ssik_ros.solvers.closed_form.plan` tries.
+"""
+
+from collections.abc import Callable
+import functools
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.kernels.closed_form.classes import candidates
+from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
+from ssik_ros.kernels.closed_form.classes import spherical_wrist
+from ssik_ros.kernels.closed_form.classes import three_parallel
+from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+NO_POINT: FloatArray = np.full(3, np.nan)
+MOST_SLIDES = 3
+"""Directions that are independent; as many joints that turn make any orientation."""
+ASIDE: FloatArray = np.array([0.43, -0.37, 0.61])
+"""Where to take a point that no axis names, in lengths of the chain: any place off the axes serves."""
+
+
+class Special(NamedTuple):
+    """Points that a class needs, and the joints whose axes make them."""
+
+    points: FloatArray
+    """(6,) two points, NaN for none."""
+    joints: tuple[tuple[int, ...], tuple[int, ...]]
+    """Indices of the axes through each point."""
+
+
+Predicate = Callable[[AxisGeometry], Special | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One class of six joints, or of fewer where some are prismatic."""
+
+    name: str
+    reason: str
+    kind: int
+    case: int
+    applies: Predicate
+    parallel: tuple[tuple[int, ...], ...] = ()
+    """Joints whose axes are parallel."""
+    has_slides: bool = False
+    """Whether it is about chains with prismatic joints; of the others each rule sees six revolute ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A rule that holds for a chain."""
+
+    rule: Rule
+    is_reversed: bool
+    special: Special
+
+
+def _special(
+    first: FloatArray | None = None,
+    of_first: tuple[int, ...] = (),
+    second: FloatArray | None = None,
+    of_second: tuple[int, ...] = (),
+) -> Special:
+    points = [NO_POINT if point is None else point for point in (first, second)]
+    return Special(np.concatenate(points), (of_first, of_second))
+
+
+def _three_parallel_234(axes: AxisGeometry) -> Special | None:
+    if not axes.are_parallel(1, 2, 3) or axes.are_parallel(0, 1) or axes.are_parallel(3, 4):
+        return None
+    return _special(axes.meet(4, 5), (4, 5))
+
+
+def _three_parallel_123(axes: AxisGeometry) -> Special | None:
+    point = axes.meet(4, 5) if axes.are_parallel(0, 1, 2) else None
+    return None if point is None else _special(point, (4, 5))
+
+
+def _wrist(axes: AxisGeometry) -> FloatArray | None:
+    """Return the point where the last three axes meet, unless two neighbours are parallel."""
+    if axes.are_parallel(3, 4) or axes.are_parallel(4, 5):
+        return None
+    return axes.meet(3, 4, 5)
+
+
+def _wrist_parallel_23(axes: AxisGeometry) -> Special | None:
+    point = _wrist(axes)
+    if point is None or not axes.are_parallel(1, 2) or axes.are_parallel(0, 1):
+        return None
+    return _special(point, (3, 4, 5))
+
+
+def _wrist_parallel_12(axes: AxisGeometry) -> Special | None:
+    point = _wrist(axes)
+    if point is None or not axes.are_parallel(0, 1) or axes.are_parallel(1, 2):
+        return None
+    return _special(point, (3, 4, 5))
+
+
+def _wrist_meeting_12(axes: AxisGeometry) -> Special | None:
+    point = _wrist(axes)
+    shoulder = None if point is None else axes.meet(0, 1)
+    if point is None or shoulder is None:
+        return None
+    return _special(point, (3, 4, 5), shoulder, (0, 1))
+
+
+def _wrist_meeting_23(axes: AxisGeometry) -> Special | None:
+    point = _wrist(axes)
+    shoulder = None if point is None else axes.meet(1, 2)
+    if point is None or shoulder is None:
+        return None
+    return _special(point, (3, 4, 5), shoulder, (1, 2))
+
+
+def _wrist_generic(axes: AxisGeometry) -> Special | None:
+    point = _wrist(axes)
+    return None if point is None else _special(point, (3, 4, 5))
+
+
+def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
+    """
+    Return a point that the joints behind the first three leave where it is.
+
+    :param slides: which of the first three joints slide, as bits.
+    :param axes: three to six axes.
+    """
+    n = len(axes.axes)
+    wrist = tuple(range(3, n))
+    if n < 3 or axes.slides != frozenset(i for i in range(3) if slides >> i & 1):
+        return None
+    if any(axes.are_parallel(a, b) for a, b in itertools.pairwise(wrist)):
+        return None
+    if len(wrist) > 1:
+        point = axes.meet(*wrist)
+        return None if point is None else _special(point, wrist)
+    # One axis: any point of it. None: any point that the third joint carries.
+    away = axes.size * (ASIDE[0] * axes.axes[3] if wrist else ASIDE)
+    return _special(axes.points[min(3, n - 1)] + away, wrist or (2,))
+
+
+def _orientation_first(axes: AxisGeometry) -> Special | None:
+    """Return no points where the joints that turn have one way, or two, to make an orientation."""
+    turning = [i for i in range(len(axes.axes)) if i not in axes.slides]
+    if len(turning) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
+        return None
+    if any(axes.are_parallel(a, b) for a, b in itertools.pairwise(turning)):
+        return None
+    return _special()
+
+
+def _sliding_rules() -> tuple[Rule, ...]:
+    """Return the rules of shoulders with one or two slides, cheapest first."""
+    rules = []
+    for slides in (
+        prismatic_shoulder.RPP,
+        prismatic_shoulder.PPR,
+        prismatic_shoulder.PRP,
+        prismatic_shoulder.RPR,
+        prismatic_shoulder.RRP,
+        prismatic_shoulder.PRR,
+    ):
+        order = ''.join('P' if slides >> i & 1 else 'R' for i in range(3))
+        numbers = ' and '.join(str(i + 1) for i in range(3) if slides >> i & 1)
+        subject = f'joint {numbers} slides' if len(numbers) == 1 else f'joints {numbers} slide'
+        rules.append(
+            Rule(
+                f'spherical_{order.lower()}',
+                f'{subject}, the axes behind the third joint meet',
+                candidates.PRISMATIC_SHOULDER,
+                slides,
+                functools.partial(_sliding_shoulder, slides),
+                has_slides=True,
+            )
+        )
+    return tuple(rules)
+
+
+_PARALLEL, _WRIST = candidates.THREE_PARALLEL, candidates.SPHERICAL_WRIST
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        'three_parallel',
+        'axes 2, 3 and 4 are parallel',
+        _PARALLEL,
+        three_parallel.AXES_234,
+        _three_parallel_234,
+        ((1, 2, 3),),
+    ),
+    Rule(
+        'spherical_two_parallel',
+        'axes 4, 5 and 6 meet, axes 2 and 3 are parallel',
+        _WRIST,
+        spherical_wrist.PARALLEL_23,
+        _wrist_parallel_23,
+        ((1, 2),),
+    ),
+    Rule(
+        'spherical_base_parallel',
+        'axes 4, 5 and 6 meet, axes 1 and 2 are parallel',
+        _WRIST,
+        spherical_wrist.PARALLEL_12,
+        _wrist_parallel_12,
+        ((0, 1),),
+    ),
+    Rule(
+        'spherical_two_intersecting',
+        'axes 4, 5 and 6 meet, so do axes 1 and 2',
+        _WRIST,
+        spherical_wrist.MEETING_12,
+        _wrist_meeting_12,
+    ),
+    Rule(
+        'spherical_elbow_intersecting',
+        'axes 4, 5 and 6 meet, so do axes 2 and 3',
+        _WRIST,
+        spherical_wrist.MEETING_23,
+        _wrist_meeting_23,
+    ),
+    Rule(
+        'three_parallel_base',
+        'axes 1, 2 and 3 are parallel, axes 5 and 6 meet',
+        _PARALLEL,
+        three_parallel.AXES_123,
+        _three_parallel_123,
+        ((0, 1, 2),),
+    ),
+    Rule(
+        'spherical',
+        'axes 4, 5 and 6 meet',
+        _WRIST,
+        spherical_wrist.GENERIC,
+        _wrist_generic,
+    ),
+    *_sliding_rules(),
+    Rule(
+        'orientation_first',
+        'at most three joints turn and at most three slide: the orientation gives the angles',
+        candidates.ORIENTATION_FIRST,
+        0,
+        _orientation_first,
+        has_slides=True,
+    ),
+)
+"""In the order in which they are tried; the general elimination, which every chain has, comes after them."""
+
+
+def matches(axes: AxisGeometry) -> list[Match]:
+    """
+    Return every rule that holds for some axes, best first.
+
+    :param axes: six axes, or at most six of which some slide.
+    """
+    back = axes.reversed()
+    found = []
+    for rule in RULES:
+        if rule.has_slides != bool(axes.slides):
+            continue
+        for geometry, is_reversed in ((axes, False), (back, True)):
+            special = rule.applies(geometry)
+            if special is not None:
+                found.append(Match(rule, is_reversed, special))
+    return found

@@ -1,0 +1,320 @@
+"""
+Analytic: every branch of an arm from the geometry of its axes, certified on the arm's own chain.
+
+The mathematics stands in :mod:`ssik_ros.kernels.closed_form`; this module translates a request into arrays and says what
+the outcome means.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import list_names
+from ssik_ros.errors import TopologyMismatch
+from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.problem.contract import BranchSet
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import Cause
+from ssik_ros.results import IkResult
+from ssik_ros.results import IkStatus
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm import Branches
+from ssik_ros.solvers.closed_form.arm import METRICS
+from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.labels import name_branches
+from ssik_ros.solvers.closed_form.options import AnalyticOptions
+from ssik_ros.solvers.closed_form.options import PARAMETERS_FILE
+from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.search.iterative_solver import nanoseconds
+
+FloatArray = NDArray[np.float64]
+
+SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+"""Members of enumerations by plain names: looking them up costs time at every solve."""
+
+
+class AnalyticSolver:
+    """The closed form of one group; may be asked from several threads at once."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        group: JointGroup,
+        options: AnalyticOptions | None = None,
+        *,
+        name: str = 'ssik_ros/Analytic',
+    ) -> None:
+        """
+        Find the closed form of the group's chain.
+
+        :param options: parameters; None means the defaults.
+        :raises TopologyMismatch: when the chain has none.
+        """
+        self.name = name
+        self.robot = robot
+        self.group = group
+        self.options = load_schema(PARAMETERS_FILE).resolve(
+            dataclasses.asdict(options or AnalyticOptions()), AnalyticOptions
+        )
+        self.chain = SerialChain.from_group(robot, group)
+        if self.chain.joint_names != group.joint_names:
+            raise TopologyMismatch(
+                f"Group '{group.name}' has joints beside the chain to its tip: "
+                f'{list_names(sorted(set(group.joint_names) - set(self.chain.joint_names)))}.'
+            )
+        self.joint_names = group.joint_names
+        self.base_frame = group.base_link
+        self.tip_frames = group.tips
+        self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
+        """The closed form itself."""
+        self._metric = METRICS[self.options.seed_metric]
+        n = len(self.joint_names)
+        self._zeros, self._nothing = np.zeros(n), (np.empty((0, n)), np.empty((0, 2)))
+        for array in self._nothing:
+            array.setflags(write=False)
+
+    @property
+    def tier(self) -> str:
+        """Return ``closed_form``, or ``search`` where values of a held joint are sampled."""
+        return self.arm.plan.tier
+
+    @property
+    def reason(self) -> str:
+        """Return why this closed form."""
+        return f'{self.arm.plan.name}: {self.arm.plan.reason}'
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the branches are all that there are, and not those at samples of a held joint."""
+        return self.arm.plan.held < 0 and self.arm.plan.drift == 0.0
+
+    def warm_up(self) -> None:
+        """Call the kernels once by solving one pose, and one that is too far away."""
+        home = self.chain.home.copy()
+        self.solve(SolveRequest(targets=home))
+        self.arm.warm_up_search(home)
+
+    def solve(self, request: SolveRequest) -> IkResult:
+        """
+        Answer one request.
+
+        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        """
+        seed = self._seed(request)
+        found = self._find(request, seed)
+        if isinstance(found, IkResult):
+            return found
+        q, errors = found.q, found.errors[:, :2]
+        if request.validate is not None:
+            keep = _first_valid(request, q)
+            q, errors = q[keep], errors[keep]
+        if not len(q):
+            return self._explain(request, found, seed)
+        for array in (q, errors):
+            array.setflags(write=False)
+        residual = math.hypot(*errors[0].tolist())
+        searches = found.samples + found.starts
+        return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
+
+    def solve_all(self, request: SolveRequest) -> BranchSet:
+        """
+        Return every branch within limits that ``request.validate`` accepts, best first.
+
+        :param request: the question; ``max_solutions`` and budgets do not count, and ``tolerance`` is the Frobenius
+            norm of FK - T, which is not below the norm over both errors.
+        :raises RequestError: as :meth:`solve`.
+        """
+        request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
+        seed = self._seed(request)
+        tolerance = None if request.tolerance is None else float(np.min(request.tolerance))
+        found = self._find(request, seed, tolerance)
+        if isinstance(found, IkResult):
+            return BranchSet(
+                found.solutions, found.errors, (), found.cause, 0, 0, 0, 0, 0, 0, False
+            )
+        labels = name_branches(self.arm.plan, found.q)
+        keep = list(range(len(found.q)))
+        if request.validate is not None:
+            keep = _first_valid(request, found.q)
+        return BranchSet(
+            found.q[keep],
+            found.errors[keep, :2],
+            tuple(labels[row] for row in keep),
+            NO_CAUSE if keep else self._explain(request, found, seed).cause,
+            found.raw,
+            found.certified,
+            found.branches,
+            found.dropped,
+            found.samples,
+            found.starts,
+            False,
+        )
+
+    def _find(
+        self, request: SolveRequest, seed: FloatArray | None, tolerance: float | None = None
+    ) -> Branches | IkResult:
+        """Return the branches that a request asks for, or the result that says why it cannot be asked."""
+        target = self._target(request)
+        if request.timeout is not None:
+            nanoseconds(request.timeout)
+        if seed is not None and not joint_values.are_usable(seed):
+            return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
+        question = self._question(request, seed)
+        if question is None:
+            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
+            return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
+        if tolerance is not None:
+            question = question._replace(tolerance=tolerance)
+        found = self.arm.branches_refined(target, question)
+        return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
+
+    def _explain(
+        self, request: SolveRequest, found: Branches, seed: FloatArray | None
+    ) -> IkResult:
+        """Return the result that says why there is no solution."""
+        if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
+            # At the one value that was tried; what others would do is the question.
+            others = self._find(dataclasses.replace(request, locked=None), seed)
+            found = others._replace(q=found.q) if isinstance(others, Branches) else found
+        searches = found.samples + found.starts
+        if len(found.q):
+            cause = Cause.VALIDATION
+        elif found.certified:
+            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
+        elif self.is_complete or found.is_too_far:
+            cause, searches = Cause.UNREACHABLE, 0
+        else:
+            cause = Cause.NOT_FOUND
+        return self._empty(IkStatus.UNSOLVED, cause, searches, seed)
+
+    def _empty(
+        self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
+    ) -> IkResult:
+        """Return a result without solutions; a closed form knows no state that is nearest, so it is the seed."""
+        nearest = self._zeros.copy() if seed is None else seed.copy()
+        nearest.setflags(write=False)
+        return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
+
+    def _target(self, request: SolveRequest) -> FloatArray:
+        """Return the target (4, 4)."""
+        return self._transform(request.targets, 'a pose')
+
+    def _transform(self, values: object, what: str) -> FloatArray:
+        """Return a transform (4, 4) of the one tip."""
+        pose = np.ascontiguousarray(values, dtype=np.float64)
+        if pose.shape == (1, 4, 4):
+            pose = pose[0]
+        if pose.shape != (4, 4):
+            raise DimensionMismatch(
+                f"{self.name} has the tip '{self.group.tip}' and needs {what} of shape (4, 4), not "
+                f'{pose.shape}.',
+                expected=(4, 4),
+                actual=pose.shape,
+            )
+        # A read-only array would be another type to the kernel, and be compiled for anew.
+        return pose if pose.flags.writeable else pose.copy()
+
+    def _seed(self, request: SolveRequest) -> FloatArray | None:
+        """Return the seed."""
+        if request.seed is None:
+            return None
+        return self._per_joint(request.seed, 'The seed')
+
+    def _per_joint(self, values: object, what: str) -> FloatArray:
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (len(self.joint_names),):
+            raise DimensionMismatch(
+                f"{what} must hold {counted(len(self.joint_names), 'number')} for group '{self.group.name}', not the "
+                f'shape {array.shape}.',
+                expected=(len(self.joint_names),),
+                actual=array.shape,
+            )
+        return array
+
+    def _question(self, request: SolveRequest, seed: FloatArray | None) -> Question | None:
+        """Return what the request asks; None when it leaves no room for a joint."""
+        tool = request.tool_offsets
+        wanted = request.max_solutions if request.validate is None else LARGEST_CAPACITY
+        question = Question(
+            seed=seed,
+            metric=self._metric,
+            max_solutions=wanted,
+            tool=None if tool is None else self._transform(tool, 'a tool offset'),
+        )
+        narrowed = (request.lower, request.upper, request.consistency_limits)
+        if not request.locked and all(limit is None for limit in narrowed):
+            return question
+        lower, upper = self._limits(request, seed)
+        held, value = self._hold(request, seed, lower, upper)
+        if (lower > upper).any():
+            return None
+        values = None if value is None else np.array([value])
+        return question._replace(lower=lower, upper=upper, held=held, held_values=values)
+
+    def _limits(
+        self, request: SolveRequest, seed: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the chain's limits (n,), (n,), narrowed by those of the request."""
+        lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
+        if request.lower is not None:
+            lower = np.maximum(lower, self._per_joint(request.lower, 'lower'))
+        if request.upper is not None:
+            upper = np.minimum(upper, self._per_joint(request.upper, 'upper'))
+        if request.consistency_limits is not None:
+            room = self._per_joint(request.consistency_limits, 'consistency_limits')
+            center = 0.5 * (lower + upper) if seed is None else seed
+            lower, upper = np.maximum(lower, center - room), np.minimum(upper, center + room)
+        return lower, upper
+
+    def _hold(
+        self,
+        request: SolveRequest,
+        seed: FloatArray | None,
+        lower: FloatArray,
+        upper: FloatArray,
+    ) -> tuple[int | None, float | None]:
+        """Narrow the limits of locked joints to their values, in place; return one to hold and its value."""
+        held: tuple[int | None, float | None] = (None, None)
+        for joint, given in (request.locked or {}).items():
+            index = self._joint(joint)
+            value = given if given is not None else (math.nan if seed is None else seed[index])
+            if not math.isfinite(value):
+                raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
+            # The joint that is sampled anyway, such as a rail, rather than another one.
+            if self.arm.plan.held >= 0 and (held[0] is None or index == self.arm.plan.held):
+                held = index, float(value)
+            lower[index] = max(lower[index], value)
+            upper[index] = min(upper[index], value)
+        return held
+
+    def _joint(self, name: str) -> int:
+        if name not in self.joint_names:
+            raise JointNotFound(
+                f"Group '{self.group.name}' has no joint '{name}'. "
+                + describe_choices(name, self.joint_names),
+                name=name,
+                available=self.joint_names,
+            )
+        return self.joint_names.index(name)
+
+
+def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
+    """Return the indices of the first solutions that the caller's validation accepts."""
+    keep: list[int] = []
+    for index, q in enumerate(solutions):
+        if len(keep) == request.max_solutions:
+            break
+        if request.validate is not None and request.validate(q.copy()):
+            keep.append(index)
+    return keep

@@ -1,0 +1,199 @@
+"""
+Parameter files in generate_parameter_library syntax, read without ROS.
+
+A file has one root key; below it stand leaves (mappings with ``type``) and nested structs. Maps
+(``__map_...``) are refused.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+from pathlib import Path
+import pkgutil
+import re
+from typing import Any
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.solvers.options.parameters import Parameter
+from ssik_ros.solvers.options.parameters import ParameterSchema
+from ssik_ros.solvers.options.parameters import ParameterType
+from ssik_ros.solvers.options.parameters import REQUIRED
+from ssik_ros.solvers.options.validators import Check
+from ssik_ros.solvers.options.validators import make_validator
+from ssik_ros.solvers.options.validators import RULES
+from ssik_ros.solvers.options.validators import Validator
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.strict_yaml import read_yaml
+
+_TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
+_SIZED = ('string', 'int_array', 'double_array', 'string_array')
+"""The types of which there are variants with a size."""
+
+_LEAF_KEYS = (
+    'type',
+    'default_value',
+    'description',
+    'read_only',
+    'additional_constraints',
+    'validation',
+)
+_EXCLUSIVE = {
+    'bounds': {'lt', 'gt', 'lt_eq', 'gt_eq'},
+    'element_bounds': {'lower_element_bounds', 'upper_element_bounds'},
+}
+"""Validators of both sides, and the one-sided ones that exclude them."""
+
+
+def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> ParameterSchema:
+    """
+    Return the schema in a parameter file.
+
+    :param path: a YAML file in generate_parameter_library syntax.
+    :param custom: own validators by their name in the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: when the file is malformed; with file and line.
+    """
+    return make_schema(read_yaml(path), str(path), custom)
+
+
+@functools.cache
+def load_schema(resource: str) -> ParameterSchema:
+    """
+    Return the schema of a parameter file inside an installed package.
+
+    :param resource: ``package:relative/path``.
+    :raises ConfigError: when there is no such file or it is malformed.
+    """
+    return make_schema(parse_yaml(read_resource(resource), resource), resource)
+
+
+def read_resource(resource: str) -> str:
+    """
+    Return the text of a file inside an installed package.
+
+    :param resource: ``package:relative/path``.
+    :raises ConfigError: when there is no such file.
+    """
+    package, _, relative = resource.partition(':')
+    try:
+        data = pkgutil.get_data(package, relative)
+    except (ImportError, OSError) as error:
+        raise ConfigError(f'There is no parameter file {quote(resource)}: {error}.') from error
+    if data is None:
+        raise ConfigError(
+            f'There is no parameter file {quote(resource)}: its package has no files.'
+        )
+    return data.decode()
+
+
+def make_schema(
+    content: Any, source: str, custom: Mapping[str, Check] | None = None
+) -> ParameterSchema:
+    """
+    Return the schema that the content of a parameter file describes.
+
+    :param content: the content, one root key.
+    :param source: the file, for messages.
+    :param custom: own validators by name.
+    :raises ConfigError: when it is malformed.
+    """
+    if not isinstance(content, Mapping) or len(content) != 1:
+        raise ConfigError(f'{source}: a parameter file has exactly one root key.')
+    root, body = next(iter(content.items()))
+    if not isinstance(body, Mapping):
+        raise ConfigError(f'{source}: below {quote(root)} stand parameters.')
+    leaves = tuple(_leaves(body, '', source, dict(custom or {})))
+    return ParameterSchema(str(root), leaves, source)
+
+
+def _leaves(
+    body: Mapping[str, Any], prefix: str, source: str, custom: dict[str, Check]
+) -> Iterator[Parameter]:
+    for key, value in body.items():
+        where = location(body, key, source)
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}: '{prefix}{key}' is neither a parameter nor a struct.")
+        if key.startswith('__map_'):
+            raise ConfigError(f'{where}: maps ({quote(key)}) are not supported.')
+        if isinstance(value.get('type'), str):
+            yield _make_parameter(prefix + key, value, where, custom)
+        else:
+            yield from _leaves(value, f'{prefix}{key}.', source, custom)
+
+
+def _make_parameter(
+    name: str, leaf: Mapping[str, Any], where: str, custom: dict[str, Check]
+) -> Parameter:
+    for key in leaf:
+        if key not in _LEAF_KEYS:
+            raise ConfigError(
+                f'{where}: parameter {quote(name)} has an unknown key {quote(key)}. '
+                + describe_choices(key, _LEAF_KEYS)
+            )
+    parameter_type, size_limit = _parse_type(leaf['type'], f'{where}: parameter {quote(name)}')
+    parameter = Parameter(
+        name=name,
+        type=parameter_type,
+        default=REQUIRED,
+        description=str(leaf.get('description', '')),
+        read_only=bool(leaf.get('read_only', False)),
+        additional_constraints=str(leaf.get('additional_constraints', '')),
+        validators=size_limit + _validators(name, leaf.get('validation'), where, custom),
+    )
+    if leaf.get('default_value') is None and parameter_type.scalar != 'none':
+        return parameter
+    return dataclasses.replace(parameter, default=_default(parameter, leaf, where))
+
+
+def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
+    """Return the checked default; unlike a value, it must have the declared type exactly."""
+    value = leaf.get('default_value')
+    entries = value if isinstance(value, list) else [value]
+    if parameter.type.scalar == 'double' and not all(isinstance(x, float) for x in entries):
+        raise ConfigError(
+            f'{where}: the default_value of {quote(parameter.name)} must be written as a double, '
+            f'such as 1.0, not {value!r}.'
+        )
+    return parameter.check(value, where)
+
+
+def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, ...]]:
+    """Return the type, and the size limit that a ``_fixed_N`` type implies."""
+    if text == 'none':
+        return ParameterType('none', 'none'), ()
+    match = _TYPE.match(text)
+    if match is None or (match['n'] and match[0].rpartition('_fixed')[0] not in _SIZED):
+        known = ('bool', 'int', 'double', 'string', 'none')
+        arrays = (f'{scalar}_array' for scalar in known[:-1])
+        raise ConfigError(
+            f'{where} has an unknown type {quote(text)}. {describe_choices(text, (*known, *arrays))}'
+        )
+    limit: tuple[Validator, ...] = ()
+    if match['n']:
+        rule = RULES['size_lt']
+        bound = int(match['n']) + 1
+        limit = (Validator('size_lt', (bound,), rule.check, rule.text.format(bound)),)
+    return ParameterType(text, match['scalar'], bool(match['array'])), limit
+
+
+def _validators(
+    name: str, validation: Any, where: str, custom: dict[str, Check]
+) -> tuple[Validator, ...]:
+    """Return the validators of a leaf; limits of both sides and of one side exclude each other."""
+    if validation is None:
+        return ()
+    place = f'{where}: parameter {quote(name)}'
+    if not isinstance(validation, Mapping):
+        raise ConfigError(f'{place}: validation must be a mapping.')
+    made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())
+    names = {validator.name for validator in made}
+    for both_sides, one_side in _EXCLUSIVE.items():
+        if both_sides in names and names & one_side:
+            raise ConfigError(
+                f'{place}: {both_sides} cannot be combined with {sorted(names & one_side)}.'
+            )
+    return made

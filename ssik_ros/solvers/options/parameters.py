@@ -1,0 +1,278 @@
+"""
+Parameters of solvers: a schema that checks values and turns them into a solver's options.
+
+Values may be nested or have dotted names; a wrong type, a value out of range, a misspelt name, and an
+alias that contradicts the name are errors that say where the value was written.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import math
+import numbers
+from typing import Any
+from typing import TypeVar
+
+import numpy as np
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import quote
+from ssik_ros.errors import shorten
+from ssik_ros.solvers.options.validators import Validator
+from ssik_ros.strict_yaml import location
+from ssik_ros.value_class import dataclass
+
+Options = TypeVar('Options')
+
+_INT64 = 2**63
+
+
+class _Required:
+    """The default of a parameter that must be given."""
+
+    def __repr__(self) -> str:
+        return 'required'
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterType:
+    """A type of generate_parameter_library, such as ``double``, ``string_array`` or ``none``."""
+
+    name: str
+    scalar: str
+    """bool, int, double, string or none."""
+    is_array: bool = False
+
+    def convert(self, value: Any) -> Any:
+        """
+        Return the value in this type; an int is accepted for a double, nothing else is converted.
+
+        :param value: the value as it was written.
+        :raises TypeError: when the value has another type.
+        """
+        if not self.is_array:
+            return _convert_scalar(self.scalar, value)
+        if isinstance(value, list | tuple | np.ndarray):
+            return tuple(_convert_scalar(self.scalar, entry) for entry in value)
+        raise TypeError(type(value).__name__)
+
+
+def _convert_scalar(scalar: str, value: Any) -> Any:
+    is_bool = isinstance(value, bool | np.bool_)
+    if scalar == 'bool' and is_bool:
+        return bool(value)
+    if scalar == 'string' and isinstance(value, str):
+        return str(value)
+    is_integer = isinstance(value, numbers.Integral) and not is_bool
+    if scalar == 'int' and is_integer and -_INT64 <= value < _INT64:
+        return int(value)
+    is_real = isinstance(value, numbers.Real) and not is_bool
+    if scalar == 'double' and is_real and not math.isnan(value):
+        return float(value)
+    if scalar == 'none' and value is None:
+        return None
+    raise TypeError(type(value).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One leaf of a parameter file."""
+
+    name: str
+    """Full name; dots separate nested structs."""
+    type: ParameterType
+    default: Any
+    """The default in the parameter's type, or :data:`REQUIRED`."""
+    description: str = ''
+    read_only: bool = False
+    additional_constraints: str = ''
+    validators: tuple[Validator, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return the allowed values as text, such as ``double in [0.0, 1.0]``."""
+        parts = [self.type.name, *(validator.text for validator in self.validators)]
+        return parts[0] + (' ' + ' and '.join(parts[1:]) if parts[1:] else '')
+
+    def check(self, value: Any, where: str = '') -> Any:
+        """
+        Return the value in the parameter's type.
+
+        :param value: the value as it was written.
+        :param where: file and line, for the message.
+        :raises InvalidParameter: with ``key``, ``value`` and ``allowed``.
+        """
+        try:
+            converted = self.type.convert(value)
+        except TypeError:
+            given = f'{shorten(repr(value))} ({type(value).__name__})'
+            self._refuse(value, f'Parameter {quote(self.name)} has the value {given}', where)
+        for validator in self.validators:
+            reason = validator.reason(self.name, converted)
+            if reason:
+                self._refuse(value, reason, where)
+        return converted
+
+    def _refuse(self, value: Any, reason: str, where: str) -> None:
+        default = '' if self.default is REQUIRED else f', default: {self.default!r}'
+        raise InvalidParameter(
+            _at(where) + f'{reason}. Allowed: {self.allowed}{default}.',
+            key=self.name,
+            value=value,
+            allowed=self.allowed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSchema:
+    """All parameters of one file, in its order."""
+
+    name: str
+    """The root key."""
+    parameters: tuple[Parameter, ...]
+    source: str
+    """The file, for messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the full names of all parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    def parameter(self, name: str) -> Parameter:
+        """
+        Return a parameter.
+
+        :param name: the full name.
+        :raises InvalidParameter: when there is none; with the nearest name.
+        """
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise self._unknown(name, name, '', self.names)
+
+    def check(
+        self,
+        values: Mapping[str, Any],
+        aliases: Mapping[str, str] | None = None,
+        where: str = '',
+    ) -> dict[str, Any]:
+        """
+        Return the given values under their full names, in their types.
+
+        :param values: nested, or with dotted names.
+        :param aliases: other names of parameters.
+        :param where: the file, for messages about mappings that do not know their lines.
+        :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, or two
+            different values for one parameter.
+        """
+        aliases = aliases or {}
+        checked: dict[str, Any] = {}
+        written: dict[str, str] = {}
+        for key, value, place in flatten(values, where):
+            name = aliases.get(key, key)
+            if name not in self.names:
+                raise self._unknown(key, value, place, (*self.names, *aliases))
+            converted = self.parameter(name).check(value, place)
+            if name in checked and checked[name] != converted:
+                raise _contradiction(name, written[name], key, (checked[name], converted), place)
+            checked[name], written[name] = converted, key
+        return checked
+
+    def complete(self, checked: Mapping[str, Any], where: str = '') -> dict[str, Any]:
+        """
+        Return a value for every parameter: the checked ones, else the defaults.
+
+        :param checked: the result of :meth:`check`.
+        :param where: the file, for messages.
+        :raises InvalidParameter: when a parameter without default is missing.
+        """
+        missing = [p for p in self.parameters if p.default is REQUIRED and p.name not in checked]
+        if missing:
+            names = ', '.join(quote(parameter.name) for parameter in missing)
+            raise InvalidParameter(
+                _at(where) + f'required but not given: {names}.',
+                key=missing[0].name,
+                value=None,
+                allowed=missing[0].allowed,
+            )
+        return {p.name: checked.get(p.name, p.default) for p in self.parameters}
+
+    def resolve(
+        self,
+        values: Mapping[str, Any],
+        options_type: type[Options],
+        aliases: Mapping[str, str] | None = None,
+        where: str = '',
+    ) -> Options:
+        """
+        Return the options dataclass for the given values; what is not given has its default.
+
+        :param values: nested, or with dotted names.
+        :param options_type: a dataclass with one field per parameter; a struct is a nested dataclass.
+        :param aliases: other names of parameters.
+        :param where: the file, for messages.
+        :raises InvalidParameter: as :meth:`check`.
+        """
+        return _build(options_type, self.complete(self.check(values, aliases, where), where), '')
+
+    def _unknown(
+        self, key: str, value: Any, place: str, known: tuple[str, ...]
+    ) -> InvalidParameter:
+        return InvalidParameter(
+            _at(place)
+            + f'{quote(self.name)} has no parameter {quote(key)}. {describe_choices(key, known)}',
+            key=key,
+            value=value,
+            allowed=known,
+        )
+
+
+def _at(place: str) -> str:
+    """Return the beginning of a message about a place in a file."""
+    return f'{place}: ' if place else ''
+
+
+def _contradiction(
+    name: str, first: str, second: str, values: tuple[Any, Any], place: str
+) -> InvalidParameter:
+    return InvalidParameter(
+        _at(place)
+        + f'{quote(first)} ({shorten(repr(values[0]))}) and {quote(second)} ({shorten(repr(values[1]))}) are the same parameter '
+        f'{quote(name)} with different values.',
+        key=name,
+        value=values[1],
+        allowed='one value',
+    )
+
+
+def _build(options_type: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
+    """Return the dataclass whose fields are the values below a prefix."""
+    arguments: dict[str, Any] = {}
+    for field in dataclasses.fields(options_type):  # type: ignore[arg-type]
+        name = prefix + field.name
+        if name in values:
+            arguments[field.name] = values[name]
+        elif field.default_factory is not dataclasses.MISSING:
+            struct = type(field.default_factory())
+            arguments[field.name] = _build(struct, values, f'{name}.')
+    return options_type(**arguments)
+
+
+def flatten(values: Mapping[str, Any], where: str = '') -> Iterator[tuple[str, Any, str]]:
+    """
+    Yield (dotted name, value, file and line) of every leaf of nested mappings.
+
+    :param values: the mapping.
+    :param where: the place for mappings that do not know their lines.
+    """
+    for key, value in values.items():
+        place = location(values, key, where)
+        if isinstance(value, Mapping):
+            for name, leaf, leaf_place in flatten(value, place):
+                yield f'{key}.{name}', leaf, leaf_place
+        else:
+            yield str(key), value, place

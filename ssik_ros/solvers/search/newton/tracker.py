@@ -1,0 +1,193 @@
+"""A tracking call for control loops: one target in, one step of the arm out, every cycle."""
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import RequestError
+from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import tracking
+from ssik_ros.results import Cause
+from ssik_ros.solvers.search.newton.many import per_variable
+from ssik_ros.solvers.search.newton.solver import NewtonSolver
+
+FloatArray = NDArray[np.float64]
+
+
+class TrackStatus(IntEnum):
+    """What one cycle came to."""
+
+    OK = 0
+    """The arm is at the target, within tolerance."""
+    LIMITED = 1
+    """The arm came nearer, as far as limits and the motion of one cycle allow."""
+    HELD = 2
+    """The arm stays where it is: there is no way nearer, or the target is not usable."""
+
+
+class Tracker:
+    """
+    Follows a target from cycle to cycle; keeps the state of the arm.
+
+    No call of :meth:`track` makes an array: all of them are views of buffers that the next call overwrites. One
+    tracker serves one thread.
+    """
+
+    def __init__(
+        self,
+        solver: NewtonSolver,
+        q: ArrayLike,
+        *,
+        dt: float | None = None,
+        velocity_limits: ArrayLike | None = None,
+        max_step: ArrayLike | None = None,
+        max_iterations: int = 30,
+    ) -> None:
+        """
+        Start at a configuration.
+
+        :param solver: law, tolerances, limits and null-space terms.
+        :param q: (n,) where the arm is [rad or m].
+        :param dt: time of one cycle [s], needed with velocity limits.
+        :param velocity_limits: one number or (n,) [rad/s or m/s].
+        :param max_step: largest motion of each joint in one cycle, one number or (n,) [rad or m].
+        :param max_iterations: most updates in one cycle.
+        :raises ValueError: for wrong shapes, and for bounds that are not positive.
+        """
+        self._solver = solver
+        n = solver.problem.group_size
+        bounds = np.full(n, np.inf)
+        if max_step is not None:
+            bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
+        if velocity_limits is not None:
+            if dt is None or not dt > 0.0:
+                raise InvalidOption(f'velocity_limits need a positive dt, not {dt!r}.', name='dt')
+            bounds = np.minimum(bounds, dt * _one_each('velocity_limits', velocity_limits, n))
+        self._bounds = per_variable(solver, bounds)
+        self._arrays = solver.borrow()
+        base = solver.seeded.copy()
+        base[newton_search.MAX_ITERATIONS] = max_iterations
+        self._base, self._own = base, base.copy()
+        self._report = np.zeros(tracking.NUMBERS)
+        self._state = solver.full_states(None)[0]
+        self._view: FloatArray = self._state[:n].view()
+        self._view.setflags(write=False)
+        self._shape = (len(solver.tip_frames), 4, 4)
+        self.status = TrackStatus.HELD
+        self.cause = Cause.NONE
+        self.reset(q)
+
+    def reset(self, q: ArrayLike) -> None:
+        """
+        Put the arm somewhere else.
+
+        :param q: (n,) [rad or m].
+        :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
+        """
+        values = np.asarray(q, dtype=np.float64)
+        if values.shape != self._view.shape:
+            raise DimensionMismatch(
+                f'The tracker needs {self._view.shape[0]} joint values, not the shape {values.shape}.',
+                expected=self._view.shape,
+                actual=values.shape,
+            )
+        group = self._solver.group
+        limited = bool(self._base[newton_search.LIMITED])
+        inside = (values >= group.lower) & (values <= group.upper)
+        if not joint_values.are_usable(values) or (limited and not inside.all()):
+            raise RequestError(
+                f'A tracker starts at finite values within the limits, not at {values.tolist()}.',
+                q=values,
+            )
+        self._state[: len(values)] = values
+
+    @property
+    def q(self) -> FloatArray:
+        """Return the configuration (n,), a read-only view that the next call overwrites [rad or m]."""
+        return self._view
+
+    @property
+    def position_error(self) -> float:
+        """Return the distance from the last target, the largest of all tips [m]."""
+        return float(self._arrays.errors[0::2].max())
+
+    @property
+    def rotation_error(self) -> float:
+        """Return the angle to the last target, the largest of all tips [rad]."""
+        return float(self._arrays.errors[1::2].max())
+
+    @property
+    def iterations(self) -> int:
+        """Return the updates of the last call."""
+        return int(self._report[tracking.ITERATIONS])
+
+    def track(self, target: FloatArray) -> TrackStatus:
+        """
+        Move the arm towards a target, by one cycle.
+
+        :param target: (4, 4), or (t, 4, 4) for several tips.
+        :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
+            LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
+        :raises DimensionMismatch: when the target has another shape.
+        """
+        shape = np.shape(target)
+        if shape != self._shape and (shape != (4, 4) or self._shape[0] != 1):
+            raise DimensionMismatch(
+                f'track needs a target of shape {self._shape}, not {shape}.',
+                expected=self._shape,
+                actual=shape,
+            )
+        arrays, solver = self._arrays, self._solver
+        arrays.matrices[...] = target
+        code = tracking.follow(
+            solver.problem.ints,
+            solver.problem.reals,
+            self._base,
+            self._own,
+            self._bounds,
+            solver.never,
+            arrays.counters,
+            arrays.work,
+            self._state,
+            self._report,
+        )
+        self.status, self.cause = self._judge(code)
+        return self.status
+
+    def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
+        """Return what the code and the numbers of a cycle mean."""
+        if code == pose_search.FOUND:
+            return TrackStatus.OK, Cause.NONE
+        if code == pose_search.BAD_TARGET:
+            return TrackStatus.HELD, Cause.BAD_TARGET
+        report = self._report
+        nearer = report.item(tracking.AFTER) < report.item(tracking.BEFORE)
+        status = TrackStatus.LIMITED if nearer else TrackStatus.HELD
+        if code == pose_search.OUT_OF_REACH:
+            solver = self._solver
+            return status, solver.explain(code, self._arrays.counters, self._arrays.matrices)[1]
+        if report.item(tracking.STEP_STOPPED) > 0.0:
+            return status, Cause.CONSISTENCY
+        if report.item(tracking.LIMIT_STOPPED) > 0.0:
+            return status, Cause.LIMITS
+        return status, Cause.SINGULAR
+
+
+def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
+    """Return one positive number for each joint."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (n,)):
+        raise DimensionMismatch(
+            f'{name} must be one number or {n}, not the shape {array.shape}.',
+            expected=(n,),
+            actual=array.shape,
+        )
+    if not (array > 0.0).all():
+        raise InvalidOption(f'{name} must be positive, not {value!r}.', name=name, value=value)
+    return np.broadcast_to(array, (n,)).astype(np.float64)

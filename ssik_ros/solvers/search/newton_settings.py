@@ -1,0 +1,367 @@
+"""What a Newton search is asked to do beside its target, checked and packed for the kernel."""
+
+from collections.abc import Mapping
+from dataclasses import field
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import quote
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.search import laws
+from ssik_ros.kernels.search import newton_search
+from ssik_ros.kernels.search import null_space
+from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import serial
+from ssik_ros.problem.problem import Problem
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+
+LAWS = {
+    'newton': laws.NEWTON,
+    'gauss': laws.GAUSS,
+    'chan': laws.CHAN,
+    'wampler': laws.WAMPLER,
+    'sugihara': laws.SUGIHARA,
+    'adaptive': laws.ADAPTIVE,
+}
+METHODS = ('adaptive', 'chan', 'wampler', 'sugihara')
+"""Step laws of Levenberg-Marquardt."""
+DEFAULT_K = {'chan': 1.0, 'wampler': 1e-4, 'sugihara': 1e-4, 'adaptive': 0.01}
+FIRST_SEED = 0x5331C0DE
+"""Start of the deterministic sequences when no seed of theirs was given."""
+LARGEST_RANDOM_SEED = 2**52
+LARGEST_STEP = {'newton': 1.5, 'gauss': 1.5}
+OTHER_STEP = 2.0
+"""Longest step of a turning joint, by law [rad]: further, the linear model has no meaning."""
+LONG_SLIDE = 100.0
+"""Range of a slide from which on its steps are measured by that range, not in metres [m]."""
+JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonSettings:
+    """One field per thing that can be asked; ``n`` joint variables of the group, ``t`` tips."""
+
+    law: str = 'adaptive'
+    """A key of :data:`LAWS`."""
+    ilimit: int = 30
+    """Most updates of one search."""
+    slimit: int = 100
+    """Most searches."""
+    tol: float = math.inf
+    """Largest E = e^T W e / 2 of a solution, exclusive."""
+    tolerance: float = math.inf
+    """Largest norm over position [m] and rotation [rad] error at each tip."""
+    pos_tol: float | None = None
+    """Largest position error at each tip [m]."""
+    rot_tol: float | None = None
+    """Largest rotation error at each tip [rad]."""
+    joint_limits: bool = True
+    k: float | None = None
+    """Damping of LM in the sense of its law; None means the law's own."""
+    pinv: bool = True
+    """Pseudo-inverse, or plain inverse, of a Jacobian with six rows and six columns."""
+    pinv_damping: float = 0.0
+    """d in s / (s^2 + d^2) for each singular value s."""
+    seed: int | None = None
+    """Of the random and low-discrepancy sequences."""
+    max_step: float | None = None
+    """Longest step of a turning joint [rad]; None means the law's own."""
+    joint_weights: tuple[float, ...] | None = None
+    """(n,) price of moving each joint, positive."""
+    kq: float = 0.0
+    """Weight of keeping away from limits."""
+    km: float = 0.0
+    """Weight of manipulability."""
+    kp: float = 0.0
+    """Weight of being near ``posture``."""
+    ps: float = 0.0
+    """Distance to a limit that a joint should never come below [rad or m]."""
+    pi: float | tuple[float, ...] = 0.3
+    """Distance below which a limit has influence: one number or (n,) [rad or m]."""
+    posture: tuple[float, ...] | None = None
+    """(n,) wished configuration; None means the middle of the limits."""
+    sample_range: tuple[float, float] | None = None
+    """Range that joints without limits are drawn from [rad or m]."""
+    hold: tuple[tuple[str, float], ...] = ()
+    """Name and value of each joint that is held [rad or m]."""
+    gives_up: bool = field(default=True)
+    """Whether starts that make little progress end before ``ilimit``."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that have no meaning."""
+        for name, least in (('ilimit', 1), ('slimit', 1)):
+            _require_integer(name, getattr(self, name), least)
+        if self.seed is not None:
+            _require_integer('seed', self.seed, 0)
+        for name in ('tol', 'tolerance', 'pos_tol', 'rot_tol', 'max_step'):
+            _require_number(name, getattr(self, name), positive=True, infinite=name[:3] == 'tol')
+        for name in ('k', 'pinv_damping', 'kq', 'km', 'kp', 'ps'):
+            _require_number(name, getattr(self, name), positive=False)
+        for name in ('joint_limits', 'pinv', 'gives_up'):
+            if not isinstance(getattr(self, name), bool | np.bool_ | int):
+                _refuse(name, getattr(self, name), 'True or False')
+        if self.law not in LAWS:
+            raise InvalidOption(
+                f'method is {self.law!r}. {describe_choices(str(self.law), METHODS)}',
+                name='method',
+                value=self.law,
+            )
+        if self.sample_range is not None:
+            low, high = self.sample_range
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                _refuse('sample_range', self.sample_range, 'two finite numbers, the smaller first')
+
+    @property
+    def is_improving(self) -> bool:
+        """Return whether there are secondary objectives."""
+        return self.kq > 0.0 or self.km > 0.0 or self.kp > 0.0
+
+    def pack(self, problem: Problem, middle: FloatArray, seeded: bool) -> FloatArray:
+        """
+        Return the kernel's options.
+
+        :param middle: (nq,) posture where none was given, and value of what is no joint of the group.
+        :param seeded: whether a request brings a seed.
+        """
+        nv, tips = problem.nv, len(problem.constraints)
+        self._check_inverse(problem)
+        sequence = _sequence(nv, FIRST_SEED if self.seed is None else self.seed)
+        lower, upper = self._limits(problem, middle)
+        sample_lower, sample_upper = self._sampling(lower, upper)
+        per_tip = [
+            np.full(tips, math.inf if value is None else value)
+            for value in (self.tolerance, self.pos_tol, self.rot_tol)
+        ]
+        influence = _per_variable('pi', self.pi, problem, True)
+        posture = middle.copy()
+        if self.posture is not None:
+            posture[: problem.group_size] = _check_size('posture', self.posture, problem)
+        return np.concatenate(
+            [
+                self._numbers(problem, seeded),
+                lower,
+                upper,
+                sample_lower,
+                sample_upper,
+                sequence.ravel(),
+                *per_tip,
+                self._scales(problem),
+                influence,
+                posture,
+            ]
+        )
+
+    def _numbers(self, problem: Problem, seeded: bool) -> FloatArray:
+        """Return the single numbers at the head of the options."""
+        head = np.zeros(newton_search.OPTIONS)
+        k = DEFAULT_K.get(self.law, 0.0) if self.k is None else self.k
+        head[newton_search.LAW] = LAWS[self.law]
+        head[newton_search.GAIN] = k
+        head[newton_search.OWN_DAMPING] = self.pinv_damping**2
+        head[newton_search.PLAIN_INVERSE] = float(not self.pinv)
+        head[newton_search.MAX_ITERATIONS] = self.ilimit
+        head[newton_search.MAX_SEARCHES] = self.slimit
+        head[newton_search.ERROR_SQUARED] = 2.0 * self.tol
+        head[newton_search.LIMITED] = float(self.joint_limits)
+        head[pose_search.RIGID] = DEFAULT_TOLERANCES.rigid
+        head[pose_search.SAME] = DEFAULT_TOLERANCES.same_solution
+        head[newton_search.SEEDED] = float(seeded)
+        head[newton_search.RANDOM_SEED] = FIRST_SEED if self.seed is None else self.seed
+        head[newton_search.SERIAL] = float(serial.is_serial(problem.ints, problem.reals))
+        own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
+        head[newton_search.LARGEST_STEP] = own_step if self.max_step is None else self.max_step
+        head[newton_search.WEIGHTED] = float(bool((self._scales(problem) != 1.0).any()))
+        head[newton_search.GIVES_UP] = float(self.gives_up)
+        head[newton_search.CONSTANT] = float(self._has_constant_damping(k))
+        pull = head[newton_search.AT_NULL_SPACE :]
+        pull[null_space.ACTIVE] = float(self.is_improving and problem.rows < problem.nv)
+        pull[null_space.LIMIT_GAIN] = self.kq
+        pull[null_space.MANIPULABILITY_GAIN] = self.km
+        pull[null_space.POSTURE_GAIN] = self.kp
+        pull[null_space.CLOSEST] = self.ps
+        arrays = 7 * problem.nv + 3 * len(problem.constraints)
+        pull[null_space.AT_ARRAYS] = newton_search.OPTIONS + arrays
+        return head
+
+    def _has_constant_damping(self, k: float) -> bool:
+        """Return whether the damping of the law does not fade with the error."""
+        if self.law in ('wampler', 'sugihara'):
+            return k > 0.0
+        return self.law in ('newton', 'gauss') and self.pinv_damping > 0.0
+
+    def _check_inverse(self, problem: Problem) -> None:
+        """Refuse a plain inverse of what is not square."""
+        if not self.pinv and problem.rows != problem.nv:
+            raise InvalidOption(
+                f'pinv=False needs as many joints as rows, and here are {counted(problem.nv, "joint")} and '
+                f'{counted(problem.rows, "row")}; a redundant or partly constrained arm needs pinv=True.',
+                name='pinv',
+                joints=problem.nv,
+                rows=problem.rows,
+            )
+
+    def _limits(self, problem: Problem, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the limits (nv,), equal ones for joints that are held or outside the group."""
+        lower, upper = problem.lower.copy(), problem.upper.copy()
+        for v, place in enumerate(problem.variable_q):
+            if place >= problem.group_size:
+                lower[v] = upper[v] = middle[place]
+        names = problem.joint_of_variable
+        for name, value in self.hold:
+            if name not in names:
+                raise JointNotFound(
+                    f'hold names the joint {quote(name)}. {describe_choices(name, names)}',
+                    name=name,
+                    available=names,
+                )
+            v = names.index(name)
+            if names.count(name) > 1 or not lower[v] <= value <= upper[v]:
+                raise InvalidLimits(
+                    f'Joint {quote(name)} cannot be held at {value}: it must have one variable, and its '
+                    f'limits are [{lower[v]}, {upper[v]}].',
+                    joint=name,
+                )
+            lower[v] = upper[v] = value
+        return lower, upper
+
+    def _sampling(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the ranges (nv,) that starts are drawn from."""
+        lower, upper = lower.copy(), upper.copy()
+        if self.sample_range is not None:
+            lower[np.isinf(lower)] = self.sample_range[0]
+            upper[np.isinf(upper)] = self.sample_range[1]
+        return lower, upper
+
+    def _scales(self, problem: Problem) -> FloatArray:
+        """
+        Return 1 / sqrt(weight) of each velocity variable.
+
+        Without weights, a long slide moves more readily than joints that turn. They would share its way, the step
+        would be shortened to what they may turn, and the slide would creep.
+        """
+        if self.joint_weights is None:
+            span = problem.upper - problem.lower
+            slides = problem.ints[problem.ints[layout.AT_VARIABLE_I] :]
+            slides = slides[: layout.VARIABLE_INTS * problem.nv].reshape(problem.nv, -1)
+            is_long = slides[:, layout.VARIABLE_MOVES] == layout.SLIDES
+            is_long &= np.isfinite(span) & (span > LONG_SLIDE)
+            return np.where(is_long, span / (2.0 * math.pi), 1.0)
+        weights = _per_variable('joint_weights', self.joint_weights, problem, False)
+        if not ((weights > 0.0) & np.isfinite(weights)).all():
+            _refuse('joint_weights', self.joint_weights, 'positive and finite')
+        scales: FloatArray = 1.0 / np.sqrt(weights)
+        return scales
+
+    def check_influence(self) -> None:
+        """Refuse distances of influence that a joint cannot come below ``ps`` in."""
+        if self.kq > 0.0 and not (np.asarray(self.pi) > self.ps).all():
+            _refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
+
+
+def make_settings(values: Mapping[str, Any]) -> NewtonSettings:
+    """
+    Return settings from keywords; arrays of joints become tuples.
+
+    :raises InvalidOption: for an unknown keyword, with the nearest one.
+    """
+    known = set(NewtonSettings.__dataclass_fields__)
+    for name in values:
+        if name not in known:
+            raise InvalidOption(
+                f'There is no option {quote(name)}. {describe_choices(name, known - {"law"})}',
+                name=name,
+                available=tuple(sorted(known)),
+            )
+    arrays = {
+        name: tuple(np.asarray(values[name], dtype=np.float64).ravel().tolist())
+        for name in JOINT_ARRAYS
+        if values.get(name) is not None and np.ndim(values[name]) > 0
+    }
+    values = {**values, **arrays}
+    if 'hold' in values:
+        hold = values['hold'] or {}
+        if not isinstance(hold, Mapping):
+            _refuse('hold', hold, 'a mapping from joint names to values')
+        values['hold'] = tuple((str(name), float(value)) for name, value in hold.items())
+    settings = NewtonSettings(**values)
+    settings.check_influence()
+    return settings
+
+
+def _sequence(nv: int, seed: int) -> FloatArray:
+    """
+    Return alpha and shift (2, nv) of the low-discrepancy sequence: powers of the generalised golden ratio.
+
+    The ratio is the root above one of x^(nv+1) = x + 1, found by iteration of x = (1 + x)^(1 / (nv + 1)).
+    """
+    ratio = 1.5
+    for _ in range(64):
+        ratio = (1.0 + ratio) ** (1.0 / (nv + 1))
+    alpha = np.array([ratio ** -(k + 1.0) % 1.0 for k in range(nv)])
+    shift = np.random.Generator(np.random.PCG64(seed)).random(nv)
+    return np.stack([alpha, shift])
+
+
+def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
+    """Return one finite number for each joint variable of the group."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (problem.group_size,):
+        raise DimensionMismatch(
+            f'{name} must hold {counted(problem.group_size, "number")}, one for each joint variable, not '
+            f'the shape {array.shape}.',
+            expected=(problem.group_size,),
+            actual=array.shape,
+        )
+    if not np.isfinite(array).all():
+        _refuse(name, values, 'finite')
+    return array
+
+
+def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> FloatArray:
+    """Return one number for each velocity variable; one for joints outside the group."""
+    if single and np.ndim(values) == 0:
+        return np.full(problem.nv, float(values))
+    array = _check_size(name, values, problem)
+    result = np.ones(problem.nv)
+    for v in range(problem.nv):
+        at = int(problem.variable_q[v])
+        if at < problem.group_size:
+            ball = problem.variable_kind[v] > layout.LINEAR
+            result[v] = array[at : at + 3].mean() if ball else array[at]
+    return result
+
+
+def _require_integer(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        _refuse(name, value, 'a whole number')
+    if not least <= value < LARGEST_RANDOM_SEED:
+        _refuse(name, value, f'at least {least} and below 2^52')
+
+
+def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
+    """Refuse what is no number, or has the wrong sign; None stands for the default."""
+    if value is None:
+        return
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not number:
+        _refuse(name, value, 'a number')
+    inside = value > 0.0 if positive else value >= 0.0
+    if not inside or not (infinite or math.isfinite(value)):
+        _refuse(name, value, 'positive' if positive else 'zero or positive, and finite')
+
+
+def _refuse(name: str, value: object, wanted: str) -> None:
+    raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)

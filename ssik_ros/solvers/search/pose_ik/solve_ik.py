@@ -1,0 +1,172 @@
+"""
+PoseIK's own function: targets for any links, a robot state that is searched with and updated.
+
+The call and its arguments are those of PoseIK's ``solveIK``; what C++ returns as an expected value or an error
+text is an :class:`IkOutcome` here.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import list_names
+from ssik_ros.errors import quote
+from ssik_ros.errors import SolverError
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.robot_state import RobotState
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import IkResult
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.solvers.search.pose_ik.options import PARAMETER_ALIASES
+from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.value_class import dataclass
+
+FloatArray = NDArray[np.float64]
+IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PoseTarget:
+    """A pose that a link is to reach."""
+
+    link: str
+    """Any link that the group moves."""
+    pose: FloatArray
+    """(4, 4) pose of the link in the robot's root link."""
+
+
+class IkOutcome(NamedTuple):
+    """A joint vector, or the text that says why there is none; true when it holds a vector."""
+
+    q: FloatArray | None
+    """(n,) the solution."""
+    error: str
+    """Why there is none; empty when there is one."""
+    result: IkResult
+    """Everything else that is known about the search."""
+
+    def __bool__(self) -> bool:
+        """Return whether there is a solution."""
+        return self.q is not None
+
+    def has_value(self) -> bool:
+        """Return whether there is a solution."""
+        return self.q is not None
+
+    def value(self) -> FloatArray:
+        """
+        Return the solution.
+
+        :raises SolverError: with the error text when there is none.
+        """
+        if self.q is None:
+            raise SolverError(self.error, result=self.result)
+        return self.q
+
+
+def solve_ik(
+    robot_state: RobotState,
+    group: JointGroup | str,
+    targets: Sequence[PoseTarget],
+    seed: FloatArray | None = None,
+    timeout: Any = None,
+    validation_fn: IkValidation | None = None,
+    params: PoseIkOptions | Mapping[str, Any] | None = None,
+) -> IkOutcome:
+    """
+    Find joint values of a group with which every target link is at its pose.
+
+    :param robot_state: gives the joints outside the group; updated to the solution if there is one, else left as it was.
+    :param group: the group, or its name.
+    :param targets: one pose for each of one or several links.
+    :param seed: (n,) first start; None means the group's values in ``robot_state``.
+    :param timeout: budget in seconds, or a duration with ``nanoseconds``; None or 0 for none but the number of starts.
+    :param validation_fn: called with the state at a candidate, the group and the candidate (n,); false refuses it.
+    :param params: options, or parameters by name or alias; None means the defaults.
+    :raises RequestError: when an argument is malformed. An unreachable target is an outcome, not an error.
+    """
+    joint_group = robot_state.robot.group(group) if isinstance(group, str) else group
+    solver = _solver_for(robot_state.robot, joint_group, targets, _options(params))
+    request = SolveRequest(
+        targets=np.stack([_pose(target) for target in targets]),
+        seed=robot_state.group_positions(joint_group) if seed is None else seed,
+        state=robot_state.positions,
+        timeout=_seconds(timeout),
+    )
+    if validation_fn is not None:
+        candidate = robot_state.copy()
+
+        def validate(q: FloatArray) -> bool:
+            candidate.set_group_positions(joint_group, q)
+            return bool(validation_fn(candidate, joint_group, q))
+
+        request.validate = validate
+    result = solver.solve(request)
+    if not result.solved:
+        return IkOutcome(None, result.summary(), result)
+    robot_state.set_group_positions(joint_group, result.q)
+    return IkOutcome(result.q, '', result)
+
+
+def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
+    """Return options from what the caller gave."""
+    if params is None:
+        return PoseIkOptions()
+    if isinstance(params, PoseIkOptions):
+        return params
+    return load_schema(PARAMETERS_FILE).resolve(params, PoseIkOptions, PARAMETER_ALIASES)
+
+
+def _seconds(timeout: Any) -> float | None:
+    """Return a budget in seconds from a number or a duration."""
+    if timeout is None:
+        return None
+    nanoseconds = getattr(timeout, 'nanoseconds', None)
+    if nanoseconds is not None:
+        return float(nanoseconds) * 1e-9
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise InvalidOption(
+            f'timeout must be a number of seconds or have nanoseconds, not {timeout!r}.'
+        )
+    return float(timeout)
+
+
+def _pose(target: PoseTarget) -> FloatArray:
+    """Return a target's pose as an array."""
+    pose = np.asarray(target.pose, dtype=np.float64)
+    if pose.shape != (4, 4):
+        raise InvalidTarget(
+            f'The target of link {quote(target.link)} must be a 4x4 matrix, not of shape {pose.shape}.'
+        )
+    return pose
+
+
+def _solver_for(
+    robot: RobotModel, group: JointGroup, targets: Sequence[PoseTarget], options: PoseIkOptions
+) -> PoseIkSolver:
+    """Return the solver for these links, made at the first call."""
+    links = tuple(target.link for target in targets)
+    if not links:
+        raise InvalidTarget('solve_ik needs at least one target.')
+    if len(set(links)) != len(links):
+        raise InvalidTarget(f'A link has more than one target: {list_names(links)}.', links=links)
+    return _make_solver(robot, group, links, options)
+
+
+@functools.lru_cache(maxsize=32)
+def _make_solver(
+    robot: RobotModel, group: JointGroup, links: tuple[str, ...], options: PoseIkOptions
+) -> PoseIkSolver:
+    """Make the solver for these links; the last few are kept."""
+    return PoseIkSolver(robot, group, options, base_frame=robot.tree.root_link, tip_frames=links)

@@ -1,0 +1,48 @@
+"""
+IK environments: objects, groups, elements and priorities, searches and paths, without a simulator.
+
+>>> env = Environment()
+>>> joint = env.add_joint('revolute', 'j1', limits=(-2.0, 2.0))
+"""
+
+from ssik_ros.markers import Marker
+from ssik_ros.tasks.constants import Constraint
+from ssik_ros.tasks.constants import GroupFlag
+from ssik_ros.tasks.constants import JointMode
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.constants import Method
+from ssik_ros.tasks.constants import Outcome
+from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.document import DocumentError
+from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.overlay import Overlay
+from ssik_ros.tasks.paths import PathResult
+from ssik_ros.tasks.scene import RobotScene
+from ssik_ros.tasks.scene import Scene
+
+__all__ = [
+    'Constraint',
+    'DocumentError',
+    'Dummy',
+    'Element',
+    'Environment',
+    'Group',
+    'GroupFlag',
+    'Joint',
+    'JointMode',
+    'JointType',
+    'Marker',
+    'Method',
+    'Outcome',
+    'Overlay',
+    'PathResult',
+    'Reason',
+    'RobotScene',
+    'Scene',
+    'SolveResult',
+]

@@ -1,0 +1,93 @@
+"""Configurations that differ by whole turns of joints: the same poses, other values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.values import joint_values
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.world import World
+
+TURN = 2.0 * math.pi
+SLACK = 1e-9
+"""Rounding by which whole turns may end beyond a limit; the value is then put onto the limit [rad]."""
+
+
+def alternate_configs(
+    world: World,
+    joints: Sequence[Joint],
+    values: FloatArray,
+    low: Sequence[float] | None = None,
+    ranges: Sequence[float] | None = None,
+    max_configs: int | None = None,
+) -> FloatArray:
+    """
+    Return (k, n): the product of all whole turns of all joints, in the order of increasing turns.
+
+    Only revolute joints with limits, without a screw lead, and whose full turns move no dependent joint, turn; others
+    keep their values.
+
+    :param values: of all joints of the world; the configuration to start from.
+    :param low, ranges: see :meth:`Environment.alternate_configs`.
+    :param max_configs: most rows; None for all.
+    :returns: no rows when a joint has no value in the interval asked for.
+    """
+    for name, numbers in (('low limits', low), ('ranges', ranges)):
+        if numbers is not None and len(numbers) not in (0, len(joints)):
+            raise DimensionMismatch(
+                f'There are {counted(len(joints), "joint")} and {len(numbers)} {name}.'
+            )
+    if ranges and not low and any(number > 0.0 for number in ranges):
+        raise InvalidOption('Positive ranges need low limits.')
+    if max_configs is not None and max_configs < 0:
+        raise InvalidOption(f'max_configs must be >= 0, not {max_configs}.')
+    choices: list[list[float]] = []
+    for index, joint in enumerate(joints):
+        numbers = [float(number) for number in joint_values([joint], values)]
+        if not turns(world, joint):
+            choices += [[number] for number in numbers]
+            continue
+        lower, upper = _interval(
+            joint, numbers[0], low[index] if low else 0.0, ranges[index] if ranges else 0.0
+        )
+        choices.append(equivalents(numbers[0], lower, upper))
+    rows = list(itertools.islice(itertools.product(*choices), max_configs))
+    return np.array(rows, dtype=float).reshape(len(rows), len(choices))
+
+
+def turns(world: World, joint: Joint) -> bool:
+    """Return whether a joint has other values for the same pose."""
+    plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
+    return plain and joint.dependency is None and world.wraps(joint)
+
+
+def _interval(joint: Joint, value: float, low: float, width: float) -> tuple[float, float]:
+    """Return where a joint may be: its limits, and inside of what was asked for."""
+    lower, upper = joint.limits
+    if width > 0.0:
+        return max(lower, low), min(upper, low + width)
+    if width < 0.0:
+        return max(lower, value + 0.5 * width), min(upper, value - 0.5 * width)
+    return lower, upper
+
+
+def equivalents(value: float, lower: float, upper: float) -> list[float]:
+    """Return all value + 2 pi k in a closed interval, increasing; the value itself is not touched."""
+    first = math.ceil((lower - value - SLACK) / TURN)
+    last = math.floor((upper - value + SLACK) / TURN)
+    return [
+        value if k == 0 else min(max(value + TURN * k, lower), upper)
+        for k in range(first, last + 1)
+    ]

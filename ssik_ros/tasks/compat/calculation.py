@@ -1,0 +1,164 @@
+"""Handling, searches, paths and Jacobians, by the names of ported scripts."""
+# ruff: noqa: N802
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.tasks.compat import registry
+from ssik_ros.tasks.compat.registry import environment_of
+from ssik_ros.tasks.compat.registry import group_of
+from ssik_ros.tasks.compat.registry import read_function
+from ssik_ros.tasks.compat.registry import reference
+from ssik_ros.tasks.compat.registry import validation
+
+HANDLE_OPTIONS = ('syncWorlds', 'allowError', 'debug', 'callback')
+SEARCH_PARAMS = {
+    'maxDist': 0.3,
+    'maxTime': 0.2,
+    'pMetric': (1.0, 1.0, 1.0, 0.1),
+    'cMetric': None,
+    'findAlt': True,
+    'findMultiple': False,
+    'cb': None,
+    'auxData': None,
+}
+
+
+def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> Mapping[str, Any]:
+    """Return options, none of them unknown."""
+    for name in given or {}:
+        if name not in names:
+            raise InvalidOption(f'{quote(name)} is no {what}. ' + describe_choices(name, names))
+    return given or {}
+
+
+def handleGroup(
+    environmentHandle: int, ikGroupHandle: int, options: Mapping[str, Any] | None = None
+) -> tuple[int, int, list[float]]:
+    """Solve one group; see :func:`handleGroups`."""
+    return handleGroups(environmentHandle, [ikGroupHandle], options)
+
+
+def handleGroups(
+    environmentHandle: int,
+    ikGroupHandles: Sequence[int],
+    options: Mapping[str, Any] | None = None,
+) -> tuple[int, int, list[float]]:
+    """
+    Solve groups in order of priority; return result, reason bits, and the largest distance and angle left.
+
+    :param options: ``syncWorlds``, ``allowError``, ``debug``, ``callback``.
+    """
+    chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
+    result = environment_of(environmentHandle).solve(
+        [group_of(environmentHandle, handle) for handle in ikGroupHandles],
+        sync=registry.current_scene() if chosen.get('syncWorlds') else None,
+        allow_error=bool(chosen.get('allowError')),
+        debug=int(chosen.get('debug', 0)),
+        callback=read_function(chosen.get('callback')),
+    )
+    for overlay in result.overlays:
+        registry.keep_overlay(overlay)
+    return int(result.outcome), int(result.reason), [result.linear, result.angular]
+
+
+def findConfigs(
+    environmentHandle: int,
+    ikGroupHandle: int,
+    jointHandles: Sequence[int],
+    params: Mapping[str, Any] | None = None,
+    configs: ArrayLike = (),
+) -> list[list[float]]:
+    """
+    Return configurations that meet all targets of a group, the nearest first.
+
+    :param params: ``maxDist``, ``maxTime``, ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``, ``auxData``.
+    :param configs: configurations known before, merged into the answer.
+    """
+    chosen = {**SEARCH_PARAMS, **_known(params, tuple(SEARCH_PARAMS), 'parameter of a search')}
+    found = group_of(environmentHandle, ikGroupHandle).find_configs(
+        jointHandles,
+        max_dist=chosen['maxDist'],
+        max_time=chosen['maxTime'],
+        p_metric=chosen['pMetric'],
+        c_metric=chosen['cMetric'],
+        find_alt=chosen['findAlt'],
+        find_multiple=chosen['findMultiple'],
+        validate=validation(chosen['cb'], chosen['auxData']),
+        configs=configs,
+    )
+    return [[float(number) for number in row] for row in found]
+
+
+def getAlternateConfigs(
+    environmentHandle: int,
+    jointHandles: Sequence[int],
+    lowLimits: Sequence[float] | None = None,
+    ranges: Sequence[float] | None = None,
+) -> list[float]:
+    """Return all configurations that differ from the current one by whole turns, one behind the other."""
+    found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
+    return [float(number) for number in found.ravel()]
+
+
+def generatePath(
+    environmentHandle: int,
+    ikGroupHandle: int,
+    jointHandles: Sequence[int],
+    tipHandle: int,
+    pathPointCount: int,
+    validationCallback: Callable[..., Any] | str | None = None,
+    auxData: object = None,
+) -> list[float]:
+    """Return configurations that move a tip straight to its target, one behind the other; none after a failure."""
+    path = group_of(environmentHandle, ikGroupHandle).generate_path(
+        jointHandles,
+        tipHandle,
+        pathPointCount,
+        validate=validation(validationCallback, auxData),
+        tolerance=None,
+    )
+    return [float(number) for number in path.configs.ravel()]
+
+
+def computeJacobian(
+    environmentHandle: int,
+    baseObject: int,
+    lastJoint: int,
+    constraints: int,
+    tipMatrix: ArrayLike,
+    targetMatrix: ArrayLike | None = None,
+    constrBaseMatrix: ArrayLike | None = None,
+) -> tuple[list[float], list[float]]:
+    """
+    Return Jacobian, row by row, and error of a chain; poses are in the world.
+
+    The rows are geometric, as the document has them: the target has a say in the error only.
+    """
+    jacobian, error = environment_of(environmentHandle).jacobian(
+        lastJoint,
+        tipMatrix,
+        targetMatrix,
+        base=reference(baseObject),
+        constraints=constraints,
+        constraint_base_pose=constrBaseMatrix,
+        exact=False,
+    )
+    return jacobian.ravel().tolist(), error.tolist()
+
+
+def computeGroupJacobian(
+    environmentHandle: int, ikGroupHandle: int
+) -> tuple[list[float], list[float]]:
+    """Return Jacobian, row by row, and error of a group; the rows are those of :func:`computeJacobian`."""
+    jacobian, error = group_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
+    return jacobian.ravel().tolist(), error.tolist()

@@ -1,0 +1,143 @@
+"""Objects and dummies, by the names of ported scripts."""
+# ruff: noqa: N802
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.tasks.compat.registry import environment_of
+from ssik_ros.tasks.compat.registry import handle_of
+from ssik_ros.tasks.compat.registry import object_of
+from ssik_ros.tasks.compat.registry import reference
+from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.pose_formats import read_rotation
+from ssik_ros.tasks.pose_formats import to_euler
+from ssik_ros.tasks.pose_formats import to_seven
+from ssik_ros.tasks.pose_formats import to_twelve
+
+
+def createDummy(environmentHandle: int, dummyName: str = '') -> int:
+    """Return the handle of a new dummy; an empty name means a free one."""
+    return environment_of(environmentHandle).add_dummy(dummyName or None).handle
+
+
+def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int] | None:
+    """Return handle, name, whether it is a joint, and joint type (0 for a dummy) of an object; None past the end."""
+    items = environment_of(environmentHandle).slots
+    if not 0 <= index < len(items):
+        return None
+    item = items[index]
+    joint = isinstance(item, Joint)
+    return item.handle, item.name, joint, int(item.kind) if isinstance(item, Joint) else 0
+
+
+def getObjectHandle(environmentHandle: int, objectName: str) -> int:
+    """Return the handle of an object; an unknown name is an error."""
+    return environment_of(environmentHandle)[str(objectName)].handle
+
+
+def doesObjectExist(environmentHandle: int, objectName: str) -> bool:
+    """Return whether an object of this name exists."""
+    return objectName in environment_of(environmentHandle)
+
+
+def eraseObject(environmentHandle: int, objectHandle: int) -> None:
+    """Take an object out; its children move to its parent."""
+    object_of(environmentHandle, objectHandle).erase()
+
+
+def getObjectParent(environmentHandle: int, objectHandle: int) -> int:
+    """Return the handle of the parent, -1 for none."""
+    return handle_of(object_of(environmentHandle, objectHandle).parent)
+
+
+def setObjectParent(
+    environmentHandle: int, objectHandle: int, parentObjectHandle: int, keepInPlace: bool = True
+) -> None:
+    """Hang an object on another one, -1 for none, and keep its place in the world or its local pose."""
+    item = object_of(environmentHandle, objectHandle)
+    item.set_parent(reference(parentObjectHandle), keepInPlace)
+
+
+def getObjectType(environmentHandle: int, objectHandle: int) -> int:
+    """Return ``objecttype_joint`` or ``objecttype_dummy``."""
+    return int(object_of(environmentHandle, objectHandle).object_type)
+
+
+def getObjectPose(
+    environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
+) -> list[float]:
+    """Return x, y, z, qx, qy, qz, qw, without a joint's own motion."""
+    item = object_of(environmentHandle, objectHandle)
+    return [float(number) for number in item.pose(relativeToObjectHandle)]
+
+
+def setObjectPose(
+    environmentHandle: int,
+    objectHandle: int,
+    pose: Sequence[float],
+    relativeToObjectHandle: int = WORLD,
+) -> None:
+    """Move an object: x, y, z, qx, qy, qz, qw."""
+    object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
+
+
+def getObjectTransformation(
+    environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
+) -> tuple[list[float], list[float], list[float]]:
+    """Return position, quaternion and Euler angles, without a joint's own motion."""
+    pose = object_of(environmentHandle, objectHandle).transform(relativeToObjectHandle)
+    seven = to_seven(pose).tolist()
+    return seven[:3], seven[3:], to_euler(pose).tolist()
+
+
+def setObjectTransformation(
+    environmentHandle: int,
+    objectHandle: int,
+    position: Sequence[float],
+    eulerOrQuaternion: Sequence[float],
+    relativeToObjectHandle: int = WORLD,
+) -> None:
+    """Move an object: position, and three Euler angles or a quaternion."""
+    turn = read_rotation(eulerOrQuaternion)
+    pose = [*position, *turn]
+    object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
+
+
+def getObjectMatrix(
+    environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
+) -> list[float]:
+    """Return the twelve numbers of the 3x4 matrix, row by row, without a joint's own motion."""
+    item = object_of(environmentHandle, objectHandle)
+    return [float(number) for number in to_twelve(item.transform(relativeToObjectHandle))]
+
+
+def setObjectMatrix(
+    environmentHandle: int,
+    objectHandle: int,
+    matrix: ArrayLike,
+    relativeToObjectHandle: int = WORLD,
+) -> None:
+    """Move an object: twelve numbers of a 3x4 matrix, or a matrix."""
+    object_of(environmentHandle, objectHandle).set_pose(matrix, relativeToObjectHandle)
+
+
+def getTargetDummy(environmentHandle: int, tipDummyHandle: int) -> int:
+    """Return the handle of a tip's target, -1 for none."""
+    return handle_of(environment_of(environmentHandle).dummy(tipDummyHandle).target)
+
+
+def setTargetDummy(environmentHandle: int, tipDummyHandle: int, targetDummyHandle: int) -> None:
+    """Give a tip its target, -1 for none; another target must be removed first."""
+    tip = environment_of(environmentHandle).dummy(tipDummyHandle)
+    new = reference(targetDummyHandle)
+    if tip.target is not None and new is not None and tip.target.handle != new:
+        raise InvalidOption(
+            f'Tip {quote(tip.name)} has the target {quote(tip.target.name)}; remove it with -1 first.'
+        )
+    tip.target = new

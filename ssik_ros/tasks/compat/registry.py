@@ -1,0 +1,180 @@
+"""Environments, overlays and scenes behind the integer handles of ported scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import importlib
+from typing import Any
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.group import GroupNotFound
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.overlay import Overlay
+from ssik_ros.tasks.scene import Scene
+
+
+class UnknownHandle(RequestError, KeyError):
+    """No environment or overlay has this handle."""
+
+
+_environments: dict[int, Environment] = {}
+_overlays: dict[int, Overlay] = {}
+_next_handles = {'environment': 0, 'overlay': 0}
+_scenes: list[Scene] = []
+
+
+def new_handle(kind: str) -> int:
+    """Return a number that was never used for an environment or an overlay."""
+    _next_handles[kind] += 1
+    return _next_handles[kind]
+
+
+def register(environment: Environment) -> int:
+    """Give an environment its handle."""
+    environment.handle = new_handle('environment')
+    _environments[environment.handle] = environment
+    return environment.handle
+
+
+def environment_of(handle: int) -> Environment:
+    """
+    Return the environment of a handle.
+
+    :raises UnknownHandle: when there is none (any more).
+    """
+    if handle not in _environments:
+        raise UnknownHandle(
+            f'There is no environment with the handle {handle}; there are {list(_environments)}.',
+            handle=handle,
+        )
+    return _environments[handle]
+
+
+def drop_environment(handle: int) -> None:
+    """Close an environment and erase its overlays."""
+    environment = environment_of(handle)
+    for number, overlay in tuple(_overlays.items()):
+        if overlay.world is environment:
+            drop_overlay(number)
+    del _environments[handle]
+    environment.close()
+
+
+def keep_overlay(overlay: Overlay) -> int:
+    """Give an overlay its handle; a new one for the same tip takes the place of the old one."""
+    for number, other in _overlays.items():
+        if other.world is overlay.world and other.tip is overlay.tip:
+            _overlays[number] = overlay
+            return number
+    number = new_handle('overlay')
+    _overlays[number] = overlay
+    return number
+
+
+def overlay_of(handle: int) -> Overlay:
+    """
+    Return the overlay of a handle, to draw its markers.
+
+    :raises UnknownHandle: when there is none (any more).
+    """
+    if handle not in _overlays:
+        raise UnknownHandle(f'There is no overlay with the handle {handle}.', handle=handle)
+    return _overlays[handle]
+
+
+def drop_overlay(handle: int) -> None:
+    """Erase an overlay."""
+    overlay_of(handle).erase()
+    del _overlays[handle]
+
+
+def use_scene(scene: Scene) -> None:
+    """Make a scene the one that handles of scene objects mean: positions in its structure."""
+    _scenes[:] = [scene]
+
+
+def current_scene() -> Scene:
+    """Return the scene in use."""
+    if not _scenes:
+        raise RequestError('There is no scene; call use_scene first.')
+    return _scenes[0]
+
+
+def scene_handle(name: str) -> int:
+    """Return the handle of an object of the scene."""
+    names = [item.name for item in current_scene().structure()]
+    if name not in names:
+        raise UnknownHandle(f'The scene has no object {quote(name)}; it has {names}.', handle=name)
+    return names.index(name)
+
+
+def scene_name(handle: int) -> str:
+    """Return the name of an object of the scene."""
+    items = current_scene().structure()
+    if not 0 <= handle < len(items):
+        raise UnknownHandle(f'The scene has no object with the handle {handle}.', handle=handle)
+    return items[handle].name
+
+
+def object_of(environment: int, handle: int) -> IkObject:
+    """Return an object by its handle."""
+    return environment_of(environment)[handle]
+
+
+def reference(handle: int) -> int | None:
+    """Return what a pose is relative to, None for the world."""
+    return None if handle == WORLD else handle
+
+
+def handle_of(item: IkObject | None) -> int:
+    """Return the handle of an object, -1 for none."""
+    return WORLD if item is None else item.handle
+
+
+def group_of(environment: int, handle: int) -> Group:
+    """Return a group by its handle."""
+    if isinstance(handle, bool) or not isinstance(handle, int):
+        raise GroupNotFound(f'A group handle is a number, not {handle!r}.', name=handle)
+    return environment_of(environment).group(handle)
+
+
+def element_of(environment: int, group: int, handle: int) -> Element:
+    """Return an element by its handle, or by that of its tip plus ``handleflag_tipdummy``."""
+    return group_of(environment, group).element(int(handle))
+
+
+def read_function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+    """
+    Return a function that was given as such or as 'module:function'.
+
+    :raises InvalidOption: when there is none under that name.
+    """
+    if function is None or callable(function):
+        return function
+    module, separator, name = str(function).partition(':')
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split('.') if separator else ('',):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidOption(
+            f"{quote(function)} is no function; write 'module:function'. {error}"
+        ) from error
+    return found  # type: ignore[no-any-return]
+
+
+def validation(
+    function: Callable[..., Any] | str | None, data: object
+) -> Callable[[Sequence[float]], Any] | None:
+    """Return a validation of configurations from a callback that takes a list and the user's own data."""
+    found = read_function(function)
+    if found is None:
+        return None
+    return lambda config: found([float(number) for number in config], data)

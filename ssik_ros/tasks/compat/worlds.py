@@ -1,0 +1,83 @@
+"""Environments, overlays, documents and scenes, by the names of ported scripts."""
+# ruff: noqa: N802
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.tasks import document
+from ssik_ros.tasks.compat import registry
+from ssik_ros.tasks.compat.registry import environment_of
+from ssik_ros.tasks.compat.registry import group_of
+from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.environment import Environment
+
+
+def createEnvironment(flags: int = 0) -> int:
+    """Return the handle of a new environment; ``flags`` is reserved."""
+    if flags != 0:
+        raise InvalidOption(f'The flags of an environment are reserved and 0, not {flags}.')
+    return registry.register(Environment(priority='nested'))
+
+
+def eraseEnvironment(environmentHandle: int) -> None:
+    """Drop an environment and its overlays."""
+    registry.drop_environment(environmentHandle)
+
+
+def duplicateEnvironment(environmentHandle: int) -> int:
+    """Return the handle of a copy, in which all handles are the same; dependencies keep their callbacks."""
+    return registry.register(environment_of(environmentHandle).copy())
+
+
+def save(environmentHandle: int) -> bytes:
+    """Return an environment as a document of this package."""
+    return environment_of(environmentHandle).save()
+
+
+def load(environmentHandle: int, data: bytes) -> None:
+    """Fill an empty environment from a document of :func:`save`; other formats are refused."""
+    document.load(environment_of(environmentHandle), bytes(data))
+
+
+def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
+    """Return the handle of marker data for a chain; again for the same tip replaces them."""
+    environment = environment_of(environmentHandle)
+    base = registry.reference(baseHandle)
+    return registry.keep_overlay(environment.debug_overlay(tipHandle, base))
+
+
+def eraseDebugOverlay(objectHandle: int) -> None:
+    """Erase an overlay."""
+    registry.drop_overlay(objectHandle)
+
+
+def addElementFromScene(
+    environmentHandle: int,
+    ikGroup: int,
+    baseHandle: int,
+    tipHandle: int,
+    targetHandle: int,
+    constraints: int,
+) -> tuple[int, dict[int, int], dict[int, int]]:
+    """Copy a chain from the scene in use; return the element and which scene object is which object here."""
+    scene = registry.current_scene()
+    base = None if baseHandle == WORLD else registry.scene_name(baseHandle)
+    tip, target = registry.scene_name(tipHandle), registry.scene_name(targetHandle)
+    group = group_of(environmentHandle, ikGroup)
+    element, maps = group.add_element_from_scene(scene, base, tip, target, constraints)
+    to_ik = {registry.scene_handle(name): handle for name, handle in maps.to_ik.items()}
+    return element.handle, to_ik, {handle: number for number, handle in to_ik.items()}
+
+
+def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
+    """Take joint values and target poses of some groups from the scene in use."""
+    groups = [group_of(environmentHandle, handle) for handle in ikGroups]
+    environment_of(environmentHandle).sync_from(registry.current_scene(), groups)
+
+
+def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
+    """Give the joint values of some groups to the scene in use."""
+    groups = [group_of(environmentHandle, handle) for handle in ikGroups]
+    environment_of(environmentHandle).sync_to(registry.current_scene(), groups)

@@ -1,0 +1,354 @@
+"""Search for configurations: many starts inside the kernel, validation, whole turns and order in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+import math
+import time
+from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.kernels.tasks import handling
+from ssik_ros.kernels.tasks import packing
+from ssik_ros.tasks.alternates import alternate_configs
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.handling import evaluate
+from ssik_ros.tasks.handling import take_step
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.plan import make_numbers
+from ssik_ros.tasks.plan import Plan
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.values import joint_values
+from ssik_ros.tasks.world import turn_difference
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.environment import Environment
+    from ssik_ros.tasks.group import Group
+
+DEFAULT_TIME = 0.2
+ITERATIONS = 60
+"""Most steps from one start."""
+CHUNK = 16
+"""Starts that a worker takes at a time."""
+ENDLESS = 2**62
+MOST_CONFIGS = 4096
+"""Most configurations of one search: whole turns of many joints can be more than any machine holds."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a search is asked for."""
+
+    max_dist: float = math.inf
+    """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
+    max_time: float | None = None
+    """Time budget [s]; None for 0.2, or for none when ``max_samples`` is given."""
+    max_samples: int | None = None
+    """Most starts; the answer then is the same every time."""
+    p_metric: Sequence[float] = (1.0, 1.0, 1.0, 0.1)
+    """Weights of x, y, z and the angle in distances of tips; only constrained rows count."""
+    c_metric: Sequence[float] | None = None
+    """Weight of each joint in distances of configurations; None for ones."""
+    find_multiple: bool = False
+    """Whether to go on after the first configuration."""
+    find_alt: bool = True
+    """Whether to add what differs by whole turns."""
+    max_configs: int | None = None
+    """Most configurations."""
+    seed: int | None = None
+    """Shifts the sequence of starts; None for one fixed sequence."""
+    validate: Callable[[FloatArray], object] | None = None
+    """Takes a configuration (n,) and returns whether it is acceptable."""
+    configs: ArrayLike = ()
+    """Configurations (k, n) known before, merged into the answer."""
+    workers: int = 1
+    """Threads; the answer does not depend on their number unless time runs out."""
+    merge_tolerance: float = 1e-4
+    """Configurations nearer than this in every joint are one [rad or m]."""
+    target: ArrayLike | None = None
+    """Pose in the world for the target of the group's first tip; None for where it is."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning."""
+        for name in ('max_time', 'max_samples', 'max_configs'):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InvalidOption(f'{name} must be >= 0, not {value}.')
+        if not self.max_dist >= 0.0:
+            raise InvalidOption(f'max_dist must be >= 0, not {self.max_dist}.')
+        if len(self.p_metric) != 4:
+            raise DimensionMismatch(f'p_metric needs 4 numbers, not {len(self.p_metric)}.')
+        for name in ('p_metric', 'c_metric'):
+            weights = getattr(self, name)
+            if weights is not None and not all(0.0 <= number < math.inf for number in weights):
+                raise InvalidOption(f'{name} needs finite numbers >= 0, not {list(weights)}.')
+        if self.workers < 1:
+            raise InvalidOption(f'workers must be >= 1, not {self.workers}.')
+
+
+def read_options(options: Mapping[str, Any]) -> SearchOptions:
+    """Return options by name, or refuse unknown ones."""
+    known = [item.name for item in fields(SearchOptions)]
+    for name in options:
+        if name not in known:
+            raise InvalidOption(f'{quote(name)} is no option. ' + describe_choices(name, known))
+    return SearchOptions(**options)
+
+
+def find_configs(
+    world: Environment, group: Group, joints: Sequence[Joint], options: Mapping[str, Any]
+) -> FloatArray:
+    """
+    Return configurations (k, n) of some joints, sorted by distance to the current one.
+
+    :param options: those of :class:`SearchOptions`, by name.
+    """
+    asked = read_options(options)
+    plan = world.plan((group,), purpose='search')
+    search = _Search(world, plan, joints, asked)
+    if plan.valid:
+        search.run()
+    return search.sorted()
+
+
+class _Search:
+    """One search: starts, what was found, and in which order it is given back."""
+
+    def __init__(
+        self, world: Environment, plan: Plan, joints: Sequence[Joint], asked: SearchOptions
+    ) -> None:
+        """Take copies of everything that a search needs."""
+        self.world = world
+        self.plan = plan
+        self.joints = joints
+        self.asked = asked
+        self.poses = world.poses.copy()
+        self.current = world.values.copy()
+        if asked.target is not None and plan.elements:
+            place_target(world, plan, self.poses, asked.target)
+        self.size = sum(joint.size for joint in joints)
+        self.metric = np.ones(len(joints))
+        if asked.c_metric is not None:
+            self.metric = np.asarray(asked.c_metric, dtype=float)
+            if self.metric.shape != (len(joints),):
+                raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
+        known = np.asarray(asked.configs, dtype=float).reshape(-1, self.size)
+        self.options = self.make_options()
+        self.found: list[FloatArray] = []
+        for row in known:
+            self._merge(row.copy())
+
+    def run(self) -> None:
+        """Search until there is enough, or a budget ends it."""
+        asked = self.asked
+        # The machine code may have to be loaded from disk, which is no part of the search.
+        evaluate(self.plan, self.world, self.current.copy(), self.poses)
+        seconds = asked.max_time
+        if seconds is None:
+            seconds = DEFAULT_TIME if asked.max_samples is None else math.inf
+        deadline = 0
+        if seconds < math.inf:
+            deadline = time.monotonic_ns() + int(seconds * 1e9)
+        end = ENDLESS if asked.max_samples is None else asked.max_samples
+        for values in self._candidates(end, deadline):
+            accepted = self._accept(values)
+            full = asked.max_configs is not None and len(self.found) >= asked.max_configs
+            if full or (accepted and not asked.find_multiple):
+                return
+            # Validation and merging take time too.
+            if deadline and time.monotonic_ns() >= deadline:
+                return
+
+    def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
+        """Yield joint values that were found, in the order of their starts."""
+        if self.asked.workers == 1:
+            yield from self._scan(0, end, deadline, self.plan.work)
+            return
+        works = [self.plan.work.copy() for _ in range(self.asked.workers)]
+        with ThreadPoolExecutor(len(works)) as pool:
+            for first in range(0, end, CHUNK * len(works)):
+                starts = [first + CHUNK * k for k in range(len(works))]
+                ends = [min(start + CHUNK, end) for start in starts]
+                jobs = [
+                    pool.submit(self._collect, start, stop, deadline, work)
+                    for start, stop, work in zip(starts, ends, works, strict=True)
+                    if start < stop
+                ]
+                for job in jobs:
+                    yield from job.result()
+                if deadline and time.monotonic_ns() >= deadline:
+                    return
+
+    def _collect(self, first: int, end: int, deadline: int, work: FloatArray) -> list[FloatArray]:
+        """Return everything that a range of starts finds."""
+        return list(self._scan(first, end, deadline, work))
+
+    def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
+        """Yield what a range of starts finds."""
+        scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
+        return scan(first, end, deadline, work)
+
+    def _scan_in_kernel(
+        self, first: int, end: int, deadline: int, work: FloatArray
+    ) -> Iterator[FloatArray]:
+        """Yield what the kernel finds."""
+        numbers = make_numbers(handling.SEARCH, ITERATIONS)
+        numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
+        write_start(self.plan, work, self.current, self.options)
+        packed = (self.plan.ints, self.plan.reals, work, self.poses)
+        while numbers[handling.FIRST_START] < end:
+            q = np.empty_like(self.current)
+            start = handling.run(*packed, q, numbers)[0]
+            if start < 0:
+                return
+            yield q
+            numbers[handling.FIRST_START] = start + 1
+
+    def _scan_by_steps(
+        self, first: int, end: int, deadline: int, work: FloatArray
+    ) -> Iterator[FloatArray]:
+        """Yield what is found step by step, because functions of the user move some joints."""
+        numbers = make_numbers(handling.SEARCH, 0)
+        numbers[handling.SEED] = self._seed
+        plan = self.plan
+        for index in range(first, end):
+            if deadline and time.monotonic_ns() >= deadline:
+                return
+            q = np.empty_like(self.current)
+            write_start(plan, plan.work, self.current, self.options)
+            handling.begin_start(plan.ints, plan.reals, plan.work, numbers, index, q)
+            self.world.follow(q)
+            if descend_by_steps(plan, self.world, q, self.poses):
+                yield q
+
+    @property
+    def _seed(self) -> int:
+        """Return the seed as a number of 63 bits."""
+        return 0 if self.asked.seed is None else int(self.asked.seed) % 2**62
+
+    def make_options(self) -> FloatArray:
+        """Return the numbers of the search as the kernel wants them."""
+        nv = self.plan.nv
+        root = 2.0
+        for _ in range(64):
+            root = (1.0 + root) ** (1.0 / (nv + 1))
+        alphas = [root ** -(k + 1) % 1.0 for k in range(nv)]
+        shifts = np.full(nv, 0.5)
+        if self.asked.seed is not None:
+            shifts = np.random.default_rng(self.asked.seed).uniform(size=nv)
+        return np.array([self.asked.max_dist, *self.asked.p_metric, *alphas, *shifts])
+
+    def _accept(self, values: FloatArray) -> bool:
+        """Merge a configuration and its alternates, those that are valid; return whether there was one."""
+        limit = MOST_CONFIGS if self.asked.max_configs is None else self.asked.max_configs
+        own = joint_values(self.joints, values)
+        rows = [own]
+        if self.asked.find_alt:
+            others = alternate_configs(self.world, self.joints, values, max_configs=limit)
+            rows += [row for row in others if not np.array_equal(row, own)]
+        accepted = False
+        for row in rows:
+            if self.asked.validate is None or self.asked.validate(row.copy()):
+                accepted = True
+                if len(self.found) < limit:
+                    self._merge(row)
+        return accepted
+
+    def _merge(self, row: FloatArray) -> None:
+        """Add a configuration unless it is there already."""
+        for other in self.found:
+            if np.abs(self.difference(other, row)).max(initial=0.0) <= self.asked.merge_tolerance:
+                return
+        self.found.append(row)
+
+    def difference(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return how far each joint moves from one configuration to another."""
+        return joint_differences(self.joints, a, b)
+
+    def sorted(self) -> FloatArray:
+        """Return all configurations, the nearest to the current one first."""
+        if not self.found:
+            return np.empty((0, self.size))
+        here = joint_values(self.joints, self.current)
+        ways = [
+            float(np.linalg.norm(self.metric * self.difference(here, row))) for row in self.found
+        ]
+        order = sorted(range(len(ways)), key=lambda k: (ways[k], tuple(self.found[k])))
+        return np.array([self.found[k] for k in order])
+
+
+def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
+    """Write where a search begins and what it is told into a workspace."""
+    place = int(plan.ints[packing.WORK_START])
+    work[place : place + len(current)] = current
+    place = int(plan.ints[packing.WORK_OPTIONS])
+    work[place : place + len(options)] = options
+
+
+def descend_by_steps(
+    plan: Plan, world: Environment, values: FloatArray, poses: FloatArray
+) -> bool:
+    """
+    Go down from joint values where functions of the user move some joints.
+
+    :param values: (nq,) moved in place.
+    :returns: whether all elements are within precision.
+    """
+    best, smallest = values.copy(), math.inf
+    for _ in range(ITERATIONS):
+        within, linear, angular = evaluate(plan, world, values, poses)
+        if smallest < math.inf and not (within and linear + angular < 0.5 * smallest):
+            break
+        if within:
+            best, smallest = values.copy(), linear + angular
+        if take_step(plan, world, values) & Reason.CANNOT_INVERT:
+            break
+        world.follow(values)
+    values[:] = best
+    return smallest < math.inf
+
+
+def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> FloatArray:
+    """
+    Return one number per joint: the way from one configuration to another, the short way where turns are free.
+
+    :param a, b: (n,) values of the joints, four for spherical ones.
+    """
+    ways = np.empty(len(joints))
+    at = 0
+    for k, joint in enumerate(joints):
+        if joint.kind == JointType.SPHERICAL:
+            cosine = min(1.0, abs(float(a[at : at + 4] @ b[at : at + 4])))
+            ways[k] = 2.0 * math.acos(cosine)
+        elif joint.cyclic:
+            ways[k] = turn_difference(float(a[at]), float(b[at]))
+        else:
+            ways[k] = b[at] - a[at]
+        at += joint.size
+    return ways
+
+
+def place_target(world: Environment, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
+    """Write the pose of the first element's target into a table of poses."""
+    from_world = world.copy()
+    target = plan.elements[0].tip.target
+    if target is None:
+        raise InvalidOption(f'Tip {quote(plan.elements[0].tip.name)} has no target.')
+    twin = from_world[target.handle]
+    twin.set_pose(pose)
+    poses[target.slot] = from_world.poses[twin.slot]

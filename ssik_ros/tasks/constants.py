@@ -1,0 +1,109 @@
+"""The vocabulary of IK environments, with the numeric values that ported scripts know."""
+
+from enum import IntEnum
+from enum import IntFlag
+
+from ssik_ros.kernels.rows import layout
+
+WORLD = -1
+"""Handle of the world, and of nothing."""
+PARENT = -11
+"""Stands for the parent of the object at hand where a pose is relative to something."""
+TIP_FLAG = 0x00400000
+"""Added to the handle of a tip to address the first element that has this tip."""
+
+
+class Constraint(IntFlag):
+    """Which rows of an element count."""
+
+    X = 1
+    Y = 2
+    Z = 4
+    ALPHA_BETA = 8
+    """The z axes of tip and target coincide (with GAMMA: together the whole orientation)."""
+    GAMMA = 16
+    """The turn about z."""
+    POSITION = 7
+    ORIENTATION = 24
+    POSE = 31
+
+
+class GroupFlag(IntFlag):
+    """Switches of a group."""
+
+    ENABLED = 1
+    IGNORE_MAX_STEPS = 2
+    RESTORE_ON_BAD_LINEAR = 4
+    RESTORE_ON_BAD_ANGULAR = 8
+    STOP_ON_LIMIT_HIT = 16
+    AVOID_LIMITS = 64
+
+
+class Reason(IntFlag):
+    """What happened during a handling; not every bit means that it failed."""
+
+    NONE = 0
+    NOT_PERFORMED = 1
+    CANNOT_INVERT = 2
+    NOT_WITHIN_TOLERANCE = 16
+    STEPS_TOO_BIG = 32
+    LIMIT_HIT = 64
+    INVALID_CALLBACK_DATA = 128
+
+
+REASON_TEXT: dict[Reason, str] = {
+    Reason.NOT_PERFORMED: 'a group is disabled or has no valid element',
+    Reason.CANNOT_INVERT: 'a step was not finite',
+    Reason.NOT_WITHIN_TOLERANCE: 'a tip is not within the precision of its target',
+    Reason.STEPS_TOO_BIG: 'a step was longer than the largest step of a joint',
+    Reason.LIMIT_HIT: 'a joint stopped at a limit',
+    Reason.INVALID_CALLBACK_DATA: 'the callback returned numbers that are not finite',
+}
+
+
+class Outcome(IntEnum):
+    """How a handling ended."""
+
+    NOT_PERFORMED = 0
+    SUCCESS = 1
+    FAIL = 2
+
+
+class Method(IntEnum):
+    """How the rows of a group are inverted."""
+
+    PSEUDO_INVERSE = 0
+    """With a tiny damping."""
+    DAMPED_LEAST_SQUARES = 1
+    JACOBIAN_TRANSPOSE = 2
+    UNDAMPED_PSEUDO_INVERSE = 3
+
+
+class JointType(IntEnum):
+    """Kinds of joints."""
+
+    REVOLUTE = 10
+    PRISMATIC = 11
+    SPHERICAL = 12
+
+
+class JointMode(IntEnum):
+    """Whether a joint takes part."""
+
+    PASSIVE = 0
+    IK = 2
+
+
+class ObjectType(IntEnum):
+    """Kinds of objects."""
+
+    JOINT = 1
+    DUMMY = 4
+
+
+NODE_KIND = {
+    JointType.REVOLUTE: layout.REVOLUTE,
+    JointType.PRISMATIC: layout.PRISMATIC,
+    JointType.SPHERICAL: layout.SPHERICAL,
+}
+"""Kinds as the kernels call them."""

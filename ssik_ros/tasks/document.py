@@ -1,0 +1,470 @@
+"""
+Environments as documents: JSON with every number in full, names instead of handles.
+
+Saving what was loaded gives the same bytes. Functions of dependencies are saved by the path under which they can be
+imported, and loading such a document imports their modules. Anything malformed is refused with the name of the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import importlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.tasks.constants import Constraint
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.joints import Dependency
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.element import Element
+    from ssik_ros.tasks.environment import Environment
+    from ssik_ros.tasks.group import Group
+
+FORMAT, VERSION = 'ik-env', 1
+TOP = ('format', 'version', 'name', 'priority', 'objects', 'groups')
+COMMON = ('name', 'kind', 'parent', 'pose')
+DUMMY = (*COMMON, 'target')
+JOINT = (
+    *COMMON,
+    'cyclic',
+    'limits',
+    'mode',
+    'weight',
+    'limit_margin',
+    'max_step',
+    'screw_lead',
+    'position',
+    'dependency',
+)
+DEPENDENCY = ('master', 'multiplier', 'offset', 'function', 'derivative', 'with_handles')
+GROUP = ('name', 'flags', 'method', 'damping', 'max_iterations', 'weights_mode', 'elements')
+ELEMENT = (
+    'handle',
+    'tip',
+    'base',
+    'constraint_base',
+    'constraints',
+    'precision',
+    'weights',
+    'enabled',
+    'target_motion',
+    'closure',
+)
+
+
+class DocumentError(ConfigError):
+    """A document is no environment, or a malformed one."""
+
+
+def save(environment: Environment, path: str | os.PathLike[str] | None = None) -> bytes:
+    """Return the document of an environment; see :meth:`Environment.save`."""
+    environment.find(None)
+    lost = [
+        f'{what} of {quote(joint.name)}'
+        for joint in environment.joints
+        for what, item in _functions(joint.dependency)
+        if item is not None and _import_path(item) is None
+    ]
+    if lost:
+        raise ModelError(
+            f'These functions cannot be saved, because no module has them under a name: {", ".join(lost)}.',
+            functions=tuple(lost),
+        )
+    document = {
+        'format': FORMAT,
+        'version': VERSION,
+        'name': environment.name,
+        'priority': environment.priority,
+        'objects': [_object_entry(item) for item in environment.slots],
+        'groups': [_group_entry(group) for group in environment.groups.values()],
+    }
+    data = (json.dumps(document, indent=1, allow_nan=False) + '\n').encode()
+    if path is not None:
+        Path(path).write_bytes(data)
+    return data
+
+
+def _functions(rule: Dependency | None) -> list[tuple[str, Callable[..., float] | None]]:
+    """Return the functions of a dependency with their names."""
+    if rule is None:
+        return []
+    return [('function', rule.function), ('derivative', rule.derivative)]
+
+
+def _import_path(function: Callable[..., float] | None) -> str | None:
+    """Return module:name of a function that can be imported, None otherwise."""
+    if function is None:
+        return None
+    module, name = getattr(function, '__module__', ''), getattr(function, '__qualname__', '')
+    if not module or module == '__main__':
+        return None
+    try:
+        found = _import(f'{module}:{name}')
+    except (ImportError, AttributeError, ValueError):
+        return None
+    return f'{module}:{name}' if found is function else None
+
+
+def _import(path: str) -> Callable[..., float]:
+    """Return the function of a path like module:name."""
+    module, _, name = path.partition(':')
+    found: Any = importlib.import_module(module)
+    for part in name.split('.'):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def _object_entry(item: IkObject) -> dict[str, Any]:
+    """Return what is saved of an object."""
+    local = item.world.poses[item.slot]
+    matrix = to_matrix(local)
+    entry: dict[str, Any] = {
+        'name': item.name,
+        'kind': item.kind.name.lower() if isinstance(item, Joint) else 'dummy',
+        'parent': None if item.parent is None else item.parent.name,
+        'pose': matrix[:3].tolist(),
+    }
+    if isinstance(item, Dummy):
+        entry['target'] = None if item.target is None else item.target.name
+    if isinstance(item, Joint):
+        entry |= _joint_entry(item)
+    return entry
+
+
+def _joint_entry(joint: Joint) -> dict[str, Any]:
+    """Return what is saved of a joint beyond other objects."""
+    place = joint.place_in_values
+    values = joint.world.values[place : place + joint.size].tolist()
+    rule = joint.dependency
+    dependency = None
+    if rule is not None:
+        dependency = {
+            'master': rule.master.name,
+            'multiplier': rule.multiplier,
+            'offset': rule.offset,
+            'function': _import_path(rule.function),
+            'derivative': _import_path(rule.derivative),
+            'with_handles': rule.with_handles,
+        }
+    return {
+        'cyclic': joint.cyclic,
+        'limits': list(joint.limits),
+        'mode': joint.mode.name.lower(),
+        'weight': joint.weight,
+        'limit_margin': joint.limit_margin,
+        'max_step': joint.max_step,
+        'screw_lead': joint.screw_lead,
+        'position': values,
+        'dependency': dependency,
+    }
+
+
+def _group_entry(group: Group) -> dict[str, Any]:
+    """Return what is saved of a group."""
+    elements = [_element_entry(element) for element in group.elements]
+    return {'name': group.name, **group.settings(), 'elements': elements}
+
+
+def _element_entry(element: Element) -> dict[str, Any]:
+    """Return what is saved of an element."""
+    return {
+        'handle': element.handle,
+        'tip': element.tip.name,
+        'base': None if element.base is None else element.base.name,
+        'constraint_base': getattr(element.constraint_base, 'name', None),
+        'constraints': int(element.constraints),
+        'precision': list(element.precision),
+        'weights': list(element.weights),
+        'enabled': element.enabled,
+        'target_motion': element.target_motion,
+        'closure': element.closure,
+    }
+
+
+def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> None:
+    """
+    Fill an empty environment from a document; it stays empty when the document is refused.
+
+    :raises DocumentError: naming the item that is wrong.
+    """
+    if environment.slots or environment.groups:
+        raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    document = _parse(data)
+    try:
+        _fill(environment, document)
+    except DocumentError:
+        _empty(environment)
+        raise
+    except (SsikError, ImportError, AttributeError) as error:
+        _empty(environment)
+        raise DocumentError(f'The document is refused: {error}') from error
+
+
+def _empty(environment: Environment) -> None:
+    """Take everything out again."""
+    environment.groups.clear()
+    for item in tuple(environment.slots)[::-1]:
+        environment.erase(item)
+
+
+def _parse(data: bytes) -> Mapping[str, Any]:
+    """Return the content of a document, or refuse what is none."""
+    if b'\0' in data:
+        raise DocumentError(
+            "This is binary data. CoppeliaSim's private format cannot be read; documents come from Environment.save."
+        )
+    try:
+        document = json.loads(data.decode(), parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise DocumentError(
+            f"This is no document of an environment (CoppeliaSim's private format cannot be read): {error}"
+        ) from None
+    _keys(document, TOP, 'document')
+    if document['format'] != FORMAT or document['version'] != VERSION:
+        raise DocumentError(
+            f'The format is {quote(document["format"])} version {document["version"]}, not {quote(FORMAT)} version {VERSION}.'
+        )
+    for key in ('objects', 'groups'):
+        if not isinstance(document[key], list):
+            raise DocumentError(f'{quote(key)} is not a list.')
+    return document  # type: ignore[no-any-return]
+
+
+def _refuse_constant(name: str) -> float:
+    """Refuse numbers that are not finite."""
+    raise ValueError(f'{name} is not a finite number')
+
+
+def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
+    """Refuse entries with missing or unknown keys."""
+    if not isinstance(entry, dict):
+        raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
+    for key in entry:
+        if key not in known:
+            raise DocumentError(f'The {what} has {quote(key)}. ' + describe_choices(key, known))
+    for key in known:
+        if key not in entry:
+            raise DocumentError(f'The {what} lacks {quote(key)}.')
+
+
+def _numbers(value: object, count: int, what: str) -> list[float]:
+    """Return so many finite numbers."""
+    if not isinstance(value, list) or len(value) != count:
+        raise DocumentError(f'The {what} is not a list of {counted(count, "number")}: {value!r}.')
+    return [_number(item, what) for item in value]
+
+
+def _number(value: object, what: str) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DocumentError(f'The {what} is not a finite number: {value!r}.')
+    return float(value)
+
+
+def _typed(value: object, type_: type, what: str) -> Any:
+    """Return a value of a type."""
+    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+        raise DocumentError(f'The {what} is no {type_.__name__}: {value!r}.')
+    return value
+
+
+def _named(entry: object, kind: str) -> str:
+    """Return the name of an entry."""
+    name = entry.get('name') if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not name:
+        raise DocumentError(f'An entry of the {kind}s has no name: {entry!r}.')
+    return name
+
+
+def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
+    """Make objects, what they refer to, then groups."""
+    environment.name = _typed(document['name'], str, 'name of the environment')
+    if document['priority'] not in ('strict', 'nested'):
+        raise DocumentError(
+            f'The priority is {quote(document["priority"])}, not strict or nested.'
+        )
+    environment.priority = document['priority']
+    for entry in document['objects']:
+        _make_object(environment, entry)
+    for entry in document['objects']:
+        item = environment[entry['name']]
+        _hang(environment, item, entry)
+    for entry in document['objects']:
+        item = environment[entry['name']]
+        if isinstance(item, Joint):
+            _depend(environment, item, entry['dependency'])
+        elif entry['target'] is not None:
+            _known(environment, entry['target'], f'target of {quote(item.name)}')
+            environment.dummy(item).target = entry['target']
+    for entry in document['groups']:
+        _make_group(environment, entry)
+
+
+def _known(environment: Environment, name: object, what: str) -> None:
+    """Refuse names of objects that do not exist."""
+    if not isinstance(name, str) or name not in environment:
+        raise DocumentError(
+            f'The {what}, {name!r}, is no object. '
+            + describe_choices(str(name), environment.objects)
+        )
+
+
+def _make_object(environment: Environment, entry: Any) -> None:
+    """Add an object with its pose, without a parent yet."""
+    name = _named(entry, 'object')
+    what = f'object {quote(name)}'
+    if name in environment:
+        raise DocumentError(f'There are two objects of the name {name!r}.')
+    kind = entry.get('kind')
+    _keys(entry, DUMMY if kind == 'dummy' else JOINT, what)
+    pose = _pose(entry['pose'], what)
+    if kind == 'dummy':
+        item: IkObject = environment.add_dummy(name)
+    elif isinstance(kind, str) and kind.upper() in JointType.__members__:
+        item = environment.add_joint(kind, name)
+        _set_joint(item, entry, what)
+    else:
+        raise DocumentError(f'The kind of {what} is {kind!r}, no joint type and not dummy.')
+    # The very numbers of the file: bringing them onto SO(3) once more would change last bits.
+    environment.poses[item.slot] = pose
+
+
+def _pose(value: object, what: str) -> FloatArray:
+    """Return a pose as the kernels have it."""
+    if not isinstance(value, list) or len(value) != 3:
+        raise DocumentError(f'The pose of {what} is not a 3x4 matrix: {value!r}.')
+    rows = np.array([_numbers(row, 4, f'pose of {what}') for row in value])
+    if not se3.is_rigid(np.vstack([rows, [0.0, 0.0, 0.0, 1.0]]), 0, DEFAULT_TOLERANCES.rigid):
+        raise DocumentError(f'The pose of {what} is not a rigid transform: {value}.')
+    return np.concatenate([rows[:, :3].ravel(), rows[:, 3]])
+
+
+def _set_joint(joint: Joint, entry: Mapping[str, Any], what: str) -> None:
+    """Write the settings and the value of a joint."""
+    lead = _number(entry['screw_lead'], f'screw lead of {what}')
+    lower, upper = _numbers(entry['limits'], 2, f'limits of {what}')
+    cyclic = _typed(entry['cyclic'], bool, f'cyclic of {what}')
+    if joint.kind != JointType.SPHERICAL:
+        joint.limits = lower, upper
+        if cyclic:
+            joint.cyclic = True
+    if lead != 0.0:
+        joint.screw_lead = lead
+    if joint.cyclic != cyclic or joint.limits != (lower, upper):
+        raise DocumentError(f'Limits, cyclic and screw lead of {what} contradict one another.')
+    if entry['mode'] not in ('passive', 'ik'):
+        raise DocumentError(f'The mode of {what} is {entry["mode"]!r}, not passive or ik.')
+    joint.passive = entry['mode'] == 'passive'
+    for key in ('weight', 'limit_margin', 'max_step'):
+        setattr(joint, key, _number(entry[key], f'{key} of {what}'))
+    values = _numbers(entry['position'], joint.size, f'position of {what}')
+    if joint.size == 4 and not abs(math.hypot(*values) - 1.0) < 1e-9:
+        raise DocumentError(f'The position of {what} is no unit quaternion: {values}.')
+    limited = joint.size == 1 and entry['dependency'] is None and not cyclic
+    if limited and not lower <= values[0] <= upper:
+        raise DocumentError(f'The position of {what}, {values[0]}, is outside its limits.')
+    place = joint.place_in_values
+    joint.world.values[place : place + joint.size] = values
+
+
+def _hang(environment: Environment, item: IkObject, entry: Mapping[str, Any]) -> None:
+    """Give an object its parent."""
+    if entry['parent'] is None:
+        return
+    _known(environment, entry['parent'], f'parent of {quote(item.name)}')
+    parent = environment[entry['parent']]
+    if item in parent.ancestors():
+        raise DocumentError(f'The parents of {quote(item.name)} form a cycle.')
+    item._parent = parent
+    environment.changed()
+
+
+def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
+    """Give a joint its dependency."""
+    if entry is None:
+        return
+    what = f'dependency of {quote(joint.name)}'
+    _keys(entry, DEPENDENCY, what)
+    _known(environment, entry['master'], f'master in the {what}')
+    master = environment[entry['master']]
+    if not isinstance(master, Joint) or JointType.SPHERICAL in (master.kind, joint.kind):
+        raise DocumentError(f'The {what} is on something that no joint can depend on.')
+    if master.driver() is joint or master is joint:
+        raise DocumentError(f'The {what} closes a cycle.')
+    functions = {}
+    for key in ('function', 'derivative'):
+        path = entry[key]
+        if path is not None and (not isinstance(path, str) or ':' not in path):
+            raise DocumentError(f"The {key} in the {what} is no 'module:name': {path!r}.")
+        functions[key] = None if path is None else _import(path)
+    joint._dependency = Dependency(
+        master,
+        _number(entry['multiplier'], f'multiplier in the {what}'),
+        _number(entry['offset'], f'offset in the {what}'),
+        with_handles=_typed(entry['with_handles'], bool, f'with_handles in the {what}'),
+        **functions,
+    )
+    environment.changed()
+
+
+def _make_group(environment: Environment, entry: Any) -> None:
+    """Add a group with its elements."""
+    name = _named(entry, 'group')
+    what = f'group {quote(name)}'
+    _keys(entry, GROUP, what)
+    if not isinstance(entry['elements'], list):
+        raise DocumentError(f'The elements of {what} are not a list.')
+    group = environment.add_group(
+        name,
+        method=_typed(entry['method'], str, f'method of {what}'),
+        damping=_number(entry['damping'], f'damping of {what}'),
+        max_iterations=_typed(entry['max_iterations'], int, f'max_iterations of {what}'),
+        weights_mode=entry['weights_mode'],
+        flags=_typed(entry['flags'], int, f'flags of {what}'),
+    )
+    for index, item in enumerate(entry['elements']):
+        own = f'element {index} of {what}'
+        _keys(item, ELEMENT, own)
+        for key in ('tip', 'base', 'constraint_base'):
+            if key == 'tip' or item[key] is not None:
+                _known(environment, item[key], f'{key} of {own}')
+        precision = _numbers(item['precision'], 2, f'precision of {own}')
+        weights = _numbers(item['weights'], 3, f'weights of {own}')
+        element = group.add_element(
+            item['tip'],
+            base=item['base'],
+            constraints=Constraint(_typed(item['constraints'], int, f'constraints of {own}')),
+            precision=(precision[0], precision[1]),
+            weights=(weights[0], weights[1], weights[2]),
+            constraint_base=item['constraint_base'],
+            closure=_typed(item['closure'], bool, f'closure of {own}'),
+        )
+        element.enabled = _typed(item['enabled'], bool, f'enabled of {own}')
+        element.target_motion = _typed(item['target_motion'], bool, f'target_motion of {own}')
+        handle = _typed(item['handle'], int, f'handle of {own}')
+        if handle < 0 or any(o is not element and o.handle == handle for o in group.elements):
+            raise DocumentError(f'The handle of {own} is taken or negative: {handle}.')
+        element.handle = handle
+    group.elements.sort(key=lambda element: element.handle)

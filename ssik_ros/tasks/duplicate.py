@@ -1,0 +1,64 @@
+"""Copies of environments that share nothing with the original."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+from typing import TYPE_CHECKING
+
+from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.objects import IkObject
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.environment import Environment
+
+
+def duplicate(source: Environment, other: Environment) -> None:
+    """
+    Fill an empty environment with copies of another's objects and groups; handles are the same.
+
+    Functions of dependencies are shared, everything else is not.
+    """
+    source.find(None)
+    other.poses, other.values = source.poses.copy(), source.values.copy()
+    twins: dict[IkObject, IkObject] = {}
+    for item in source.slots:
+        twin = copy.copy(item)
+        twin.world = other
+        twins[item] = twin
+        other.slots.append(twin)
+        other._by_name[twin.name] = twin
+        other._by_handle[twin.handle] = twin
+    other._next_handle = source._next_handle
+    for item, twin in twins.items():
+        twin._parent = None if item._parent is None else twins[item._parent]
+        if isinstance(item, Dummy) and item._target is not None:
+            twin._target = twins[item._target]  # type: ignore[attr-defined]
+        if isinstance(item, Joint) and item._dependency is not None:
+            master: Any = twins[item._dependency.master]
+            twin._dependency = replace(item._dependency, master=master)  # type: ignore[attr-defined]
+    for name, group in source.groups.items():
+        other.groups[name] = _copy_group(group, other, twins)
+    other._next_group = source._next_group
+    other.scene_maps = {key: maps.copy() for key, maps in source.scene_maps.items()}
+    other.changed()
+
+
+def _copy_group(group: Group, other: Environment, twins: dict[IkObject, IkObject]) -> Group:
+    """Return a copy of a group for another environment."""
+    twin = copy.copy(group)
+    twin.world = other
+    twin._last = None
+    twin.elements = []
+    for element in group.elements:
+        own = copy.copy(element)
+        own.group = twin
+        own.tip = twins[element.tip]  # type: ignore[assignment]
+        own._base = None if element._base is None else twins[element._base]
+        below = element._constraint_base
+        own._constraint_base = None if below is None else twins[below]
+        twin.elements.append(own)
+    return twin

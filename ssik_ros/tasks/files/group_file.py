@@ -1,0 +1,363 @@
+"""
+Group files: frames, joint settings, groups and elements for a robot, as YAML that people write.
+
+The reader checks what can be checked without the robot, and names the line of whatever is wrong;
+:mod:`ssik_ros.tasks.files.group_file_builder` brings the content together with a scene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import field
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import quote
+from ssik_ros.model.description_files import config_directory
+from ssik_ros.strict_yaml import checked_mapping
+from ssik_ros.strict_yaml import finite_number
+from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import refuse
+from ssik_ros.tasks.constants import Constraint
+from ssik_ros.tasks.element import PRECISION
+from ssik_ros.tasks.group import METHOD_NAMES
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.value_class import dataclass
+
+FILE_KEYS = ('priority', 'frames', 'joints', 'groups')
+FRAME_KEYS = ('parent', 'xyz', 'rpy', 'at', 'follow')
+JOINT_KEYS = ('limits', 'weight', 'limit_margin', 'max_step', 'passive')
+SWITCHES = (
+    'enabled',
+    'ignore_max_steps',
+    'restore_on_bad_linear',
+    'restore_on_bad_angular',
+    'stop_on_limit_hit',
+    'avoid_limits',
+)
+GROUP_KEYS = ('method', 'damping', 'max_iterations', 'weights_mode', *SWITCHES, 'elements')
+ELEMENT_NAMES = ('tip', 'target', 'base', 'constraint_base')
+ELEMENT_SWITCHES = ('enabled', 'target_motion', 'closure')
+ELEMENT_KEYS = (*ELEMENT_NAMES, 'constraints', 'precision', 'weights', *ELEMENT_SWITCHES)
+CONSTRAINT_NAMES = {name.lower(): item for name, item in Constraint.__members__.items()}
+CHOICES = {
+    'method': tuple(METHOD_NAMES),
+    'weights_mode': ('least_squares', 'gain'),
+    'priority': ('strict', 'nested'),
+}
+MOST_ITERATIONS = 100_000
+"""Of one solve: no file and no request is to keep a thread for minutes."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileFrame:
+    """A frame that the file adds to those of the scene."""
+
+    name: str
+    place: str
+    """Where it was written, as ``file:line``."""
+    parent: str | None = None
+    """None for the world."""
+    pose: FloatArray | None = None
+    """(4, 4) in the parent; None for a frame that takes its place from another one."""
+    at: str | None = None
+    """A frame of the scene at whose place it is put before each calculation, to be left there by the motion."""
+    follow: str | None = None
+    """A frame that need not be part of the robot: what is known about its place at each reading counts."""
+
+
+@dataclass(frozen=True)
+class FileJoint:
+    """Settings of a joint."""
+
+    name: str
+    place: str
+    settings: Mapping[str, Any]
+    """Attributes of :class:`ssik_ros.tasks.joints.Joint`."""
+
+
+@dataclass(frozen=True)
+class FileElement:
+    """One element."""
+
+    place: str
+    names: Mapping[str, str]
+    """``tip``, and of ``target``, ``base`` and ``constraint_base`` those that are given."""
+    constraints: Constraint = Constraint.POSE
+    precision: tuple[float, float] = PRECISION
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    switches: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """One group."""
+
+    name: str
+    place: str
+    settings: Mapping[str, Any]
+    """Attributes of :class:`ssik_ros.tasks.group.Group`."""
+    elements: tuple[FileElement, ...]
+
+
+@dataclass(frozen=True)
+class GroupFile:
+    """What a group file says."""
+
+    source: str
+    """The file's name for messages."""
+    groups: tuple[FileGroup, ...]
+    """The first has the highest priority."""
+    frames: tuple[FileFrame, ...] = ()
+    joints: tuple[FileJoint, ...] = ()
+    priority: str = 'strict'
+
+
+def find_group_file(name: str) -> Path:
+    """
+    Return the path of a group file given by path or by the name of a shipped one.
+
+    :param name: a path, or a name such as ``panda``.
+    :raises DescriptionNotFound: when there is neither; with the shipped names.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    folder = config_directory() / 'groups'
+    shipped = folder / f'{name.removesuffix(".yaml")}.yaml'
+    if shipped.is_file() and '/' not in name:
+        return shipped
+    names = ', '.join(sorted(file.stem for file in folder.glob('*.yaml')))
+    raise DescriptionNotFound(
+        f'There is no group file {quote(name)}, neither as a file nor among the shipped ones: {names}.',
+        name=name,
+    )
+
+
+def read_group_file(path: str | os.PathLike[str]) -> GroupFile:
+    """
+    Return what a group file says.
+
+    :param path: the file.
+    :raises DescriptionNotFound: when there is no such file.
+    :raises ConfigError: for unknown keys and wrong values, with their place.
+    """
+    return parse_group_file(read_yaml(Path(path)), str(path))
+
+
+def parse_group_file(content: Any, source: str = 'group file') -> GroupFile:
+    """
+    Return what the content of a group file says.
+
+    :param content: the mapping.
+    :param source: the file's name for messages.
+    :raises ConfigError: for unknown keys and wrong values, with their place.
+    """
+    entries = checked_mapping(content, source, 'the file', FILE_KEYS)
+    frames, joints, groups = (
+        checked_mapping(entries.get(key, {}), location(entries, key, source), quote(key))
+        for key in ('frames', 'joints', 'groups')
+    )
+    if not groups:
+        refuse(location(entries, 'groups', source), 'there is no group')
+    for mapping in (frames, joints, groups):
+        for name in mapping:
+            if not name:
+                refuse(location(mapping, name, source), 'a name is empty')
+    return GroupFile(
+        source,
+        groups=tuple(
+            _read_group(name, entry, location(groups, name, source))
+            for name, entry in groups.items()
+        ),
+        frames=tuple(
+            _read_frame(name, entry, location(frames, name, source))
+            for name, entry in frames.items()
+        ),
+        joints=tuple(
+            _read_joint(name, entry, location(joints, name, source))
+            for name, entry in joints.items()
+        ),
+        priority=_choice(entries, 'priority', source) if 'priority' in entries else 'strict',
+    )
+
+
+def _choice(entry: Mapping[str, Any], key: str, place: str) -> str:
+    """Return one of some words."""
+    value = entry[key]
+    if value not in CHOICES[key]:
+        hint = describe_choices(str(value), CHOICES[key])
+        refuse(location(entry, key, place), f'{quote(key)} is {value!r}', hint)
+    return str(value)
+
+
+def _text(entry: Mapping[str, Any], key: str, place: str) -> str:
+    """Return a name."""
+    value = entry[key]
+    if not isinstance(value, str) or not value:
+        refuse(location(entry, key, place), f'{quote(key)} is no name but {value!r}')
+    return str(value)
+
+
+def _switch(entry: Mapping[str, Any], key: str, place: str) -> bool:
+    """Return true or false."""
+    value = entry[key]
+    if not isinstance(value, bool):
+        refuse(location(entry, key, place), f'{quote(key)} is not true or false but {value!r}')
+    return bool(value)
+
+
+def _positive(entry: Mapping[str, Any], key: str, place: str) -> float:
+    """Return a number of at least zero."""
+    number = finite_number(entry[key], location(entry, key, place), quote(key))
+    if number < 0.0:
+        refuse(location(entry, key, place), f'{quote(key)} is negative: {number:g}')
+    return number
+
+
+def _numbers(entry: Mapping[str, Any], key: str, place: str, count: int) -> tuple[float, ...]:
+    """Return so many finite numbers."""
+    values, place = entry[key], location(entry, key, place)
+    if not isinstance(values, list) or len(values) != count:
+        refuse(place, f'{quote(key)} is no list of {counted(count, "number")} but {values!r}')
+    return tuple(finite_number(value, place, quote(key)) for value in values)
+
+
+def _read_frame(name: str, content: Any, place: str) -> FileFrame:
+    """Return one frame."""
+    what = f'frame {quote(name)}'
+    entry = checked_mapping(content, place, what, FRAME_KEYS)
+    ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in entry]
+    if len(ways) > 1 and ways != ['xyz', 'rpy']:
+        refuse(place, f'{what} has {" and ".join(map(repr, ways))}, which exclude each other')
+    parent = _text(entry, 'parent', place) if 'parent' in entry else None
+    if 'at' in entry:
+        return FileFrame(name, place, parent, at=_text(entry, 'at', place))
+    if 'follow' in entry:
+        return FileFrame(name, place, parent, follow=_text(entry, 'follow', place))
+    pose = np.eye(4)
+    if 'rpy' in entry:
+        pose[:3, :3] = rotation_of_rpy(_numbers(entry, 'rpy', place, 3))
+    if 'xyz' in entry:
+        pose[:3, 3] = _numbers(entry, 'xyz', place, 3)
+    return FileFrame(name, place, parent, pose)
+
+
+def rotation_of_rpy(angles: Sequence[float]) -> FloatArray:
+    """
+    Return the rotation (3, 3) of roll, pitch and yaw as a URDF has them.
+
+    :param angles: about the fixed axes x, y and z in this order [rad].
+    """
+    (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def _read_joint(name: str, content: Any, place: str) -> FileJoint:
+    """Return the settings of one joint."""
+    entry = checked_mapping(content, place, f'joint {quote(name)}', JOINT_KEYS)
+    settings: dict[str, Any] = {}
+    for key in entry:
+        if key == 'limits':
+            lower, upper = _numbers(entry, key, place, 2)
+            if lower > upper:
+                refuse(
+                    location(entry, key, place), f"'limits' of joint {quote(name)} are reversed"
+                )
+            settings[key] = (lower, upper)
+        elif key == 'passive':
+            settings[key] = _switch(entry, key, place)
+        else:
+            settings[key] = _positive(entry, key, place)
+    return FileJoint(name, place, settings)
+
+
+def _read_group(name: str, content: Any, place: str) -> FileGroup:
+    """Return one group."""
+    entry = checked_mapping(content, place, f'group {quote(name)}', GROUP_KEYS)
+    settings: dict[str, Any] = {key: _choice(entry, key, place) for key in entry if key in CHOICES}
+    settings |= {key: _switch(entry, key, place) for key in entry if key in SWITCHES}
+    if 'damping' in entry:
+        settings['damping'] = _positive(entry, 'damping', place)
+    if 'max_iterations' in entry:
+        count = entry['max_iterations']
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            refuse(location(entry, 'max_iterations', place), f"'max_iterations' is {count!r}")
+        if count > MOST_ITERATIONS:
+            text = f"'max_iterations' is above {MOST_ITERATIONS}: {count}"
+            refuse(location(entry, 'max_iterations', place), text)
+        settings['max_iterations'] = count
+    elements = entry.get('elements')
+    where = location(entry, 'elements', place)
+    if not isinstance(elements, list) or not elements:
+        refuse(where, f"group {quote(name)} has no list of 'elements'")
+    return FileGroup(
+        name,
+        place,
+        settings,
+        tuple(
+            _read_element(item, where, f'element {number} of group {quote(name)}')
+            for number, item in enumerate(elements, 1)
+        ),
+    )
+
+
+def _read_element(content: Any, place: str, what: str) -> FileElement:
+    """Return one element."""
+    entry = checked_mapping(content, place, what, ELEMENT_KEYS)
+    for key in entry:
+        # The line of the element itself, which a list does not know.
+        place = location(entry, key, place)
+        break
+    if 'tip' not in entry:
+        refuse(place, f"{what} has no 'tip'")
+    precision, weights = PRECISION, (1.0, 1.0, 1.0)
+    if 'precision' in entry:
+        linear, angular = _numbers(entry, 'precision', place, 2)
+        precision = linear, angular
+    if 'weights' in entry:
+        linear, angular, overall = _numbers(entry, 'weights', place, 3)
+        weights = linear, angular, overall
+    for key, values in (('precision', precision), ('weights', weights)):
+        if min(values) < 0.0:
+            refuse(location(entry, key, place), f'{quote(key)} of {what} has a negative number')
+    constraints = Constraint.POSE
+    if 'constraints' in entry:
+        constraints = _read_constraints(entry, place, what)
+    return FileElement(
+        place,
+        {key: _text(entry, key, place) for key in ELEMENT_NAMES if key in entry},
+        constraints,
+        precision,
+        weights,
+        {key: _switch(entry, key, place) for key in ELEMENT_SWITCHES if key in entry},
+    )
+
+
+def _read_constraints(entry: Mapping[str, Any], place: str, what: str) -> Constraint:
+    """Return the bits of one name, or of a list of names."""
+    names, place = entry['constraints'], location(entry, 'constraints', place)
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list) or not names:
+        refuse(place, f"'constraints' of {what} is no list of names but {names!r}")
+    bits = Constraint(0)
+    for name in names:
+        if name not in CONSTRAINT_NAMES:
+            hint = describe_choices(str(name), CONSTRAINT_NAMES)
+            refuse(place, f'{what} has the unknown constraint {name!r}', hint)
+        bits |= CONSTRAINT_NAMES[name]
+    return bits

@@ -1,0 +1,179 @@
+"""From a group file and a scene to an environment; names that the scene does not have are refused with their line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterable
+
+from ssik_ros.errors import ConfigError
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import quote
+from ssik_ros.errors import SsikError
+from ssik_ros.strict_yaml import refuse
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.files.group_file import FileElement
+from ssik_ros.tasks.files.group_file import FileFrame
+from ssik_ros.tasks.files.group_file import FileJoint
+from ssik_ros.tasks.files.group_file import GroupFile
+from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.scene import Scene
+
+
+def build_environment(content: GroupFile, scene: Scene, name: str | None = None) -> Environment:
+    """
+    Return an environment with everything that a scene has, and with the frames and groups of a file.
+
+    :param content: the file.
+    :param scene: the robot.
+    :param name: of the environment; None for the file's name.
+    :raises ConfigError: for names that the scene does not have, and settings that do not fit it, with their line.
+    """
+    environment = Environment.from_scene(scene, content.source if name is None else name)
+    environment.priority = 'nested' if content.priority == 'nested' else 'strict'
+    for frame in content.frames:
+        _add_frame(environment, frame)
+    for joint in content.joints:
+        _set_joint(environment, joint)
+    for entry in content.groups:
+        try:
+            group = environment.add_group(entry.name, **entry.settings)
+        except SsikError as error:
+            refuse(entry.place, f'group {quote(entry.name)}: {error}')
+        for element in entry.elements:
+            _add_element(environment, group, element)
+        if not group.joints:
+            refuse(entry.place, f'group {quote(entry.name)} moves no joint')
+    place_frames(environment, content)
+    return environment
+
+
+def place_frames(
+    environment: Environment,
+    content: GroupFile,
+    where: Callable[[str], FloatArray] | None = None,
+    left_out: Iterable[str] = (),
+) -> None:
+    """
+    Put frames that take their place from others where these are now.
+
+    :param environment: made by :func:`build_environment`, or a copy of that.
+    :param content: the file.
+    :param where: returns the pose (4, 4) in the world of a frame that is followed; None leaves those frames alone.
+    :param left_out: names of frames that are not touched.
+    """
+    names = frozenset(left_out)
+    for frame in content.frames:
+        if frame.name in names:
+            continue
+        if frame.at is not None:
+            environment[frame.name].set_pose(environment[frame.at].matrix())
+        elif frame.follow is not None and where is not None:
+            environment[frame.name].set_pose(where(frame.follow))
+
+
+def frames_in_use(groups: Iterable[Group]) -> set[str]:
+    """Return the names of all objects that elements of some groups, or their bases and targets, hang on."""
+    used: set[str] = set()
+    for group in groups:
+        for element in group.elements:
+            ends: list[IkObject | None] = [element.tip, element.target, element.base]
+            for item in (*ends, element.constraint_base):
+                while item is not None:
+                    used.add(item.name)
+                    item = item.parent
+    return used
+
+
+def _find(environment: Environment, name: str, place: str, what: str) -> IkObject:
+    """Return an object of a name that a file has."""
+    if name not in environment:
+        hint = describe_choices(name, environment.objects)
+        refuse(place, f'the {what} {quote(name)} is no frame of the robot or of the file', hint)
+    return environment[name]
+
+
+def _find_dummy(environment: Environment, name: str, place: str, what: str) -> Dummy:
+    """Return an object that is no joint."""
+    item = _find(environment, name, place, what)
+    if not isinstance(item, Dummy):
+        refuse(place, f'the {what} {quote(name)} is a joint; links and frames can be that')
+    return item
+
+
+def _add_frame(environment: Environment, frame: FileFrame) -> None:
+    """Add a frame of the file; those that it refers to stand before it."""
+    if frame.name in environment:
+        refuse(frame.place, f'the robot has a link or joint {quote(frame.name)} already')
+    parent = None
+    if frame.parent is not None:
+        parent = _find(environment, frame.parent, frame.place, f'parent of {quote(frame.name)},')
+    if frame.at is not None:
+        _find_dummy(environment, frame.at, frame.place, f'place of {quote(frame.name)},')
+    environment.add_dummy(frame.name, parent, frame.pose)
+
+
+def _set_joint(environment: Environment, entry: FileJoint) -> None:
+    """Write the settings of a joint."""
+    item = environment.objects.get(entry.name)
+    if not isinstance(item, Joint):
+        hint = describe_choices(entry.name, environment.joint_names)
+        refuse(entry.place, f'{quote(entry.name)} is no joint of the robot', hint)
+    for key, value in entry.settings.items():
+        if key == 'limits':
+            _require_limits(item, value, entry.place)
+        try:
+            setattr(item, key, value)
+        except (SsikError, ConfigError) as error:
+            refuse(entry.place, f'joint {quote(entry.name)}: {error}')
+
+
+def _require_limits(joint: Joint, limits: tuple[float, float], place: str) -> None:
+    """Refuse limits that are wider than those of the robot."""
+    if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
+        refuse(place, f'joint {quote(joint.name)} has no limits of its own')
+    (lower, upper), (low, high) = limits, joint.limits
+    if not joint.cyclic and not (low <= lower and upper <= high):
+        text = f'limits of joint {quote(joint.name)}, [{lower:g}, {upper:g}], may only be narrower'
+        refuse(place, f'{text} than those of the robot, [{low:g}, {high:g}]')
+
+
+def _add_element(environment: Environment, group: Group, entry: FileElement) -> None:
+    """Add an element."""
+    tip, target = entry.names['tip'], entry.names.get('target')
+    dummy = _find_dummy(environment, tip, entry.place, 'tip')
+    if target is not None:
+        goal = _find_dummy(environment, target, entry.place, 'target')
+        if goal is dummy:
+            refuse(entry.place, f'the tip {quote(tip)} is its own target')
+        if dummy.target is not None and dummy.target is not goal:
+            before = dummy.target.name
+            refuse(
+                entry.place,
+                f'the tip {quote(tip)} has the target {quote(before)} in another element, and {quote(target)} here',
+                'A frame whose parent is the tip can be a second tip.',
+            )
+    for key in ('base', 'constraint_base'):
+        if key in entry.names:
+            _find(environment, entry.names[key], entry.place, key.replace('_', ' '))
+    base = entry.names.get('base')
+    if base is not None and environment[base] not in list(dummy.ancestors()):
+        refuse(entry.place, f'the base {quote(base)} does not carry the tip {quote(tip)}')
+    try:
+        element = group.add_element(
+            dummy,
+            base,
+            target,
+            entry.constraints,
+            precision=entry.precision,
+            weights=entry.weights,
+            constraint_base=entry.names.get('constraint_base'),
+        )
+        for key, value in entry.switches.items():
+            setattr(element, key, value)
+    except SsikError as error:
+        refuse(entry.place, str(error))

@@ -1,0 +1,230 @@
+"""
+The Jacobian callback: a function that sees the rows of every group in every step and may replace them.
+
+It gets a :class:`CallbackData` and returns None for no change, or a mapping with any of
+
+===============  ==============================================================================
+``jacobian``     (m, n) used instead of the own one
+``e``            (m,) used instead of the own one
+``dq``           (n,) the motion itself; nothing is inverted
+``jacobianPinv`` (n, m) the motion is this times e; joint weights are not used
+===============  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.kernels.tasks import packing
+from ssik_ros.tasks.constants import Method
+from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.plan import Plan
+from ssik_ros.tasks.plan import PSEUDO_INVERSE_DAMPING
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.value_class import dataclass
+
+LIMIT_ROW = 6
+"""Stands for the constraint of a row that keeps a joint away from its limits."""
+COVERED = 1e-10
+"""Singular values below this share of the largest one do not count."""
+KEYS = ('jacobian', 'e', 'dq', 'jacobianPinv')
+
+
+@dataclass
+class CallbackData:
+    """What the callback gets; the arrays are its own to change."""
+
+    jacobian: FloatArray
+    """(m, n)."""
+    e: FloatArray
+    """(m,)."""
+    rows: list[dict[str, int]]
+    """``constraint`` (0 to 5 for x, y, z, alpha, beta, gamma; 6 for a limit) and ``element`` of each row."""
+    cols: list[dict[str, int]]
+    """``joint`` and ``dof`` (0 to 2) of each column."""
+    group: int
+    """Handle of the group."""
+    iteration: int
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field by its name, as ported scripts read it."""
+        return getattr(self, name)
+
+
+@dataclass
+class _Task:
+    """The rows of one group after the callback."""
+
+    jacobian: FloatArray
+    e: FloatArray
+    dq: FloatArray | None
+    inverse: FloatArray | None
+    method: Method
+    damping: float
+    own: bool
+    """Whether the callback left everything as it was."""
+
+
+def combine(
+    plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
+) -> tuple[int, bool]:
+    """
+    Ask the callback for every group and write the step that results into the workspace.
+
+    :returns: reason bits, 0 when there is a step; whether the callback changed nothing.
+    """
+    tasks = []
+    for index in range(len(plan.groups)):
+        task = _ask(plan, callback, iteration, index)
+        if task is None:
+            return int(Reason.INVALID_CALLBACK_DATA), False
+        tasks.append(task)
+    for task in tasks[:-1]:
+        if task.dq is not None and task.inverse is None:
+            raise InvalidOption(
+                'A callback that returns dq for a group must return jacobianPinv too when a group of lower priority '
+                'follows: its motion is projected by it.'
+            )
+    scales = _scales(plan)
+    nested = bool(plan.ints[packing.NESTED])
+    levels = [_nested(tasks, scales)] if nested else _strict(tasks, scales)
+    if not np.isfinite(levels).all():
+        return int(Reason.CANNOT_INVERT), False
+    moves = np.array(levels) / scales
+    place = int(plan.ints[packing.WORK_JOINTS])
+    plan.work[place : place + plan.nv] = moves.sum(axis=0)
+    place = int(plan.ints[packing.WORK_LEVELS])
+    plan.work[place : place + moves.size] = moves.ravel()
+    return 0, all(task.own for task in tasks)
+
+
+def _ask(
+    plan: Plan,
+    callback: Callable[[Any], Mapping[str, Any] | None],
+    iteration: int,
+    index: int,
+) -> _Task | None:
+    """Return what one group's rows are after the callback; None for numbers that are not finite."""
+    jacobian, e = group_rows(plan, index)
+    group = plan.groups[index]
+    names = [{'constraint': k, 'element': element.handle} for element, k in plan.rows[index]]
+    names += [{'constraint': LIMIT_ROW, 'element': WORLD}] * (len(e) - len(names))
+    columns = [
+        {'joint': joint.handle, 'dof': dof}
+        for joint in plan.joints
+        for dof in range(joint.columns)
+    ]
+    data = CallbackData(jacobian.copy(), e.copy(), names, columns, group.handle, iteration)
+    answer = callback(data) or {}
+    unknown = [key for key in answer if key not in KEYS]
+    if unknown:
+        raise InvalidOption(
+            f'The callback returned {quote(unknown[0])}. ' + describe_choices(unknown[0], KEYS)
+        )
+    m, n = jacobian.shape
+    shapes = {'jacobian': (m, n), 'e': (m,), 'dq': (n,), 'jacobianPinv': (n, m)}
+    arrays: dict[str, FloatArray] = {}
+    for key, value in answer.items():
+        if value is None:
+            continue
+        array = np.asarray(value, dtype=float)
+        if array.shape != shapes[key]:
+            raise DimensionMismatch(
+                f"The callback's {key} must have shape {shapes[key]}, not {array.shape}.",
+                expected=shapes[key],
+                actual=array.shape,
+            )
+        if not np.isfinite(array).all():
+            return None
+        arrays[key] = array
+    damping = PSEUDO_INVERSE_DAMPING if group.method == Method.PSEUDO_INVERSE else group.damping
+    return _Task(
+        arrays.get('jacobian', jacobian),
+        arrays.get('e', e),
+        arrays.get('dq'),
+        arrays.get('jacobianPinv'),
+        group.method,
+        damping,
+        not arrays,
+    )
+
+
+def group_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
+    """
+    Return Jacobian (m, n) and residual (m,) of a group as the last evaluation left them, as views.
+
+    :param index: of the group in the plan.
+    """
+    first = int(plan.ints[int(plan.ints[packing.AT_GROUP_I]) + packing.GROUP_INTS * index + 3])
+    count = int(plan.work[int(plan.ints[packing.WORK_COUNTS]) + index])
+    start = int(plan.ints[packing.WORK_JACOBIAN]) + first * plan.nv
+    jacobian = plan.work[start : start + count * plan.nv].reshape(count, plan.nv)
+    start = int(plan.ints[packing.WORK_RESIDUAL]) + first
+    return jacobian, plan.work[start : start + count]
+
+
+def _scales(plan: Plan) -> FloatArray:
+    """Return the square roots of the joint weights, one for each column."""
+    place = int(plan.ints[packing.AT_VARIABLE_F])
+    table = plan.reals[place : place + plan.nv * packing.VARIABLE_REALS]
+    return table.reshape(plan.nv, packing.VARIABLE_REALS)[:, packing.VARIABLE_SCALE]
+
+
+def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: float) -> FloatArray:
+    """
+    Return the inverse (n, m) of some rows by a method.
+
+    :param e: only the transpose needs it, for the length of its step.
+    """
+    if method == Method.JACOBIAN_TRANSPOSE:
+        ahead = jacobian @ (jacobian.T @ e)
+        length = float(ahead @ ahead)
+        return jacobian.T * (float(e @ ahead) / length if length > 0.0 else 0.0)
+    if method == Method.UNDAMPED_PSEUDO_INVERSE:
+        return np.asarray(np.linalg.pinv(jacobian, rcond=1e-8), dtype=np.float64)
+    gram = jacobian @ jacobian.T + damping * damping * np.eye(len(jacobian))
+    return np.asarray(np.linalg.solve(gram, jacobian).T, dtype=np.float64)
+
+
+def _nested(tasks: list[_Task], scales: FloatArray) -> FloatArray:
+    """Return dq0 + N0 (dq1 + N1 (...)) with N = I - J^+ J."""
+    total = np.zeros(len(scales))
+    for task in reversed(tasks):
+        inverse = task.inverse
+        if inverse is None:
+            scaled = task.jacobian * scales
+            inverse = scales[:, None] * invert_rows(scaled, task.e, task.method, task.damping)
+        own = inverse @ task.e if task.dq is None else task.dq
+        total = own + total - inverse @ (task.jacobian @ total)
+    return total
+
+
+def _strict(tasks: list[_Task], scales: FloatArray) -> list[FloatArray]:
+    """Return the motion that each group adds without changing what those above it ask for, to first order."""
+    levels = []
+    total = np.zeros(len(scales))
+    projector = np.eye(len(scales))
+    for task in tasks:
+        rows = (task.jacobian * scales) @ projector
+        left = task.e - (task.jacobian * scales) @ total
+        if task.dq is not None:
+            added = projector @ (task.dq / scales)
+        elif task.inverse is not None:
+            added = projector @ (task.inverse @ left / scales)
+        else:
+            added = projector @ (invert_rows(rows, left, task.method, task.damping) @ left)
+        total = total + added
+        levels.append(added * scales)
+        sizes, axes = np.linalg.svd(rows, full_matrices=False)[1:]
+        used = axes[sizes > COVERED * max(1.0, float(sizes.max(initial=0.0)))]
+        projector = projector - used.T @ used
+    return levels

@@ -1,0 +1,360 @@
+"""Joints: revolute with or without a screw lead, prismatic, spherical; limits, weights, dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.rows import layout
+from ssik_ros.tasks.constants import JointMode
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.constants import NODE_KIND
+from ssik_ros.tasks.constants import ObjectType
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.objects import Reference
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.pose_formats import IDENTITY
+from ssik_ros.tasks.pose_formats import read_rotation
+from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.world import World
+
+SMALLEST_WEIGHT = 1e-5
+DIFFERENCE = 1e-6
+"""Step of the central difference that stands for the derivative of a dependency without one."""
+DEFAULTS = {
+    JointType.REVOLUTE: ((-math.pi, math.pi), math.radians(10.0), math.radians(5.0)),
+    JointType.PRISMATIC: ((-0.5, 0.5), 0.1, 0.01),
+    JointType.SPHERICAL: ((-math.pi, math.pi), math.radians(10.0), 0.0),
+}
+"""Limits, largest step and limit margin of a new joint."""
+
+
+@dataclass
+class Dependency:
+    """A joint's value as a function of another joint's."""
+
+    master: Joint
+    multiplier: float = 1.0
+    offset: float = 0.0
+    function: Callable[..., float] | None = None
+    """Takes the master's value; stands instead of multiplier and offset."""
+    derivative: Callable[[float], float] | None = None
+    with_handles: bool = False
+    """Whether the function takes (environment handle, joint handle, value), as ported scripts have it."""
+
+    def value(self, joint: Joint, position: float) -> float:
+        """Return the dependent value for a value of the master."""
+        if self.function is None:
+            return position * self.multiplier + self.offset
+        arguments = (joint.world.handle, joint.handle) if self.with_handles else ()
+        result = self.function(*arguments, position)
+        try:
+            number = float(result)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidOption(
+                f'The dependency of joint {quote(joint.name)} returned {result!r}, not a finite number.'
+            )
+        return number
+
+    def rate(self, joint: Joint, position: float) -> float:
+        """Return the derivative of the dependent value by the master's."""
+        if self.function is None:
+            return self.multiplier
+        if self.derivative is not None:
+            return float(self.derivative(position))
+        ahead = self.value(joint, position + DIFFERENCE)
+        return (ahead - self.value(joint, position - DIFFERENCE)) / (2.0 * DIFFERENCE)
+
+
+class Joint(IkObject):
+    """A joint that turns about, or slides along, its own z axis; a spherical one turns freely."""
+
+    object_type = ObjectType.JOINT
+
+    def __init__(
+        self, world: World, name: str, handle: int, slot: int, kind: JointType, place: int
+    ) -> None:
+        """Start with the defaults of the kind; ``place`` is that of its values in the vector."""
+        super().__init__(world, name, handle, slot)
+        self.kind = kind
+        self.place_in_values = place
+        (self._lower, self._upper), self._max_step, self._limit_margin = DEFAULTS[kind]
+        self._cyclic = kind != JointType.PRISMATIC
+        self._mode = JointMode.IK
+        self._weight = 1.0
+        self._screw_lead = 0.0
+        self._dependency: Dependency | None = None
+
+    @property
+    def size(self) -> int:
+        """Return how many numbers of the value vector belong to the joint."""
+        return 4 if self.kind == JointType.SPHERICAL else 1
+
+    @property
+    def columns(self) -> int:
+        """Return how many columns the joint has in a Jacobian."""
+        return 3 if self.kind == JointType.SPHERICAL else 1
+
+    @property
+    def node_kind(self) -> int:
+        """Return the kind as the kernels call it."""
+        return layout.SCREW if self._screw_lead != 0.0 else NODE_KIND[self.kind]
+
+    @property
+    def node_lead(self) -> float:
+        """Return the translation per unit of the value."""
+        if self.kind == JointType.PRISMATIC:
+            return 1.0
+        return self._screw_lead / (2.0 * math.pi)
+
+    def _must_be_scalar(self, what: str) -> None:
+        """Refuse what spherical joints do not have."""
+        if self.kind == JointType.SPHERICAL:
+            raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no {what}.')
+
+    @property
+    def position(self) -> float:
+        """Return or set the value [rad or m]: wrapped where cyclic, clamped into the limits otherwise."""
+        self._must_be_scalar('position; use its rotation')
+        return float(self.world.values[self.place_in_values])
+
+    @position.setter
+    def position(self, value: float) -> None:
+        self._must_be_scalar('position; use its rotation')
+        self.world.values[self.place_in_values] = self.bring_inside(
+            _finite(value, self, 'position')
+        )
+        self.world.follow()
+
+    def bring_inside(self, value: float) -> float:
+        """Return a value wrapped or clamped as the joint demands; dependent joints have no limits of their own."""
+        if self._dependency is not None or self.kind == JointType.SPHERICAL:
+            return value
+        if not self._cyclic:
+            return min(max(value, self._lower), self._upper)
+        return float(so3.wrap_to_pi(value)) if self.world.wraps(self) else value
+
+    @property
+    def rotation(self) -> FloatArray:
+        """Return or set the rotation of a spherical joint: x, y, z, w; set also by Euler angles or a matrix."""
+        if self.kind != JointType.SPHERICAL:
+            raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
+        return self.world.values[self.place_in_values : self.place_in_values + 4].copy()
+
+    @rotation.setter
+    def rotation(self, value: ArrayLike) -> None:
+        if self.kind != JointType.SPHERICAL:
+            raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
+        place = self.place_in_values
+        self.world.values[place : place + 4] = read_rotation(
+            value, f'rotation of {quote(self.name)}'
+        )
+
+    @property
+    def intrinsic(self) -> FloatArray:
+        """Return the 4x4 matrix of the joint's own motion, a screw's translation included."""
+        return to_matrix(self.intrinsic_transform())
+
+    def intrinsic_transform(self) -> FloatArray:
+        """Return the joint's own motion as the twelve numbers of the kernels."""
+        out = np.array(IDENTITY)
+        if self.kind == JointType.SPHERICAL:
+            so3.from_quaternion(out, *self.rotation)
+            return out
+        value = self.position
+        if self.kind == JointType.REVOLUTE:
+            out[0] = out[4] = math.cos(value)
+            out[3] = math.sin(value)
+            out[1] = -out[3]
+        out[11] = self.node_lead * value
+        return out
+
+    @property
+    def mode(self) -> JointMode:
+        """Return or set whether the joint is free to move in a solve."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, value: int) -> None:
+        try:
+            self._mode = JointMode(value)
+        except ValueError:
+            raise InvalidOption(
+                f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.'
+            ) from None
+        self.world.changed()
+
+    @property
+    def passive(self) -> bool:
+        """Return or set whether the joint is frozen at its value."""
+        return self._mode == JointMode.PASSIVE
+
+    @passive.setter
+    def passive(self, value: bool) -> None:
+        self.mode = JointMode.PASSIVE if value else JointMode.IK
+
+    @property
+    def cyclic(self) -> bool:
+        """Return or set whether the joint turns without limits; setting it resets limits and screw lead."""
+        return self._cyclic
+
+    @cyclic.setter
+    def cyclic(self, value: bool) -> None:
+        if self.kind == JointType.SPHERICAL and not value:
+            raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no limits.')
+        if self.kind == JointType.PRISMATIC and value:
+            raise UnsupportedJoint(f'Prismatic joint {quote(self.name)} cannot be cyclic.')
+        if value:
+            self._lower, self._upper = DEFAULTS[self.kind][0]
+            self._screw_lead = 0.0
+        self._cyclic = bool(value)
+        self._after_limits()
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return or set lower and upper limit [rad or m]; setting them makes the joint non-cyclic."""
+        return self._lower, self._upper
+
+    @limits.setter
+    def limits(self, value: tuple[float, float]) -> None:
+        self._must_be_scalar('limits')
+        lower, upper = (float(number) for number in value)
+        if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
+            raise InvalidLimits(
+                f'The limits of joint {quote(self.name)} must be finite and in order: {lower}, {upper}.'
+            )
+        self._lower, self._upper, self._cyclic = lower, upper, False
+        self._after_limits()
+
+    def _after_limits(self) -> None:
+        """Bring the value inside limits that have changed."""
+        self.world.changed()
+        if self.kind != JointType.SPHERICAL and self._dependency is None:
+            self.position = self.position
+
+    @property
+    def weight(self) -> float:
+        """Return or set how readily the joint moves; at least 1e-5."""
+        return self._weight
+
+    @weight.setter
+    def weight(self, value: float) -> None:
+        self._weight = max(_finite(value, self, 'weight'), SMALLEST_WEIGHT)
+        self.world.changed()
+
+    @property
+    def limit_margin(self) -> float:
+        """Return or set the distance to a limit within which groups that avoid limits push back [rad or m]."""
+        return self._limit_margin
+
+    @limit_margin.setter
+    def limit_margin(self, value: float) -> None:
+        number = _finite(value, self, 'limit margin')
+        if number < 0.0:
+            raise InvalidOption(
+                f'The limit margin of joint {quote(self.name)} is negative: {number}.'
+            )
+        self._limit_margin = number
+        self.world.changed()
+
+    @property
+    def max_step(self) -> float:
+        """Return or set the largest motion in one iteration [rad or m]."""
+        return self._max_step
+
+    @max_step.setter
+    def max_step(self, value: float) -> None:
+        number = _finite(value, self, 'largest step')
+        if number <= 0.0:
+            raise InvalidOption(
+                f'The largest step of joint {quote(self.name)} must be > 0: {number}.'
+            )
+        self._max_step = number
+        self.world.changed()
+
+    @property
+    def screw_lead(self) -> float:
+        """Return or set the translation per turn of a revolute joint [m]; a screw is not cyclic."""
+        return self._screw_lead
+
+    @screw_lead.setter
+    def screw_lead(self, value: float) -> None:
+        if self.kind != JointType.REVOLUTE:
+            raise UnsupportedJoint(
+                f'Only a revolute joint can be a screw, not {quote(self.name)}.'
+            )
+        self._screw_lead = _finite(value, self, 'screw lead')
+        if self._screw_lead != 0.0:
+            self._cyclic = False
+        self._after_limits()
+
+    @property
+    def dependency(self) -> Dependency | None:
+        """Return what the joint's value depends on."""
+        return self._dependency
+
+    def depend_on(
+        self,
+        master: Reference,
+        multiplier: float = 1.0,
+        offset: float = 0.0,
+        function: Callable[..., float] | None = None,
+        derivative: Callable[[float], float] | None = None,
+        **details: Any,
+    ) -> None:
+        """
+        Let the value follow that of another joint: multiplier * value + offset, or a function of the value.
+
+        Where this closes a cycle, the joint that depended on this one is released.
+
+        :param master: None to end the dependency.
+        :param derivative: of the function; found by differences when missing.
+        """
+        other = self.world.find(master)
+        if other is None:
+            self._dependency = None
+            self._after_limits()
+            return
+        self._must_be_scalar('dependency')
+        if not isinstance(other, Joint) or other.kind == JointType.SPHERICAL or other is self:
+            raise InvalidOption(f'Joint {quote(self.name)} cannot depend on {quote(other.name)}.')
+        numbers = _finite(multiplier, self, 'multiplier'), _finite(offset, self, 'offset')
+        item = other
+        while item._dependency is not None:
+            if item._dependency.master is self:
+                item._dependency = None
+                break
+            item = item._dependency.master
+        self._dependency = Dependency(other, *numbers, function, derivative, **details)
+        self.world.changed()
+        self.world.follow()
+
+    def driver(self) -> Joint:
+        """Return the joint that finally drives this one: itself when it depends on none."""
+        joint = self
+        while joint._dependency is not None:
+            joint = joint._dependency.master
+        return joint
+
+
+def _finite(value: float, joint: Joint, what: str) -> float:
+    """Return a finite number or refuse it."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
+    return number

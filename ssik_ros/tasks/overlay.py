@@ -1,0 +1,207 @@
+"""
+What an element looks like: marker data for a chain, its tip, its target and its joint axes.
+
+Points are in the frame of the base. Names and numbers of markers stay the same.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.markers import Color
+from ssik_ros.markers import Marker
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.pose_formats import compose
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.pose_formats import IDENTITY
+from ssik_ros.tasks.pose_formats import invert
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.environment import Environment
+
+RED: Color = (1.0, 0.0, 0.0, 1.0)
+GREEN: Color = (0.0, 1.0, 0.0, 1.0)
+MAGENTA: Color = (1.0, 0.0, 1.0, 1.0)
+BLACK: Color = (0.0, 0.0, 0.0, 1.0)
+WHITE: Color = (1.0, 1.0, 1.0, 1.0)
+ORANGE: Color = (1.0, 0.5, 0.0, 1.0)
+BLUE: Color = (0.0, 0.3, 1.0, 1.0)
+GREY: Color = (0.5, 0.5, 0.5, 1.0)
+TARGET_SIZE, TIP_SIZE, BASE_SIZE, OBJECT_SIZE, BALL_SIZE = 0.012, 0.01, 0.01, 0.01, 0.012
+AXIS, DEPENDENT_AXIS, LINE = 0.025, 0.05, 0.002
+"""Half lengths of joint axes and width of lines [m]."""
+ARC = 0.04
+"""Radius of the arcs between limits [m]."""
+ARC_STEP = math.radians(10.0)
+LONGEST_ARC = 2.0 * math.pi
+"""Where limits are further apart, the whole circle is drawn."""
+
+
+class Overlay:
+    """The markers of one tip; they follow the environment until they are erased."""
+
+    def __init__(
+        self,
+        world: Environment,
+        tip: Dummy,
+        base: IkObject | None = None,
+        scale: float = 1.0,
+        text: bool = False,
+        limits: bool = False,
+    ) -> None:
+        """
+        Choose what is shown.
+
+        :param base: where the chain begins and in whose frame markers are given; None for the world.
+        :param scale: factor on all sizes.
+        :param text: whether the errors left are written beside the tip.
+        :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they are.
+        """
+        if not scale > 0.0:
+            raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
+        self.world, self.tip, self.base = world, tip, base
+        self.scale, self.text, self.limits = scale, text, limits
+        self.erased = False
+
+    @property
+    def namespace(self) -> str:
+        """Return what all markers of this tip are called."""
+        return f'{self.world.name}/{self.tip.name}'
+
+    @property
+    def frame(self) -> str:
+        """Return the name of the base, or nothing for the world."""
+        return '' if self.base is None else self.base.name
+
+    def erase(self) -> None:
+        """Let the overlay show nothing any more."""
+        self.erased = True
+
+    def markers(self) -> tuple[Marker, ...]:
+        """Return the markers as the environment is now; none after :meth:`erase`."""
+        if self.erased:
+            return ()
+        base = np.array(IDENTITY)
+        if self.base is not None:
+            base = self.world.world_pose(self.base, moved=True)
+        self._to_base = invert(base)
+        chain = list(self.tip.ancestors())[::-1]
+        if self.base in chain:
+            chain = chain[chain.index(self.base) + 1 :]
+        shapes = [*self._ends(), *self._chain(chain), *self._joints(chain), *self._errors()]
+        if self.limits:
+            shapes += self._ranges(chain)
+        return tuple(
+            Marker(self.namespace, number, shape, color, self.scale * size, points, text)
+            for number, shape, color, size, points, text in shapes
+        )
+
+    def _at(self, item: IkObject) -> FloatArray:
+        """Return the pose of an object, a joint's motion included, in the frame of the overlay."""
+        return compose(self._to_base, self.world.world_pose(item, moved=True))
+
+    def _ends(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return target, tip and base."""
+        points = [(1, 'sphere', GREEN, TIP_SIZE, self._at(self.tip)[9:][None], '')]
+        if self.tip.target is not None:
+            place = self._at(self.tip.target)[9:][None]
+            points.insert(0, (0, 'sphere', RED, TARGET_SIZE, place, ''))
+        return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
+
+    def _chain(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return lines from the base through every moved frame, and points at objects that are no joints."""
+        places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
+        lines = [point for pair in pairwise(places) for point in pair]
+        plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, Joint)]
+        points = np.array(plain).reshape(-1, 3)
+        return [
+            (3, 'line_list', BLACK, LINE, np.array(lines).reshape(-1, 3), ''),
+            (4, 'sphere', WHITE, OBJECT_SIZE, points, ''),
+        ]
+
+    def _joints(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return axes of joints, and balls of spherical ones, by what moves them."""
+        kinds = ((ORANGE, AXIS), (BLUE, DEPENDENT_AXIS), (GREY, AXIS))
+        shapes: list[tuple[int, str, Color, float, FloatArray, str]] = []
+        for index, (color, half) in enumerate(kinds):
+            axes, balls = [], []
+            for joint in chain:
+                if not isinstance(joint, Joint) or _kind_of(joint) != index:
+                    continue
+                pose = self._at(joint)
+                if joint.kind == JointType.SPHERICAL:
+                    balls.append(pose[9:])
+                    continue
+                way = self.scale * half * pose[[2, 5, 8]]
+                axes += [pose[9:] - way, pose[9:] + way]
+            shapes.append(
+                (5 + 2 * index, 'line_list', color, LINE, np.array(axes).reshape(-1, 3), '')
+            )
+            shapes.append(
+                (6 + 2 * index, 'sphere', color, BALL_SIZE, np.array(balls).reshape(-1, 3), '')
+            )
+        return shapes
+
+    def _ranges(
+        self, chain: list[IkObject]
+    ) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return lines from limit to limit of each joint that has limits, and a mark where it is."""
+        ranges, marks = [], []
+        for joint in chain:
+            if not isinstance(joint, Joint) or joint.cyclic or joint.size > 1:
+                continue
+            radius = self.scale * ARC
+            lower, upper = (limit - joint.position for limit in joint.limits)
+            if joint.kind == JointType.PRISMATIC:
+                local = np.array([[radius, 0.0, lower], [radius, 0.0, upper]])
+            else:
+                upper = min(upper, lower + LONGEST_ARC)
+                pieces = max(1, math.ceil((upper - lower) / ARC_STEP))
+                angles = np.linspace(lower, upper, pieces + 1)
+                rise = joint.screw_lead * angles / (2.0 * math.pi)
+                ends = np.stack([radius * np.cos(angles), radius * np.sin(angles), rise], axis=1)
+                local = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 3)
+            pose = self._at(joint)
+            turn = pose[:9].reshape(3, 3)
+            ranges.append(local @ turn.T + pose[9:])
+            marks += [pose[9:], pose[9:] + radius * turn[:, 0]]
+        return [
+            (13, 'line_list', GREY, LINE, np.concatenate([np.empty((0, 3)), *ranges]), ''),
+            (14, 'line_list', WHITE, LINE, np.array(marks).reshape(-1, 3), ''),
+        ]
+
+    def _errors(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
+        """Return the line from tip to target, and the errors in words when asked for."""
+        if self.tip.target is None:
+            return []
+        tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]
+        shapes = [(11, 'line_list', RED, LINE, np.array([tip, target]), '')]
+        if self.text:
+            words = []
+            for group in self.world.groups.values():
+                for element in group.elements:
+                    if element.tip is self.tip:
+                        _, error = group.jacobian()
+                        size = float(np.linalg.norm(error))
+                        words.append(f'{group.name}: {size:.3g}, {element.constraints!r}')
+            shapes.append((12, 'text', BLACK, 2.0 * TIP_SIZE, tip[None], '\n'.join(words)))
+        return shapes
+
+
+def _kind_of(joint: Joint) -> int:
+    """Return 0 for a joint that moves, 1 for one that depends on another, 2 for a passive one."""
+    if joint.dependency is not None:
+        return 1
+    return 2 if joint.passive else 0

@@ -1,0 +1,266 @@
+"""Paths of a tip: straight to its target, or through given poses, as configurations one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import counted
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.kernels.tasks import handling
+from ssik_ros.tasks.configuration_search import descend_by_steps
+from ssik_ros.tasks.configuration_search import ITERATIONS
+from ssik_ros.tasks.configuration_search import joint_differences
+from ssik_ros.tasks.configuration_search import write_start
+from ssik_ros.tasks.handling import evaluate
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import Dummy
+from ssik_ros.tasks.plan import make_numbers
+from ssik_ros.tasks.plan import Plan
+from ssik_ros.tasks.pose_formats import compose
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.pose_formats import interpolate
+from ssik_ros.tasks.pose_formats import invert
+from ssik_ros.tasks.pose_formats import read_pose
+from ssik_ros.tasks.values import joint_values
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.environment import Environment
+    from ssik_ros.tasks.group import Group
+
+TOLERANCE = 1e-6
+"""Largest deviation of a tip from its line unless told otherwise [m, rad]."""
+OUT_OF_REACH = 'out of reach, or reachable only beyond a limit or past a singularity'
+DEEPEST = 6
+"""How often the way between two points is halved to follow a branch."""
+Validation = Callable[[FloatArray], object]
+
+
+@dataclass(frozen=True)
+class PathResult:
+    """A path, or how far it went."""
+
+    configs: FloatArray
+    """(n, k) configurations of all points; none after a failure, unless the part before it was asked for."""
+    ok: bool
+    failed_index: int | None = None
+    """The point that could not be reached or was refused."""
+    reason: str = ''
+    """Why."""
+    fraction: float = 1.0
+    """Share of the points that were reached."""
+    times: FloatArray | None = None
+    """(n,) time stamps of the points that are returned, as they were given."""
+
+    def __bool__(self) -> bool:
+        """Return whether the path is complete."""
+        return self.ok
+
+
+def generate_path(
+    world: Environment,
+    group: Group,
+    joints: Sequence[Joint],
+    tip: Dummy,
+    points: int,
+    *,
+    validate: Validation | None = None,
+    partial: bool = False,
+    max_joint_step: float | None = None,
+    tolerance: float | None = TOLERANCE,
+) -> PathResult:
+    """
+    Return a path that moves a tip straight onto its target: positions linearly, orientations about one axis.
+
+    :param points: at least two; the first is the current configuration, unsolved.
+    :param validate: takes a configuration and returns whether it is acceptable; sees every one.
+    :param partial: keep what stands before a failure.
+    :param max_joint_step: a joint that moves further between points, even after the way was halved several times,
+        has jumped to another branch; None for no check [rad or m].
+    :param tolerance: largest deviation of the tip from the line [m, rad]; None for the precision of its elements.
+    """
+    if points < 2:
+        raise InvalidOption(f'A path needs at least two points, not {points}.')
+    target = _target_of(tip)
+    start, end = tip.transform(), target.transform()
+    poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
+    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
+    return walk.run(poses, validate, partial, None, keep_first=True)
+
+
+def follow_path(
+    world: Environment,
+    group: Group,
+    joints: Sequence[Joint],
+    tip: Dummy,
+    poses: Sequence[ArrayLike] | FloatArray,
+    *,
+    validate: Validation | None = None,
+    partial: bool = False,
+    max_joint_step: float | None = None,
+    times: ArrayLike | None = None,
+    tolerance: float | None = TOLERANCE,
+) -> PathResult:
+    """
+    Return a path that moves a tip through poses in the world, each solved from the one before it.
+
+    :param poses: 7 or 12 numbers, or matrices.
+    :param times: (n,) increasing time stamps, given back with the points that are reached [s].
+    """
+    read = [read_pose(pose, f'pose {index}') for index, pose in enumerate(poses)]
+    if not read:
+        raise InvalidOption('A path needs at least one pose.')
+    stamps = None
+    if times is not None:
+        stamps = np.asarray(times, dtype=float)
+        if stamps.shape != (len(read),) or not (np.diff(stamps) > 0.0).all():
+            raise DimensionMismatch(
+                f'A path of {counted(len(read), "pose")} needs as many increasing times.'
+            )
+    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
+    return walk.run(read, validate, partial, stamps, keep_first=False)
+
+
+def _target_of(tip: Dummy) -> Dummy:
+    """Return the target of a tip."""
+    if tip.target is None:
+        raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
+    return tip.target
+
+
+class _Walk:
+    """Goes from pose to pose on copies of poses and values."""
+
+    def __init__(
+        self,
+        world: Environment,
+        group: Group,
+        joints: Sequence[Joint],
+        tip: Dummy,
+        max_joint_step: float | None,
+        tolerance: float | None,
+    ) -> None:
+        """Take copies of everything that changes on the way."""
+        self.plan: Plan = world.plan((group,), purpose='search')
+        if not any(element.tip is tip for element in self.plan.elements):
+            raise RequestError(
+                f'Group {quote(group.name)} has no enabled element for the tip {quote(tip.name)} whose base carries it over a '
+                'free joint.'
+            )
+        if max_joint_step is not None and not max_joint_step > 0.0:
+            raise InvalidOption(f'max_joint_step must be > 0, not {max_joint_step}.')
+        self.world = world
+        self.joints = joints
+        self.target = _target_of(tip)
+        self.tolerance = math.inf if tolerance is None else tolerance
+        self.own = [element.tip is tip for element in self.plan.elements]
+        self.largest = math.inf if max_joint_step is None else max_joint_step
+        self.poses = world.poses.copy()
+        self.values = world.values.copy()
+        above = self.target.parent
+        carrier = None if above is None else world.world_pose(above, moved=True)
+        self.to_parent = None if carrier is None else invert(carrier)
+        self.at = tip.transform()
+        plan = self.plan
+        nv = plan.nv
+        self.options = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * nv)])
+
+    def run(
+        self,
+        poses: list[FloatArray],
+        validate: Validation | None,
+        partial: bool,
+        times: FloatArray | None,
+        keep_first: bool,
+    ) -> PathResult:
+        """Go through all poses; ``keep_first`` takes the first one as reached."""
+        rows: list[FloatArray] = []
+        failure = ''
+        for index, pose in enumerate(poses):
+            if index > 0 or not keep_first:
+                failure = self._reach(pose, 0 if index > 0 else DEEPEST)
+            row = joint_values(self.joints, self.values)
+            if not failure and validate is not None and not validate(row.copy()):
+                failure = 'refused by the validation'
+            if failure:
+                break
+            self.at = pose
+            rows.append(row)
+        reached = len(rows)
+        if failure and not partial:
+            rows = []
+        size = sum(joint.size for joint in self.joints)
+        return PathResult(
+            np.array(rows).reshape(len(rows), size),
+            not failure,
+            reached if failure else None,
+            failure,
+            reached / len(poses),
+            None if times is None else times[: len(rows)].copy(),
+        )
+
+    def _reach(self, pose: FloatArray, depth: int) -> str:
+        """Move the joints so that the tip is at a pose; return why that failed, nothing otherwise."""
+        before, left = self.values.copy(), self.at
+        failure = self._solve(pose)
+        if depth == 0 and self.largest == math.inf:
+            return failure
+        jump = self._jump(before) if depth < DEEPEST or not failure else ''
+        if not failure and not jump:
+            return ''
+        if depth >= DEEPEST or self.largest == math.inf:
+            return failure or jump
+        self.values, self.at = before, left
+        middle = interpolate(left, pose, 0.5)
+        failure = self._reach(middle, depth + 1)
+        if not failure:
+            self.at = middle
+            failure = self._reach(pose, depth + 1)
+        return failure
+
+    def _jump(self, before: FloatArray) -> str:
+        """Return which joint moved too far, nothing when none did."""
+        ways = joint_differences(
+            self.joints, joint_values(self.joints, before), joint_values(self.joints, self.values)
+        )
+        worst = int(np.argmax(np.abs(ways))) if len(ways) else 0
+        if len(ways) and abs(ways[worst]) > self.largest:
+            return f'joint {quote(self.joints[worst].name)} jumps by {abs(ways[worst]):.3g}'
+        return ''
+
+    def _solve(self, pose: FloatArray) -> str:
+        """Bring the tip to a pose from where the joints are; return why that failed, nothing otherwise."""
+        failure = self._descend(pose)
+        if failure or self.tolerance == math.inf:
+            return failure
+        evaluate(self.plan, self.world, self.values, self.poses)
+        errors = self.plan.outcome[: 2 * len(self.own)].reshape(-1, 2)[self.own]
+        if errors.max() <= self.tolerance:
+            return ''
+        return f'only reached to {errors.max():.1g}, as far as the limits let it'
+
+    def _descend(self, pose: FloatArray) -> str:
+        """Bring the tip to a pose, to the precision of the elements; return why that failed, nothing otherwise."""
+        local = pose if self.to_parent is None else compose(self.to_parent, pose)
+        self.poses[self.target.slot] = local
+        if self.plan.slaves:
+            reached = descend_by_steps(self.plan, self.world, self.values, self.poses)
+            return '' if reached else OUT_OF_REACH
+        numbers = make_numbers(handling.SEARCH, ITERATIONS)
+        numbers[handling.END_OF_STARTS] = 1
+        write_start(self.plan, self.plan.work, self.values, self.options)
+        values = np.empty_like(self.values)
+        packed = (self.plan.ints, self.plan.reals, self.plan.work, self.poses)
+        if handling.run(*packed, values, numbers)[0] != 0:
+            return OUT_OF_REACH
+        self.values = values
+        return ''

@@ -1,0 +1,414 @@
+"""From objects to flat arrays: what the kernels need to solve some groups together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+from typing import Literal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.tasks import handling
+from ssik_ros.kernels.tasks import packing
+from ssik_ros.tasks.constants import GroupFlag
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.constants import Method
+from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.world import IntArray
+from ssik_ros.tasks.world import World
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.group import Group
+
+Purpose = Literal['handling', 'search', 'rows', 'geometry']
+PSEUDO_INVERSE_DAMPING = 1e-6
+SEARCH_DAMPING = 1e-3
+"""Of searches that go step by step from Python; those inside a kernel have a law of their own."""
+RESTORE = GroupFlag.RESTORE_ON_BAD_LINEAR | GroupFlag.RESTORE_ON_BAD_ANGULAR
+
+
+@dataclass
+class Plan:
+    """Packed groups, and what their numbers mean."""
+
+    version: int
+    groups: tuple[Group, ...]
+    ints: IntArray
+    reals: FloatArray
+    work: FloatArray
+    joints: tuple[Joint, ...]
+    """Joints with columns, in their order."""
+    elements: tuple[Element, ...]
+    """Elements that take part, in the order of their rows."""
+    valid: bool
+    """Whether every group has an element that takes part."""
+    numbers: IntArray
+    """What the kernel is told in a handling."""
+    rows: tuple[tuple[tuple[Element, int], ...], ...]
+    """For each group, element and constraint (0 to 5) of each row but those of limits."""
+    functions: bool
+    """Whether the value of some joint of the environment is a function of the user."""
+    slaves: tuple[tuple[int, Joint], ...]
+    """Nodes of joints that depend on others through functions; their rates change with the values."""
+    outcome: FloatArray
+    """Errors of all elements, then limit hits of all columns: a view of the workspace."""
+
+    @property
+    def restore(self) -> int:
+        """Return the flags by which a failed solve puts the joints back."""
+        return int(self.numbers[handling.RESTORE])
+
+    @property
+    def protects(self) -> bool:
+        """Return whether the groups above have to be protected from those below."""
+        return len(self.groups) > 1 and not self.ints[packing.NESTED]
+
+    @property
+    def nv(self) -> int:
+        """Return the number of columns."""
+        return int(self.ints[packing.VARIABLES])
+
+
+def make_numbers(task: int, max_iterations: int) -> IntArray:
+    """Return what the kernel is told: a task, and the most steps of it."""
+    numbers = np.zeros(handling.NUMBERS, dtype=np.int64)
+    numbers[handling.TASK] = task
+    numbers[handling.MAX_ITERATIONS] = max_iterations
+    return numbers
+
+
+class _Chain:
+    """Which joints an element moves by, and on what its frames hang."""
+
+    def __init__(self, element: Element) -> None:
+        """Walk from the tip, the target and the constraint base to the world."""
+        self.element = element
+        self.tip = list(element.tip.ancestors())[::-1]
+        self.target = _line(element.tip.target)
+        base = element.base if element.constraint_base is None else element.constraint_base
+        self.constraint_base = _line(base)
+        self.base = element.base
+        self.joints = self._solved_joints()
+
+    def _solved_joints(self) -> list[Joint]:
+        """Return the joints of the chain from the base on; none when the base does not carry the tip."""
+        if self.base is not None and self.base not in self.tip:
+            return []
+        first = 0 if self.base is None else self.tip.index(self.base) + 1
+        own = self.tip[first:]
+        if self.element.closure:
+            own = own + [item for item in self.target if item not in self.tip]
+        return [item for item in own if isinstance(item, Joint)]
+
+
+def _line(item: IkObject | None) -> list[IkObject]:
+    """Return an object and all above it, the outermost first."""
+    return [] if item is None else list(item.ancestors())[::-1]
+
+
+def _column_of(joint: Joint) -> Joint | None:
+    """Return the joint whose column moves a joint, if any does."""
+    driver = joint.driver()
+    return None if driver.passive else driver
+
+
+class _Packer:
+    """Collects the rows of all tables."""
+
+    def __init__(self, world: World, purpose: Purpose) -> None:
+        """Start empty tables."""
+        self.world = world
+        self.search = purpose == 'search'
+        self.plain = purpose in ('rows', 'geometry')
+        self.at_target = purpose == 'geometry'
+        self.columns: dict[Joint, int] = {}
+        self.nodes: dict[Joint, int] = {}
+        self.node_i: list[list[int]] = []
+        self.node_f: list[list[float]] = []
+        self.node_run: list[list[int]] = []
+        self.run: list[int] = []
+        self.path: list[list[int]] = []
+        self.element_i: list[list[int]] = []
+        self.element_f: list[list[float]] = []
+        self.group_i: list[list[int]] = []
+        self.group_f: list[list[float]] = []
+        self.margin: list[int] = []
+        self.rows = 0
+        self.widest = 0
+        self.row_names: list[tuple[tuple[Element, int], ...]] = []
+        self.slaves: list[tuple[int, Joint]] = []
+
+    def add_columns(self, joints: Sequence[Joint]) -> None:
+        """Give the drivers of joints their columns."""
+        for joint in joints:
+            driver = _column_of(joint)
+            if driver is not None and driver not in self.columns:
+                self.columns[driver] = sum(known.columns for known in self.columns)
+
+    def add_node(self, line: list[IkObject]) -> tuple[int, list[int]]:
+        """
+        Add the moving joints of a line, outermost first.
+
+        :returns: the last node, -1 for none, and the slots after it.
+        """
+        node, rest = -1, []
+        for item in line:
+            rest.append(item.slot)
+            column = _column_of(item) if isinstance(item, Joint) else None
+            if column is None or column not in self.columns:
+                continue
+            assert isinstance(item, Joint)
+            if item not in self.nodes:
+                self._append_node(item, column, node, rest)
+            node, rest = self.nodes[item], []
+        return node, rest
+
+    def _append_node(self, joint: Joint, column: Joint, parent: int, run: list[int]) -> None:
+        """Write the row of a joint; one that depends through functions reads its own value."""
+        source, multiplier, offset, plain = joint, 1.0, 0.0, True
+        while source.dependency is not None and source.dependency.function is None:
+            offset += multiplier * source.dependency.offset
+            multiplier *= source.dependency.multiplier
+            source = source.dependency.master
+        plain = source is column
+        self.nodes[joint] = len(self.node_i)
+        if not plain:
+            self.slaves.append((len(self.node_i), joint))
+        self.node_i.append([joint.node_kind, parent, source.place_in_values, self.columns[column]])
+        # Placements are written by every solve.
+        self.node_f.append([0.0] * 12 + [multiplier, offset, joint.node_lead, multiplier])
+        self.node_run.append(self._add_run(run))
+
+    def _add_run(self, run: list[int]) -> list[int]:
+        """Append slots to the table of runs; return start and size."""
+        self.run += run
+        return [len(self.run) - len(run), len(run)]
+
+    def add_element(self, chain: _Chain, gain: bool) -> tuple[tuple[Element, int], ...]:
+        """Write the rows of an element; return element and constraint of each row."""
+        element = chain.element
+        lines = (chain.constraint_base, chain.target, chain.tip)
+        frames = [self.add_node(line) for line in lines]
+        runs = [self._add_run(run) for _, run in frames]
+        bits = int(element.constraints)
+        has_target = element.tip.target is not None and not self.at_target
+        first = len(self.path)
+        self._add_path(chain, lines if has_target else (lines[0], [], lines[2]))
+        rotation = {8: layout.ALIGN, 16: layout.SPIN, 24: layout.FULL}
+        rows = [k for k in range(6) if bits & (1, 2, 4, 8, 8, 16)[k]]
+        ints = [*(node for node, _ in frames), *(start for start, _ in runs)]
+        ints += [*(size for _, size in runs), int(has_target), bits]
+        ints += [rotation.get(bits & 24, packing.NO_ROTATION), first, len(self.path) - first]
+        self.element_i.append([*ints, len(rows), 0])
+        linear, angular, overall = element.weights
+        weights = [1.0, 1.0] if self.plain else [linear * overall, angular * overall]
+        self.element_f.append([*weights, *([1.0, 1.0] if gain else weights), *element.precision])
+        return tuple((element, k) for k in rows)
+
+    def _add_path(self, chain: _Chain, lines: Sequence[list[IkObject]]) -> None:
+        """Write which nodes move which frames of an element."""
+        bits = (packing.MOVES_BASE, packing.MOVES_TARGET, packing.MOVES_TIP)
+        moves: dict[int, int] = {}
+        for line, bit in zip(lines, bits, strict=True):
+            for item in line:
+                own = chain.element.target_motion or item in chain.joints
+                if isinstance(item, Joint) and item in self.nodes and own:
+                    node = self.nodes[item]
+                    moves[node] = moves.get(node, 0) | bit
+        for node, moved in sorted(moves.items()):
+            if not chain.element.target_motion:
+                moved &= ~packing.MOVES_TARGET
+            # What carries all three frames changes nothing between them.
+            if moved and moved != sum(bits):
+                self.path.append([node, moved])
+
+    def add_group(self, group: Group, chains: list[_Chain]) -> None:
+        """Write the rows of a group."""
+        first_row, first_element = self.rows, len(self.element_i)
+        names: tuple[tuple[Element, int], ...] = ()
+        gain = group.weights_mode == 'gain' and not self.search
+        for chain in chains:
+            names += self.add_element(chain, gain)
+        own: dict[Joint, None] = {}
+        for chain in chains:
+            own |= dict.fromkeys(j for j in map(_column_of, chain.joints) if j is not None)
+        margins = []
+        if group.avoid_limits and not self.search:
+            margins = [self.columns[j] for j in own if not j.cyclic]
+        method = Method.DAMPED_LEAST_SQUARES if self.search else group.method
+        damping = {Method.PSEUDO_INVERSE: PSEUDO_INVERSE_DAMPING}.get(method, group.damping)
+        if self.search:
+            damping = SEARCH_DAMPING
+        self.group_i.append(
+            [first_element, len(chains), method, first_row, len(self.margin), len(margins), 0]
+        )
+        self.group_f.append([damping * damping])
+        self.margin += margins
+        self.rows += len(names) + len(margins)
+        self.widest = max(self.widest, len(names) + len(margins))
+        self.row_names.append(names)
+
+    def variable_tables(self) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the tables of the columns."""
+        ints: list[list[int]] = []
+        reals: list[list[float]] = []
+        for joint in self.columns:
+            scale = math.sqrt(joint.weight)
+            limits = (-math.inf, math.inf) if joint.cyclic else joint.limits
+            numbers = [*limits, scale, joint.max_step, joint.limit_margin]
+            turns = int(joint.kind != JointType.PRISMATIC)
+            if joint.kind == JointType.SPHERICAL:
+                for kind in (layout.BALL_FIRST, layout.BALL_REST, layout.BALL_REST):
+                    ints.append([kind, joint.place_in_values, turns, 0])
+                    reals.append(numbers)
+                continue
+            wraps = joint.cyclic and self.world.wraps(joint)
+            kind = layout.PERIODIC if wraps else layout.LINEAR
+            ints.append([kind, joint.place_in_values, turns, int(not joint.cyclic)])
+            reals.append(numbers)
+        return ints, reals
+
+    def follower_tables(self) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the tables of linear dependencies, masters first."""
+        ints: list[list[int]] = []
+        reals: list[list[float]] = []
+        for joint in self.world.dependent_joints():
+            rule = joint.dependency
+            if rule is not None and rule.function is None:
+                ints.append([joint.place_in_values, rule.master.place_in_values])
+                reals.append([rule.multiplier, rule.offset])
+        return ints, reals
+
+
+def make_plan(
+    world: World, groups: Sequence[Group], *, nested: bool = False, purpose: Purpose = 'handling'
+) -> Plan:
+    """
+    Pack groups, the first with the highest priority.
+
+    :param nested: whether priorities follow the nested formula.
+    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` targets
+        too: every tip counts as being at its own.
+    """
+    packer = _Packer(world, purpose)
+    chains = []
+    for group in groups:
+        own = [_Chain(element) for element in group.elements if element.enabled]
+        taking_part = [chain for chain in own if any(map(_column_of, chain.joints))]
+        chains.append(taking_part)
+        for chain in taking_part:
+            packer.add_columns(chain.joints)
+    for group, own in zip(groups, chains, strict=True):
+        packer.add_group(group, own)
+    return _pack(world, tuple(groups), packer, chains, nested)
+
+
+def _pack(
+    world: World,
+    groups: tuple[Group, ...],
+    packer: _Packer,
+    chains: list[list[_Chain]],
+    nested: bool,
+) -> Plan:
+    """Write all tables into the two arrays and make a workspace."""
+    slot_i, slot_f = world.slot_tables()
+    variable_i, variable_f = packer.variable_tables()
+    follower_i, follower_f = packer.follower_tables()
+    header = np.zeros(packing.HEADER, dtype=np.int64)
+    _write_counts(header, world, groups, packer, nested)
+    tables_i = (
+        (packing.AT_SLOT_I, slot_i.tolist()),
+        (packing.AT_NODE_I, [*packer.node_i, *packer.node_run]),
+        (packing.AT_RUN_I, packer.run),
+        (packing.AT_VARIABLE_I, variable_i),
+        (packing.AT_ELEMENT_I, packer.element_i),
+        (packing.AT_PATH_I, packer.path),
+        (packing.AT_GROUP_I, packer.group_i),
+        (packing.AT_MARGIN_I, packer.margin),
+        (packing.AT_FOLLOWER_I, follower_i),
+    )
+    tables_f = (
+        (packing.AT_SLOT_F, slot_f.tolist()),
+        (packing.AT_VARIABLE_F, variable_f),
+        (packing.AT_ELEMENT_F, packer.element_f),
+        (packing.AT_GROUP_F, packer.group_f),
+        (packing.AT_FOLLOWER_F, follower_f),
+    )
+    ints = _concatenate(header, tables_i, packing.HEADER)
+    reals = _concatenate(header, tables_f, 0)
+    packing.place_workspace(header)
+    whole = np.concatenate([header, np.array(ints, dtype=np.int64)])
+    work = np.zeros(int(header[packing.WORK_SIZE]) + 1)
+    place = int(header[packing.WORK_NODE_F])
+    node_f = np.array(packer.node_f, dtype=float).ravel()
+    work[place : place + len(node_f)] = node_f
+    first = int(header[packing.WORK_ERRORS])
+    lead = groups[0] if groups else None
+    numbers = make_numbers(handling.HANDLE, 0 if lead is None else lead.max_iterations)
+    numbers[handling.RESTORE] = 0 if lead is None else int(lead.flags & RESTORE)
+    return Plan(
+        version=world.version,
+        groups=groups,
+        ints=whole,
+        reals=np.array([*reals, 0.0]),
+        work=work,
+        joints=tuple(packer.columns),
+        elements=tuple(chain.element for own in chains for chain in own),
+        valid=bool(groups) and all(chains),
+        numbers=numbers,
+        rows=tuple(packer.row_names),
+        functions=any(
+            joint.dependency is not None and joint.dependency.function is not None
+            for joint in world.dependent_joints()
+        ),
+        slaves=tuple(packer.slaves),
+        outcome=work[first : int(header[packing.WORK_LEVELS])],
+    )
+
+
+def _write_counts(
+    header: IntArray, world: World, groups: tuple[Group, ...], packer: _Packer, nested: bool
+) -> None:
+    """Write the counts and flags of the header."""
+    lead = groups[0] if groups else None
+    counts = (
+        (packing.SLOTS, len(world.slots)),
+        (packing.NODES, len(packer.node_i)),
+        (packing.VARIABLES, sum(joint.columns for joint in packer.columns)),
+        (packing.POSITIONS, len(world.values)),
+        (packing.ELEMENTS, len(packer.element_i)),
+        (packing.ROWS, packer.rows),
+        (packing.GROUPS, len(groups)),
+        (packing.PATHS, len(packer.path)),
+        (packing.MARGINS, len(packer.margin)),
+        (packing.FOLLOWERS, len(packer.follower_tables()[0])),
+        (packing.WIDEST, packer.widest),
+        (packing.RUNS, len(packer.run)),
+        (packing.NESTED, nested),
+        (packing.IGNORE_MAX_STEPS, packer.search or (lead is not None and lead.ignore_max_steps)),
+        (packing.STOP_ON_LIMIT_HIT, lead is not None and lead.stop_on_limit_hit),
+        (packing.WEIGHTED, any(joint.weight != 1.0 for joint in packer.columns)),
+    )
+    for entry, count in counts:
+        header[entry] = count
+
+
+def _concatenate(
+    header: IntArray, tables: Sequence[tuple[int, Sequence[object]]], start: int
+) -> list[float]:
+    """Return the rows of all tables one behind the other, and note in the header where each starts."""
+    flat: list[float] = []
+    for entry, table in tables:
+        header[entry] = start + len(flat)
+        for row in table:
+            if isinstance(row, list):
+                flat += row
+            else:
+                flat.append(row)  # type: ignore[arg-type]
+    return flat

@@ -1,0 +1,168 @@
+"""
+Poses as users write them: seven numbers, twelve, 3x4 or 4x4 matrices; Euler angles of environments.
+
+Seven numbers are x, y, z, qx, qy, qz, qw. Twelve are the 3x4 matrix row by row. Euler angles are (alpha, beta, gamma) with
+R = Rx(alpha) Ry(beta) Rz(gamma). Inside, a pose is twelve numbers in the order of the kernels: rotation, then translation.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from ssik_ros.errors import DimensionMismatch
+from ssik_ros.errors import InvalidTarget
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+FloatArray = NDArray[np.float64]
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+"""The pose of an object that stands where its parent does."""
+
+
+def read_pose(value: ArrayLike, what: str = 'pose') -> FloatArray:
+    """
+    Return a pose as the twelve numbers of the kernels.
+
+    :param value: 7 or 12 numbers, or a 3x4 or 4x4 matrix.
+    :param what: what it is, for messages.
+    :raises DimensionMismatch: when it has another shape.
+    :raises InvalidTarget: when it is not a finite rigid transform.
+    """
+    array = np.asarray(value, dtype=float)
+    if array.shape == (7,):
+        out = np.empty(12)
+        out[9:] = array[:3]
+        so3.from_quaternion(out, *read_quaternion(array[3:], what))
+        if not np.isfinite(out).all():
+            raise InvalidTarget(f'The {what} is not finite: {array.tolist()}.')
+        return out
+    if array.shape == (12,):
+        array = array.reshape(3, 4)
+    if array.shape == (3, 4):
+        array = np.vstack([array, [0.0, 0.0, 0.0, 1.0]])
+    if array.shape != (4, 4):
+        raise DimensionMismatch(
+            f'The {what} must be 7 or 12 numbers, or a 3x4 or 4x4 matrix, not of shape {array.shape}.',
+            actual=array.shape,
+        )
+    array = np.ascontiguousarray(array)
+    if not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
+        raise InvalidTarget(f'The {what} is not a finite rigid transform: {array.tolist()}.')
+    out = np.empty(12)
+    se3.from_matrix(out, array, 0)
+    se3.orthonormalise(out)
+    return out
+
+
+def read_quaternion(value: ArrayLike, what: str = 'quaternion') -> FloatArray:
+    """
+    Return a unit quaternion.
+
+    :param value: x, y, z, w; any finite length but zero.
+    """
+    array = np.asarray(value, dtype=float)
+    if array.shape != (4,):
+        raise DimensionMismatch(f'The {what} needs 4 numbers, not the shape {array.shape}.')
+    norm = float(np.linalg.norm(array))
+    if not (math.isfinite(norm) and norm > 1e-9):
+        raise InvalidTarget(f'The {what} has a quaternion without a direction: {array.tolist()}.')
+    # Dividing a unit quaternion again would change its last bits, and a saved file with them.
+    return array if abs(norm - 1.0) < 4e-16 else array / norm
+
+
+def read_rotation(value: ArrayLike, what: str = 'rotation') -> FloatArray:
+    """
+    Return the unit quaternion of a rotation.
+
+    :param value: three Euler angles, a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
+    """
+    array = np.asarray(value, dtype=float)
+    if array.shape == (3,):
+        return euler_to_quaternion(array)
+    if array.shape == (4,):
+        return read_quaternion(array, what)
+    if array.shape == (3, 3):
+        array = np.column_stack([array, np.zeros(3)])
+    if array.shape == (12,):
+        array = array.reshape(3, 4).copy()
+        array[:, 3] = 0.0
+    pose = read_pose(array, what)
+    return np.array(so3.quaternion_of(*pose[:9]))
+
+
+def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
+    """Return the quaternion of Rx(alpha) Ry(beta) Rz(gamma)."""
+    a, b, c = (0.5 * float(angle) for angle in np.asarray(angles, dtype=float))
+    if not math.isfinite(a + b + c):
+        raise InvalidTarget(f'Euler angles must be finite: {angles!r}.')
+    (sa, ca), (sb, cb), (sc, cc) = ((math.sin(x), math.cos(x)) for x in (a, b, c))
+    return np.array(
+        [
+            sa * cb * cc + ca * sb * sc,
+            ca * sb * cc - sa * cb * sc,
+            ca * cb * sc + sa * sb * cc,
+            ca * cb * cc - sa * sb * sc,
+        ]
+    )
+
+
+def to_euler(pose: FloatArray) -> FloatArray:
+    """
+    Return (alpha, beta, gamma) of a pose; at beta = +-pi/2, where only a sum is determined, gamma is 0.
+
+    :param pose: (12,) numbers of the kernels.
+    """
+    beta = math.asin(min(1.0, max(-1.0, pose[2])))
+    if abs(pose[2]) > 1.0 - 1e-12:
+        return np.array([math.atan2(pose[7], pose[4]), beta, 0.0])
+    return np.array([math.atan2(-pose[5], pose[8]), beta, math.atan2(-pose[1], pose[0])])
+
+
+def to_seven(pose: FloatArray) -> FloatArray:
+    """Return x, y, z, qx, qy, qz, qw of a pose."""
+    return np.array([*pose[9:], *so3.quaternion_of(*pose[:9])])
+
+
+def to_twelve(pose: FloatArray) -> FloatArray:
+    """Return the 3x4 matrix of a pose, row by row."""
+    return np.column_stack([pose[:9].reshape(3, 3), pose[9:]]).ravel()
+
+
+def to_matrix(pose: FloatArray) -> FloatArray:
+    """Return the 4x4 matrix of a pose."""
+    out = np.empty((4, 4))
+    se3.to_matrix(out, pose)
+    return out
+
+
+def compose(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the product of two poses."""
+    turn = a[:9].reshape(3, 3)
+    return np.concatenate([(turn @ b[:9].reshape(3, 3)).ravel(), turn @ b[9:] + a[9:]])
+
+
+def invert(a: FloatArray) -> FloatArray:
+    """Return the inverse of a pose."""
+    turn = a[:9].reshape(3, 3).T
+    return np.concatenate([turn.ravel(), -turn @ a[9:]])
+
+
+def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArray:
+    """
+    Return the pose at a fraction of the way: positions linearly, orientations about one axis at constant speed.
+
+    :param start, end: (12,) poses; fraction: 0 gives the start, 1 the end, exactly.
+    """
+    if fraction == 0.0 or fraction == 1.0:
+        return (start if fraction == 0.0 else end).copy()
+    x, y, z = se3.relative_rotation_vector(start, end)
+    turn = np.empty(12)
+    so3.exp(turn, fraction * x, fraction * y, fraction * z)
+    turn[9:] = 0.0
+    out = compose(turn, start)
+    out[9:] = (1.0 - fraction) * start[9:] + fraction * end[9:]
+    return out

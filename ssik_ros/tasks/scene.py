@@ -1,0 +1,326 @@
+"""
+Scenes: where chains come from and joint values go to. The robot and its world, without a simulator.
+
+A scene is anything with the four methods of :class:`Scene`. :class:`RobotScene` is one made of a URDF and joint values
+in a dictionary; the one over ROS 2 topics and tf lives with the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import math
+import os
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import FrameNotFound
+from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import ModelError
+from ssik_ros.errors import quote
+from ssik_ros.kernels.geometry import so3
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import invert_pose
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.problem import rotation_to_axis
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.pose_formats import compose
+from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.pose_formats import IDENTITY
+from ssik_ros.tasks.pose_formats import invert
+from ssik_ros.tasks.pose_formats import read_pose
+from ssik_ros.tasks.pose_formats import read_quaternion
+from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.value_class import dataclass
+
+Positions = Mapping[str, float | Sequence[float] | FloatArray]
+FARTHEST = 1e4
+"""Stands for a missing limit of a joint that has to have one [rad or m]."""
+TO_X = rotation_to_axis(np.array([1.0, 0.0, 0.0]))
+TO_Y = rotation_to_axis(np.array([0.0, 1.0, 0.0]))
+
+
+@dataclass(frozen=True)
+class SceneItem:
+    """One frame of a scene: a joint that moves along its z axis, or anything else."""
+
+    name: str
+    parent: str | None
+    """Name of the item that carries it, its motion included; None for the world."""
+    pose: FloatArray
+    """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
+    joint: JointType | None = None
+    limits: tuple[float, float] | None = None
+    """None for a joint without limits."""
+    screw_lead: float = 0.0
+    master: str | None = None
+    """Joint whose value this one follows."""
+    multiplier: float = 1.0
+    offset: float = 0.0
+    passive: bool = False
+    """Whether the joint is not to be moved by a solve."""
+
+
+class Scene(Protocol):
+    """What environments read from and write to."""
+
+    def structure(self) -> Sequence[SceneItem]:
+        """Return all frames, parents first."""
+        ...
+
+    def joint_positions(self) -> Positions:
+        """Return the values of all joints by name; four numbers (x, y, z, w) for a spherical one."""
+        ...
+
+    def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
+        """Return the pose (4, 4) of a frame, relative to another one or to the world."""
+        ...
+
+    def apply(self, positions: Positions) -> None:
+        """Take over joint values; joints that a controller drives get them as targets."""
+        ...
+
+
+class RobotScene:
+    """A robot at joint values, and frames that its user adds."""
+
+    def __init__(
+        self,
+        robot: RobotModel | str | os.PathLike[str],
+        positions: Positions | None = None,
+        passive: Sequence[str] = (),
+    ) -> None:
+        """
+        Read the robot.
+
+        :param robot: a loaded robot, or path or text of its URDF.
+        :param positions: values of joints by name; the others stand at MoveIt's default.
+        :param passive: names of joints that solves are not to move.
+        """
+        model = robot if isinstance(robot, RobotModel) else load_robot(robot)
+        self.name = model.name
+        self._passive = frozenset(passive)
+        self._items = {item.name: item for item in _tree_items(model, self._passive)}
+        for name in passive:
+            self._item(name)
+        self._positions: dict[str, float | FloatArray] = {}
+        self.driven: set[str] = set()
+        """Joints that a controller drives: what is applied becomes their target."""
+        self.targets: dict[str, float | FloatArray] = {}
+        """Last values that were applied to driven joints."""
+        self._start(model)
+        self._write(positions or {})
+
+    def _start(self, model: RobotModel) -> None:
+        """Put all joints at the robot's default."""
+        values = model.default_positions()
+        for index, name in enumerate(model.tree.joint_names):
+            at = int(model.tree.idx_q[index])
+            for part, (offset, size) in joint_parts(name, JointKind(int(model.tree.kinds[index]))):
+                numbers = values[at + offset : at + offset + size]
+                self._positions[part] = float(numbers[0]) if size == 1 else numbers.copy()
+
+    def _item(self, name: str) -> SceneItem:
+        """Return an item by its name."""
+        if name not in self._items:
+            raise FrameNotFound(
+                f'Scene {quote(self.name)} has no frame {quote(name)}. '
+                + describe_choices(name, self._items),
+                name=name,
+                available=tuple(self._items),
+            )
+        return self._items[name]
+
+    def structure(self) -> Sequence[SceneItem]:
+        """Return all frames, parents first."""
+        return tuple(self._items.values())
+
+    def joint_positions(self) -> Positions:
+        """Return the values of all joints by name."""
+        return dict(self._positions)
+
+    def set_frame(self, name: str, pose: ArrayLike, parent: str | None = None) -> None:
+        """
+        Add or move a frame that is no part of the robot.
+
+        :param pose: in the parent: 7 or 12 numbers, or a matrix.
+        :param parent: None for the world.
+        """
+        if name in self._items and self._items[name].joint is not None:
+            raise ModelError(f'{quote(name)} is a joint of scene {quote(self.name)}.')
+        if parent is not None:
+            above: str | None = parent
+            while above is not None:
+                if above == name:
+                    raise ModelError(
+                        f'{quote(parent)} cannot carry {quote(name)}, which carries it.'
+                    )
+                above = self._item(above).parent
+        self._items[name] = SceneItem(name, parent, read_pose(pose, f'pose of {quote(name)}'))
+
+    def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
+        """Return the pose (4, 4) of a frame, a joint's own motion included, relative to another one or the world."""
+        own = self._world_pose(frame)
+        if relative_to is not None:
+            own = compose(invert(self._world_pose(relative_to)), own)
+        return to_matrix(own)
+
+    def _world_pose(self, name: str | None) -> FloatArray:
+        """Return the moved pose of a frame in the world."""
+        pose = np.array(IDENTITY)
+        while name is not None:
+            item = self._item(name)
+            pose = compose(compose(item.pose, self._motion(item)), pose)
+            name = item.parent
+        return pose
+
+    def _motion(self, item: SceneItem) -> FloatArray:
+        """Return a joint's own motion."""
+        out = np.array(IDENTITY)
+        if item.joint is None:
+            return out
+        value = self._positions[item.name]
+        if isinstance(value, np.ndarray):
+            so3.from_quaternion(out, *value)
+            return out
+        if item.joint == JointType.PRISMATIC:
+            out[11] = value
+            return out
+        out[0] = out[4] = math.cos(value)
+        out[3] = math.sin(value)
+        out[1] = -out[3]
+        out[11] = item.screw_lead * value / (2.0 * math.pi)
+        return out
+
+    def apply(self, positions: Positions) -> None:
+        """Take over joint values; driven joints get them as targets instead."""
+        self.targets.update(
+            {
+                name: self._read(name, value)
+                for name, value in positions.items()
+                if name in self.driven
+            }
+        )
+        self._write({n: value for n, value in positions.items() if n not in self.driven})
+
+    def _read(self, name: str, value: float | Sequence[float] | FloatArray) -> float | FloatArray:
+        """Return a joint value as it is kept, or refuse it."""
+        if name not in self._positions:
+            raise JointNotFound(
+                f'Scene {quote(self.name)} has no joint {quote(name)}. '
+                + describe_choices(name, self._positions),
+                name=name,
+                available=tuple(self._positions),
+            )
+        if isinstance(self._positions[name], np.ndarray):
+            return read_quaternion(value, name)
+        number = float(value)  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            raise ModelError(f'The value of joint {quote(name)} must be finite: {value}.')
+        return number
+
+    def _write(self, positions: Positions) -> None:
+        """Write joint values, then those of joints that follow them."""
+        self._positions.update({name: self._read(name, v) for name, v in positions.items()})
+        for item in self._items.values():
+            if item.master is not None and item.master not in self.driven:
+                value = self._positions[item.master]
+                assert isinstance(value, float)
+                self._positions[item.name] = item.multiplier * value + item.offset
+
+
+def joint_parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
+    """Return the joints that one joint of the tree becomes, each with the first and the number of its values."""
+    if kind == JointKind.PLANAR:
+        return [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'theta'))]
+    if kind == JointKind.FLOATING:
+        slides = [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'z'))]
+        return [*slides, (f'{name}/rotation', (3, 4))]
+    return [(name, (0, 4 if kind == JointKind.SPHERICAL else 1))]
+
+
+def _twelve(matrix: FloatArray) -> FloatArray:
+    """Return a 4x4 matrix as the kernels have it."""
+    return np.concatenate([matrix[:3, :3].ravel(), matrix[:3, 3]])
+
+
+def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
+    """
+    Return links and joints of a robot, parents first, hung on one another as in the URDF.
+
+    A joint's frame is turned so that its axis is z; the link that it carries is turned back.
+    """
+    tree = robot.tree
+    above = {joint.child: joint for joint in robot.urdf.joints.values()}
+    names = {
+        link: link if link not in tree.joint_names else f'{link} (link)'
+        for link in tree.link_names
+    }
+    places = {link: tree.link_placements[index] for index, link in enumerate(tree.link_names)}
+    items: list[SceneItem] = []
+    for link in tree.link_names:
+        joint = above.get(link)
+        if joint is None:
+            items.append(SceneItem(names[link], None, np.array(IDENTITY)))
+            continue
+        parent, placement = names[joint.parent], invert_pose(places[joint.parent])
+        if joint.name in tree.joint_index:
+            index = tree.joint_index[joint.name]
+            placement = placement @ tree.placements[index]
+            for part, axis, kind in _axes(tree, index, joint.name):
+                local = placement @ axis
+                items.append(_joint_item(tree, index, part, parent, local, kind, part in passive))
+                parent, placement = part, axis.T
+        items.append(SceneItem(names[link], parent, _twelve(placement @ places[link])))
+    return items
+
+
+def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatArray, JointType]]:
+    """Return name, turn of the frame to the axis, and type of each joint that a joint of the tree becomes."""
+    kind = JointKind(int(tree.kinds[index]))
+    slide, identity = JointType.PRISMATIC, np.eye(4)
+    if kind == JointKind.SPHERICAL:
+        return [(name, identity, JointType.SPHERICAL)]
+    if kind in (JointKind.PLANAR, JointKind.FLOATING):
+        flat = [(f'{name}/x', TO_X, slide), (f'{name}/y', TO_Y, slide)]
+        if kind == JointKind.PLANAR:
+            return [*flat, (f'{name}/theta', identity, JointType.REVOLUTE)]
+        ball = (f'{name}/rotation', identity, JointType.SPHERICAL)
+        return [*flat, (f'{name}/z', identity, slide), ball]
+    turn = rotation_to_axis(np.asarray(tree.axes[index]))
+    return [(name, turn, slide if kind == JointKind.PRISMATIC else JointType.REVOLUTE)]
+
+
+def _joint_item(
+    tree: KinematicTree,
+    index: int,
+    name: str,
+    above: str | None,
+    local: FloatArray,
+    kind: JointType,
+    passive: bool,
+) -> SceneItem:
+    """Return the item of one joint."""
+    at = int(tree.idx_q[index]) + {'y': 1, 'z': 2, 'theta': 2}.get(name.rpartition('/')[2], 0)
+    lower, upper = float(tree.lower[at]), float(tree.upper[at])
+    endless = kind == JointType.REVOLUTE and not (math.isfinite(lower) or math.isfinite(upper))
+    limits = None
+    if kind != JointType.SPHERICAL and not endless:
+        limits = max(lower, -FARTHEST), min(upper, FARTHEST)
+    leader = int(tree.leaders[index])
+    return SceneItem(
+        name=name,
+        parent=above,
+        pose=_twelve(local),
+        joint=kind,
+        limits=limits,
+        master=None if leader < 0 else tree.joint_names[leader],
+        multiplier=float(tree.multipliers[index]),
+        offset=float(tree.offsets[index]),
+        passive=passive,
+    )

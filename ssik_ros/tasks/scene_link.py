@@ -1,0 +1,223 @@
+"""Between environments and scenes: copies of chains, and values in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+from typing import TYPE_CHECKING
+
+from ssik_ros.errors import describe_choices
+from ssik_ros.errors import FrameNotFound
+from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import quote
+from ssik_ros.errors import RequestError
+from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.scene import Scene
+from ssik_ros.tasks.scene import SceneItem
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.tasks.environment import Environment
+    from ssik_ros.tasks.group import Group
+
+
+@dataclass(frozen=True)
+class LinkedElement:
+    """An element that came from a scene."""
+
+    group: int
+    """Handle of the group."""
+    base: str | None
+    target: str
+    """Names in the scene."""
+    joints: tuple[str, ...]
+    """Names, in the scene, of the joints that tip and target hang on, and of all dependent ones."""
+
+
+@dataclass
+class SceneMaps:
+    """Which object of a scene is which object of the environment."""
+
+    scene: Scene
+    to_ik: dict[str, int] = field(default_factory=dict)
+    """Name in the scene -> handle in the environment."""
+    elements: list[LinkedElement] = field(default_factory=list)
+
+    @property
+    def to_scene(self) -> dict[int, str]:
+        """Return the name in the scene of each handle."""
+        return {handle: name for name, handle in self.to_ik.items()}
+
+    def copy(self) -> SceneMaps:
+        """Return maps that change on their own."""
+        return replace(self, to_ik=dict(self.to_ik), elements=list(self.elements))
+
+
+def maps_of(environment: Environment, scene: Scene) -> SceneMaps:
+    """Return the maps of a scene, new ones for a new scene."""
+    return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
+
+
+class _Copier:
+    """Copies frames of a scene into an environment, each once."""
+
+    def __init__(self, environment: Environment, scene: Scene) -> None:
+        """Read the structure of the scene."""
+        self.environment = environment
+        self.maps = maps_of(environment, scene)
+        self.items = {item.name: item for item in scene.structure()}
+        self.positions = scene.joint_positions()
+        present = {handle for handle in self.maps.to_ik.values() if self._exists(handle)}
+        self.maps.to_ik = {n: h for n, h in self.maps.to_ik.items() if h in present}
+
+    def _exists(self, handle: int) -> bool:
+        """Return whether an object was not erased since."""
+        return any(item.handle == handle for item in self.environment.slots)
+
+    def item(self, name: str) -> SceneItem:
+        """Return an item of the scene."""
+        if name not in self.items:
+            raise FrameNotFound(
+                f'The scene has no frame {quote(name)}. ' + describe_choices(name, self.items),
+                name=name,
+                available=tuple(self.items),
+            )
+        return self.items[name]
+
+    def line(self, name: str) -> list[SceneItem]:
+        """Return a frame and all that carry it, the outermost first."""
+        line = [self.item(name)]
+        while line[-1].parent is not None:
+            line.append(self.item(line[-1].parent))
+        return line[::-1]
+
+    def copy(self, name: str) -> int:
+        """Copy a frame and all that carry it; return its handle."""
+        for item in self.line(name):
+            if item.name not in self.maps.to_ik:
+                self.maps.to_ik[item.name] = self._add(item)
+        return self.maps.to_ik[name]
+
+    def _add(self, item: SceneItem) -> int:
+        """Add one object."""
+        parent = None if item.parent is None else self.maps.to_ik[item.parent]
+        name, number = item.name, 1
+        while name in self.environment:
+            name, number = f'{item.name}#{number}', number + 1
+        if item.joint is None:
+            made = self.environment.add_dummy(name, parent)
+            made.place(item.pose, made.parent)
+            return made.handle
+        joint = self.environment.add_joint(item.joint, name, parent)
+        joint.place(item.pose, joint.parent)
+        if item.screw_lead != 0.0:
+            joint.screw_lead = item.screw_lead
+        if item.limits is not None:
+            joint.limits = item.limits
+        joint.passive = item.passive
+        write_value(joint, self.positions[item.name])
+        return joint.handle
+
+    def add_dependencies(self) -> tuple[str, ...]:
+        """Copy all dependent joints of the scene with their masters; return their names."""
+        names = []
+        for item in self.items.values():
+            if item.joint is None or item.master is None:
+                continue
+            joint = self.environment.joint(self.copy(item.name))
+            master = self.copy(item.master)
+            names += [item.name, item.master]
+            if joint.dependency is None:
+                joint.depend_on(master, item.multiplier, item.offset)
+        return tuple(dict.fromkeys(names))
+
+
+def write_value(joint: Joint, value: Any) -> None:
+    """Give a joint the value it has in a scene."""
+    if joint.kind == JointType.SPHERICAL:
+        joint.rotation = value
+    elif joint.dependency is None:
+        joint.position = value
+
+
+def copy_all(environment: Environment, scene: Scene) -> None:
+    """Copy everything that a scene has."""
+    copier = _Copier(environment, scene)
+    for name in copier.items:
+        copier.copy(name)
+    copier.add_dependencies()
+
+
+def add_element(
+    environment: Environment,
+    group: Group,
+    scene: Scene,
+    base: str | None,
+    tip: str,
+    target: str,
+    constraints: int,
+) -> tuple[Element, SceneMaps]:
+    """Copy what tip and target hang on, and add the element; see :meth:`Group.add_element_from_scene`."""
+    copier = _Copier(environment, scene)
+    for name in (tip, target):
+        if copier.item(name).joint is not None:
+            raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
+    if base is not None and base not in [item.name for item in copier.line(tip)]:
+        raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
+    own, goal = copier.copy(tip), copier.copy(target)
+    dependent = copier.add_dependencies()
+    handle = None if base is None else copier.maps.to_ik[base]
+    environment.dummy(own).target = goal
+    element = group.add_element(own, base=handle, constraints=constraints)
+    lines = [*copier.line(tip), *copier.line(target)]
+    joints = [item.name for item in lines if item.joint is not None]
+    names = tuple(dict.fromkeys([*joints, *dependent]))
+    copier.maps.elements.append(LinkedElement(group.handle, base, target, names))
+    return element, copier.maps
+
+
+def _linked(
+    environment: Environment, scene: Scene, groups: tuple[Group, ...] | None
+) -> tuple[SceneMaps, list[LinkedElement], list[str]]:
+    """Return maps, elements and joint names of some groups, of all for None."""
+    if id(scene) not in environment.scene_maps:
+        raise RequestError(
+            f'Nothing in environment {quote(environment.name)} came from this scene.'
+        )
+    maps = environment.scene_maps[id(scene)]
+    if groups is None:
+        elements = maps.elements
+        names = [item.name for item in scene.structure() if item.joint is not None]
+    else:
+        handles = {group.handle for group in groups}
+        elements = [element for element in maps.elements if element.group in handles]
+        names = list(dict.fromkeys(name for element in elements for name in element.joints))
+    known = {item.handle for item in environment.slots}
+    return maps, elements, [name for name in names if maps.to_ik.get(name) in known]
+
+
+def sync_from(environment: Environment, scene: Scene, groups: tuple[Group, ...] | None) -> None:
+    """Take values and target poses from a scene; see :meth:`Environment.sync_from`."""
+    maps, elements, names = _linked(environment, scene, groups)
+    positions = scene.joint_positions()
+    for name in names:
+        write_value(environment.joint(maps.to_ik[name]), positions[name])
+    for element in elements:
+        target = environment[maps.to_ik[element.target]]
+        base = None if element.base is None else maps.to_ik[element.base]
+        target.set_pose(scene.pose(element.target, element.base), base)
+
+
+def sync_to(environment: Environment, scene: Scene, groups: tuple[Group, ...] | None) -> None:
+    """Give values to a scene; see :meth:`Environment.sync_to`."""
+    maps, _, names = _linked(environment, scene, groups)
+    joints = {name: environment.joint(maps.to_ik[name]) for name in names}
+    scene.apply(
+        {
+            name: joint.rotation if joint.kind == JointType.SPHERICAL else joint.position
+            for name, joint in joints.items()
+        }
+    )

@@ -1,0 +1,131 @@
+"""
+The rank table of the package, as data: which folders there are, and who may import whom.
+
+A module imports modules of strictly lower ranks, or of its own row. A rank has two parts: that of the layer, and that within
+the layer. ``test/test_layers.py`` holds every source to it, and ``tools/make_module_list.py`` writes it down in the docs.
+"""
+
+from typing import NamedTuple
+
+ALL = None
+"""Every module of a folder; the folders below it have rows of their own."""
+
+
+class Row(NamedTuple):
+    """A folder, or some of its modules."""
+
+    rank: tuple[int, int]
+    folder: str
+    modules: tuple[str, ...] | None
+    holds: str
+
+
+TABLE = (
+    Row(
+        (0, 0),
+        '',
+        ('errors', 'arrays', 'markers', 'tolerances', 'value_class'),
+        'what everything else names',
+    ),
+    Row(
+        (0, 1),
+        '',
+        ('results', 'strict_yaml', 'yaml_loader'),
+        'what a solve returns; YAML without surprises',
+    ),
+    Row(
+        (1, 0),
+        'kernels.native',
+        ALL,
+        'the library of compiled kernels, and the compiler for those who edit them',
+    ),
+    Row((1, 1), 'kernels', ALL, 'the decorator of all kernels'),
+    Row(
+        (1, 2),
+        'kernels.geometry',
+        ALL,
+        'rotations, rigid transforms, vectors, eight numbers at once',
+    ),
+    Row((1, 3), 'kernels.geometry.subproblems', ALL, "Paden and Kahan's subproblems"),
+    Row(
+        (1, 3),
+        'kernels.rows',
+        ALL,
+        'residual and Jacobian rows of any problem, joint steps, linear algebra',
+    ),
+    Row(
+        (1, 3),
+        'kernels.closed_form.certification',
+        ALL,
+        "candidates judged on the user's own chain, and ranked",
+    ),
+    Row((1, 3), 'kernels.closed_form', ALL, 'every branch of a pose'),
+    Row((1, 4), 'kernels.closed_form.classes', ALL, 'candidates of the classes of arms'),
+    Row((1, 4), 'kernels.closed_form.singular', ALL, 'solutions at singular postures'),
+    Row(
+        (1, 5),
+        'kernels.closed_form.branches',
+        ALL,
+        'every branch of a pose, seven joints included',
+    ),
+    Row((1, 6), 'kernels.closed_form.elimination', ALL, 'arms without structure, by elimination'),
+    Row((1, 7), 'kernels.search', ALL, 'searches with restarts, step laws, tracking, paths'),
+    Row((1, 8), 'kernels.tasks', ALL, 'rows and steps of IK environments'),
+    Row((1, 8), 'kernels.mechanisms', ALL, 'rows and steps of mechanisms with closed loops'),
+    Row((2, 0), 'model.urdf', ALL, 'a URDF, read and checked'),
+    Row((2, 1), 'model', ALL, 'robots: tree, groups, limits, states, catalogue'),
+    Row((2, 2), 'model.collision', ALL, 'collisions of a robot with itself and with objects'),
+    Row((3, 0), 'problem', ALL, 'requests, and the packed problem that kernels iterate on'),
+    Row((4, 0), 'solvers.options', ALL, 'parameters of solvers, from YAML to options'),
+    Row((4, 1), 'solvers.search', ALL, 'what solvers with a restart search share'),
+    Row((4, 2), 'solvers.search.newton', ALL, 'NR, GN and LM'),
+    Row((4, 2), 'solvers.search.pose_ik', ALL, 'PoseIK'),
+    Row((4, 2), 'solvers.closed_form', ALL, 'Analytic: every branch'),
+    Row((4, 2), 'solvers.closed_chain', ALL, 'options and programs of mechanisms'),
+    Row((4, 3), 'solvers.auto', ALL, 'Auto: the closed form or a search'),
+    Row((4, 4), 'solvers', ALL, 'the registry, and kinematics.yaml'),
+    Row((5, 0), 'manipulator', ALL, 'what users of ssik and of the toolbox call'),
+    Row((5, 0), 'moveit', ALL, 'KinematicsBase, and the group of a C++ host'),
+    Row((5, 0), 'tasks', ALL, 'IK environments'),
+    Row((5, 0), 'mechanisms', ALL, 'mechanisms with closed loops'),
+    Row((5, 1), 'tasks.compat', ALL, "simIK's functions by their names"),
+    Row((5, 1), 'tasks.files', ALL, 'IK groups as YAML'),
+    Row(
+        (5, 1),
+        '',
+        ('__init__', 'postprocess'),
+        'the public names; the tail of a solve as single steps',
+    ),
+    Row((7, 0), 'server.requests', ALL, 'requests by name, as a service receives them'),
+    Row((7, 1), 'server.scene', ALL, 'states, frames, the world, constraints and collisions'),
+    Row((7, 2), 'server.groups', ALL, 'one group that can be asked'),
+    Row((7, 2), 'server.loops', ALL, 'robots with loops that can be asked'),
+    Row((7, 3), 'server.paths', ALL, 'joint paths along straight lines'),
+    Row((7, 4), 'server', ALL, 'a robot that can be asked; its descriptions checked'),
+    Row((7, 5), 'server.tasks', ALL, 'the IK groups of a file, asked and streamed'),
+    Row((8, 0), 'artifact', ALL, 'one arm as a Python file that needs numpy alone'),
+    Row((8, 0), 'benchmark', ALL, 'the benchmark of launch files and command line'),
+    Row((9, 0), 'ros.process', ALL, 'executors, logs, signals, diagnostics'),
+    Row((9, 1), 'ros.conversions', ALL, 'messages to requests, answers to messages'),
+    Row((9, 1), 'ros.parameters', ALL, 'parameters of nodes, groups and launch files'),
+    Row((9, 2), 'ros.inputs', ALL, 'the robot, its state and frames, from topics'),
+    Row((9, 3), 'ros.services', ALL, 'a module for each service'),
+    Row((9, 3), 'ros.streams', ALL, 'nodes that work in cycles'),
+    Row((9, 4), 'ros', ALL, 'the node, and the executables'),
+    Row((10, 0), 'cli', ALL, 'the command line'),
+    Row((10, 1), 'cli.verb', ALL, 'a module for each verb'),
+)
+
+
+def place_of(module: str, is_folder: bool) -> Row | None:
+    """
+    Return the row of a module, None where the table has none.
+
+    :param module: its name below the package.
+    :param is_folder: whether it is a folder, which is the module ``__init__`` in it.
+    """
+    folder, name = (module, '__init__') if is_folder else module.rpartition('.')[::2]
+    for row in TABLE:
+        if row.folder == folder and (row.modules is ALL or name in row.modules):
+            return row
+    return None
