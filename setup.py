@@ -4,9 +4,7 @@ import hashlib
 from pathlib import Path
 import sys
 
-from setuptools import Distribution
-from setuptools import find_packages
-from setuptools import setup
+from setuptools import Distribution, find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools.command.develop import develop
 

@@ -8,9 +8,7 @@ time of one call from Python, on one core.
 import argparse
 import bisect
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 import os
 from pathlib import Path
 import sys
@@ -20,27 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
+from bench import conditions, pinning, program, report
 from bench.arms import Arm
-from bench.branch_sets import BranchSets
-from bench.branch_sets import judge
+from bench.branch_sets import BranchSets, judge
 from bench.cases import Cases
-from bench.catalogue_arms import ARMS
-from bench.catalogue_arms import goal_of
-from bench.catalogue_arms import make_arm
-from bench.catalogue_arms import stored_cases
-from bench.measure import measure
-from bench.measure import Measurement
-from bench.peers import load_peers
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
-from bench.peers import ssik_ros_solve_q
-from bench.start_up import ask
-from bench.start_up import OWN_MODULE
+from bench.catalogue_arms import ARMS, goal_of, make_arm, stored_cases
+from bench.measure import measure, Measurement
+from bench.peers import load_peers, NotComparable, Peer, Prepared, ssik_ros_solve_q
+from bench.start_up import ask, OWN_MODULE
 
 CLASS = 'all_branches'
 OWN = ssik_ros_solve_q.PEER.name

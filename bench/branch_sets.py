@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 from bench.branches import wrap
 from bench.cases import Cases
 

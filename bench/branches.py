@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 from bench.cases import Cases
 
 STARTS = 60

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 
 SEED = 12345
 

@@ -6,16 +6,11 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import chain_from_xml
-from bench.cases import Cases
-from bench.cases import load_cases
-from bench.peers.ssik_prebuilt import frames
-from bench.peers.ssik_prebuilt import OWN_MODEL
-from bench.peers.ssik_prebuilt import prebuilt
+from bench.arms import Arm, chain_from_xml
+from bench.cases import Cases, load_cases
+from bench.peers.ssik_prebuilt import frames, OWN_MODEL, prebuilt
 from ssik_ros.manipulator.kin_body import KinBody
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,7 @@ tells 3 % where the ratios tell 30 %, and needs the other checkout with its kern
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import json
 from pathlib import Path
 import sys
@@ -20,16 +18,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
-from bench import paired
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench import conditions, paired, pinning, program, report
+from bench.arms import Arm, FloatArray
 from bench.cases import draw_cases
-from bench.clocks import calibrate
-from bench.clocks import timed_call
+from bench.clocks import calibrate, timed_call
 from bench.measure import no_garbage_collection
 from bench.sweep import find_arm
 from ssik_ros.manipulator.manipulator import Manipulator

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 import functools
 
 from bench.arms import Arm
-from bench.cases import Cases
-from bench.cases import draw_cases
-from bench.hard_cases import draw_near_limits
-from bench.hard_cases import draw_near_singular
-from bench.hard_cases import draw_unreachable
+from bench.cases import Cases, draw_cases
+from bench.hard_cases import draw_near_limits, draw_near_singular, draw_unreachable
 from bench.hidden_cases import draw_unreachable_inside
 
 

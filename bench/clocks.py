@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import clock_gettime_ns
-from time import CLOCK_PROCESS_CPUTIME_ID
-from time import perf_counter_ns
+from time import clock_gettime_ns, CLOCK_PROCESS_CPUTIME_ID, perf_counter_ns
 from typing import Any
 
 import numpy as np

@@ -7,12 +7,8 @@ that solves the same goals on the same mechanism. An open chain, a UR5e, goes fr
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 import sys
 from typing import Any
@@ -23,24 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from bench import arms
-from bench import conditions
-from bench import node_peer
-from bench import pinning
-from bench import program
-from bench import report
-from bench.cases import Cases
-from bench.cases import draw_cases
-from bench.clocks import calibrate
-from bench.clocks import measure_overhead
-from bench.clocks import timed_call
+from bench import arms, conditions, node_peer, pinning, program, report
+from bench.cases import Cases, draw_cases
+from bench.clocks import calibrate, measure_overhead, timed_call
 from bench.measure import no_garbage_collection
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import from_urdf
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import load_mechanism
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, from_urdf, Goal, Joint, load_mechanism, Solver
 
 FloatArray = NDArray[np.float64]
 MECHANISM = 'hexapod'

@@ -6,8 +6,7 @@ overrun is seen from outside and, beside it, at the moment when the kernel retur
 Python code around it.
 """
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import pinning
-from bench import program
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.arms import read_arm
+from bench import pinning, program
+from bench.arms import Arm, FloatArray, read_arm
 from bench.measure import no_garbage_collection
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest

@@ -5,8 +5,7 @@ Reads what the programs of ``make bench`` left in ``bench_output/``; nothing is 
 """
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import json
 from pathlib import Path
 import sys
@@ -14,21 +13,19 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
-from bench import plots
-from bench import program
-from bench import report
-from bench.classes import BenchClass
-from bench.classes import CLASSES
-from bench.goals import best
-from bench.goals import EXPECTED
-from bench.goals import of_class
-from bench.goals import ratio
-from bench.goals import Results
-from bench.goals import SUCCESS_OF_OURS
-from bench.goals import SUCCESS_OF_PEERS
-from bench.goals import Verdict
-from bench.goals import verdicts
+from bench import conditions, plots, program, report
+from bench.classes import BenchClass, CLASSES
+from bench.goals import (
+    best,
+    EXPECTED,
+    of_class,
+    ratio,
+    Results,
+    SUCCESS_OF_OURS,
+    SUCCESS_OF_PEERS,
+    Verdict,
+    verdicts,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks.md'

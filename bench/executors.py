@@ -7,17 +7,14 @@ the processor time of an idle node. Needs ROS (``. ./activate``).
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 import os
 from pathlib import Path
 import signal
 import subprocess
 import sys
-from time import perf_counter
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,24 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.arms import read_arm
+from bench import conditions, pinning, program, report
+from bench.arms import Arm, FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.deadline import candidates
 from bench.measure import no_garbage_collection
-from bench.ros.caller import Caller
-from bench.ros.caller import NoAnswer
+from bench.ros.caller import Caller, NoAnswer
 from bench.ros.executors import EXECUTORS
-from bench.ros.processes import ServerProcesses
-from bench.ros.processes import watched_server
-from bench.ros.requests import GROUPS
-from bench.ros.requests import make_request
-from bench.ros.requests import make_requests
+from bench.ros.processes import ServerProcesses, watched_server
+from bench.ros.requests import GROUPS, make_request, make_requests
 
 ROBOT = 'panda'
 NAMESPACE = '/own'

@@ -8,8 +8,7 @@ then the most memory that was in use at once. Nothing of the peer is loaded befo
 import json
 from pathlib import Path
 import sys
-from time import perf_counter
-from time import process_time
+from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -60,8 +59,7 @@ def main() -> None:
     import numpy as np
 
     from bench.arms import chain_from_xml
-    from bench.peers import load_peers
-    from bench.peers import NotComparable
+    from bench.peers import load_peers, NotComparable
 
     arm = chain_from_xml(ElementTree.parse(path).getroot(), Path(path).stem, base, tip, Path(path))
     lower, upper = arm.sampling_bounds()

@@ -1,15 +1,11 @@
 """What the figures of a run come to: each goal of the design, the best peer beside it, and whether it is reached."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench.classes import CLASSES
-from bench.closed_chain import GOALS_US
-from bench.closed_chain import OURS
-from bench.closed_chain import PEERS_ELSEWHERE_US
+from bench.closed_chain import GOALS_US, OURS, PEERS_ELSEWHERE_US
 
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Any]]

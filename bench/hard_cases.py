@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.cases import Cases
-from bench.cases import SEED
+from bench.arms import Arm, FloatArray
+from bench.cases import Cases, SEED
 
 AT_LIMIT = 0.01
 """Largest distance of the joint that is near its limit [rad or m]."""

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.cases import Cases
-from bench.cases import SEED
+from bench.arms import Arm, FloatArray
+from bench.cases import Cases, SEED
 from bench.hard_cases import reach
 from bench.peers import NotComparable
 from ssik_ros.kernels.geometry import se3
@@ -13,11 +11,8 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.reach_hull import hull_of_wrist
-from ssik_ros.problem.reach_hull import make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 
 SHARES = (0.5, 1.0)
 """How far the tip is from the first axis, in reaches."""

@@ -11,10 +11,8 @@ the largest message. Needs ROS (``. ./activate``).
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 import os
 from pathlib import Path
 import subprocess
@@ -25,33 +23,21 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from geometry_msgs.msg import Pose
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
-from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, MoveItErrorCodes
 from moveit_msgs.srv import GetPositionFK
 import numpy as np
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.srv import Describe
 from std_msgs.msg import String
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import FloatArray
-from bench.arms import read_arm
-from bench.ros.hostile_messages import good_request
-from bench.ros.hostile_messages import Hostile
-from bench.ros.hostile_messages import HostileMessages
-from bench.ros.hostile_messages import SERVICES
-from bench.ros.hostile_messages import TOPICS
-from bench.ros.processes import REPOSITORY
-from bench.ros.processes import ServerProcesses
+from bench import conditions, pinning, program, report
+from bench.arms import FloatArray, read_arm
+from bench.ros.hostile_messages import good_request, Hostile, HostileMessages, SERVICES, TOPICS
+from bench.ros.processes import REPOSITORY, ServerProcesses
 from bench.soak import memory_of
 
 ROBOT, GROUP = 'panda', 'panda_arm'

@@ -8,16 +8,13 @@ batches are. Server and clients share all cores. Needs ROS (``. ./activate``).
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 import os
 from pathlib import Path
 import subprocess
 import sys
 import tempfile
-from time import monotonic
-from time import perf_counter
-from time import sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,23 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import FloatArray
-from bench.arms import read_arm
+from bench import conditions, pinning, program, report
+from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
-from bench.executors import round_trips
-from bench.executors import Searches
-from bench.executors import SOLVER
-from bench.executors import solver_arguments
-from bench.executors import unreachable_requests
+from bench.executors import round_trips, Searches, SOLVER, solver_arguments, unreachable_requests
 from bench.ros.caller import Caller
 from bench.ros.executors import EXECUTORS
-from bench.ros.processes import REPOSITORY
-from bench.ros.processes import ServerProcesses
-from bench.ros.processes import watched_server
+from bench.ros.processes import REPOSITORY, ServerProcesses, watched_server
 from bench.ros.requests import make_requests
 
 ROBOT = 'panda'

@@ -6,10 +6,8 @@ Measure all branches of many poses in one call: ``python bench/many_poses.py --h
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 import functools
 import os
 from pathlib import Path
@@ -20,16 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
+from bench import conditions, pinning, program, report
 from bench.arms import Arm
-from bench.catalogue_arms import GOALS
-from bench.catalogue_arms import make_arm
+from bench.catalogue_arms import GOALS, make_arm
 from bench.clocks import timed_call
-from bench.peers import eaik_closed_form
-from bench.peers import NotComparable
+from bench.peers import eaik_closed_form, NotComparable
 from ssik_ros.manipulator.manipulator import Manipulator
 
 ARMS = ('ur5e', 'irb6700')

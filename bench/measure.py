@@ -10,8 +10,7 @@ import numpy as np
 
 from bench.arms import FloatArray
 from bench.cases import Cases
-from bench.clocks import measure_overhead
-from bench.clocks import timed_call
+from bench.clocks import measure_overhead, timed_call
 from bench.peers import Prepared
 
 WARM_UP = 20

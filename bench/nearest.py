@@ -15,14 +15,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import pinning
-from bench import program
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.arms import read_arm
+from bench import pinning, program
+from bench.arms import Arm, FloatArray, read_arm
 from bench.branches import load_nearest
-from bench.cases import Cases
-from bench.cases import load_cases
+from bench.cases import Cases, load_cases
 from bench.verify import verify
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest

@@ -1,7 +1,6 @@
 """closed-chain-ik under node: whether it is here, and what it makes of a mechanism of ours."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import json
 import math
 from pathlib import Path
@@ -12,10 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Frame
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
+from ssik_ros.mechanisms import DOF, Frame, Goal, Joint
 
 FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,7 +1,6 @@
 """Pictures of a run: how the times of each class are distributed, and how many answers hold."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 

@@ -1,15 +1,12 @@
 """The frame of a program that measures our solver alone: options, pinned core, table, file."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import conditions
-from bench import pinning
-from bench import report
+from bench import conditions, pinning, report
 from bench.arms import CHAINS
 
 OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'

@@ -1,8 +1,7 @@
 """Figures out of measurements, as JSON, Markdown and text."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 import itertools
 import json
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 from bench.cases import Cases
 from bench.classes import BenchClass
 from bench.measure import Measurement

@@ -7,11 +7,8 @@ with clocks around its handler and its solver, for where the time goes. Needs RO
 """
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 import os
 from pathlib import Path
 import subprocess
@@ -26,27 +23,15 @@ from moveit_msgs.srv import GetPositionIK
 import numpy as np
 from rclpy.serialization import serialize_message
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import FloatArray
-from bench.arms import read_arm
-from bench.cases import draw_cases
-from bench.cases import load_cases
+from bench import conditions, pinning, program, report
+from bench.arms import FloatArray, read_arm
+from bench.cases import draw_cases, load_cases
 from bench.fresh_process import peak_mib
 from bench.measure import no_garbage_collection
-from bench.ros.caller import Caller
-from bench.ros.caller import NoAnswer
+from bench.ros.caller import Caller, NoAnswer
 from bench.ros.executors import EXECUTORS
-from bench.ros.processes import empty_server
-from bench.ros.processes import own_server
-from bench.ros.processes import ServerProcesses
-from bench.ros.processes import watched_server
-from bench.ros.requests import GROUPS
-from bench.ros.requests import make_batch_request
-from bench.ros.requests import make_request
-from bench.ros.requests import make_requests
+from bench.ros.processes import empty_server, own_server, ServerProcesses, watched_server
+from bench.ros.requests import GROUPS, make_batch_request, make_request, make_requests
 
 OWN, EMPTY, WATCHED = '/own', '/empty', '/watched'
 START_LIMIT = 90.0

@@ -5,29 +5,19 @@ Results go to ``bench_output/``: ``peers.json``, ``peers.md`` and the goals. Tim
 """
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import Arm
-from bench.arms import CHAINS
-from bench.arms import read_arm
+from bench import conditions, pinning, program, report
+from bench.arms import Arm, CHAINS, read_arm
 from bench.cases import load_cases
 from bench.catalogue_arms import make_arm
-from bench.classes import BenchClass
-from bench.classes import CLASSES
+from bench.classes import BenchClass, CLASSES
 from bench.measure import measure
-from bench.peers import load_peers
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.peers import load_peers, NotComparable, Peer, Prepared
 
 ARMS = (*CHAINS, 'jaco2', 'xarm6')
 """The shipped robots, and arms of the catalogue without structure."""

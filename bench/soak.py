@@ -9,8 +9,7 @@ node's memory has grown by more than a bound. Needs ROS (``. ./activate``).
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 import os
 from pathlib import Path
 import subprocess
@@ -25,16 +24,10 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
+from bench import conditions, pinning, program, report
 from bench.arms import read_arm
-from bench.ros.mixed_requests import Asked
-from bench.ros.mixed_requests import MixedRequests
-from bench.ros.mixed_requests import SERVICES
-from bench.ros.processes import own_server
-from bench.ros.processes import ServerProcesses
+from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
+from bench.ros.processes import own_server, ServerProcesses
 
 NAMESPACE = '/soak'
 START_LIMIT = 400.0

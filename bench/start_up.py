@@ -11,11 +11,8 @@ and the best of each counts. Results go to ``start_up_ratios.json``.
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 import functools
 import importlib.util
 import json
@@ -31,17 +28,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
+from bench import conditions, pinning, program, report
 from bench.arms import Arm
-from bench.fresh_process import KIB_IN_MIB
-from bench.fresh_process import NOBODY
-from bench.peers import load_peers
-from bench.peers import Peer
-from bench.run import ARMS
-from bench.run import find_arm
+from bench.fresh_process import KIB_IN_MIB, NOBODY
+from bench.peers import load_peers, Peer
+from bench.run import ARMS, find_arm
 
 CLASS = 'start_up'
 """For solvers that take part in nothing else."""

@@ -8,8 +8,7 @@ all cores. Needs ROS (``. ./activate``).
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 import math
 import os
 from pathlib import Path
@@ -26,16 +25,12 @@ from geometry_msgs.msg import PoseStamped
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.qos import QoSProfile
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 
-from bench import conditions
-from bench import program
-from bench import report
-from bench.ros.processes import REPOSITORY
-from bench.ros.processes import ServerProcesses
+from bench import conditions, program, report
+from bench.ros.processes import REPOSITORY, ServerProcesses
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.tasks import RobotScene

@@ -7,10 +7,8 @@ the nearest of all branches, too. The program fails when anything is missing.
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 import sys
 
@@ -18,21 +16,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions
-from bench import pinning
-from bench import program
-from bench import report
-from bench.arms import Arm
-from bench.arms import CHAINS
-from bench.arms import FloatArray
-from bench.arms import read_arm
-from bench.cases import Cases
-from bench.cases import draw_cases
+from bench import conditions, pinning, program, report
+from bench.arms import Arm, CHAINS, FloatArray, read_arm
+from bench.cases import Cases, draw_cases
 from bench.catalogue_arms import make_arm
 from bench.verify import verify
 from ssik_ros.model.loader import load_robot
-from ssik_ros.problem.contract import BranchSolver
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import BranchSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.registry import create_solver
 

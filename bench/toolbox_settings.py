@@ -7,22 +7,18 @@ Fails when a row of ours finds fewer poses than the toolbox.
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 import sys
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import report
-from bench.arms import Arm
-from bench.arms import read_arm
-from bench.cases import Cases
-from bench.cases import draw_cases
+from bench.arms import Arm, read_arm
+from bench.cases import Cases, draw_cases
 from bench.peers.roboticstoolbox import make_chain
 from ssik_ros.manipulator.manipulator import Manipulator
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 
 ROUNDING = 1e-9
 """Forgiven beyond the tolerance: two correct computations of one error differ by less."""

@@ -7,10 +7,7 @@ the root link, by name, and updates the robot state.
 
 import numpy as np
 
-from ssik_ros import load_robot
-from ssik_ros import PoseTarget
-from ssik_ros import RobotState
-from ssik_ros import solve_ik
+from ssik_ros import load_robot, PoseTarget, RobotState, solve_ik
 
 JOINT = """
   <link name="{child}"/>

@@ -6,10 +6,7 @@ All of these belong to the ``SolveRequest``; the solver and the robot stay as th
 
 import numpy as np
 
-from ssik_ros import create_solver
-from ssik_ros import load_robot
-from ssik_ros import RobotState
-from ssik_ros import SolveRequest
+from ssik_ros import create_solver, load_robot, RobotState, SolveRequest
 from ssik_ros.model.description_files import find_moveit_config
 
 files = find_moveit_config('gen3')

@@ -7,11 +7,7 @@ cause says so.
 
 import numpy as np
 
-from ssik_ros import Cause
-from ssik_ros import create_solver
-from ssik_ros import load_robot
-from ssik_ros import RobotState
-from ssik_ros import SolveRequest
+from ssik_ros import Cause, create_solver, load_robot, RobotState, SolveRequest
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
 

@@ -6,8 +6,7 @@ Read from a failed answer why it failed; nothing has to be asked a second time.
 
 import numpy as np
 
-from ssik_ros import Manipulator
-from ssik_ros import SsikError
+from ssik_ros import Manipulator, SsikError
 from ssik_ros.model.description_files import find_moveit_config
 
 arm = Manipulator.from_urdf(

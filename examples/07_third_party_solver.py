@@ -12,10 +12,7 @@ import tempfile
 
 import numpy as np
 
-from ssik_ros import create_solver
-from ssik_ros import list_solvers
-from ssik_ros import load_robot
-from ssik_ros import SolveRequest
+from ssik_ros import create_solver, list_solvers, load_robot, SolveRequest
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.problem.contract import SolverSpec
 

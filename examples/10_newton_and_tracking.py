@@ -6,8 +6,7 @@ The Robotics Toolbox's ``ik_LM`` on an arm, the trajectory of a line, and a cont
 
 import numpy as np
 
-from ssik_ros import Manipulator
-from ssik_ros import TrackStatus
+from ssik_ros import Manipulator, TrackStatus
 
 arm = Manipulator.from_prebuilt('panda')
 start = np.array([0.1, 0.3, -0.2, -1.8, 0.1, 2.0, 0.6])

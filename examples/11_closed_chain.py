@@ -6,13 +6,7 @@ Every method has both spellings: ``setDoF`` and ``set_dof``.
 
 import math
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import SOLVE_STATUS_NAMES
-from ssik_ros.mechanisms import Solver
-from ssik_ros.mechanisms import WorkerSolver
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link, SOLVE_STATUS_NAMES, Solver, WorkerSolver
 
 # Links and joints.
 link1, joint1, link2, joint2, link3 = Link('1'), Joint('j1'), Link('2'), Joint('j2'), Link('3')

@@ -5,11 +5,7 @@ import time
 
 import numpy as np
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver
 
 HEIGHT = 0.0975
 

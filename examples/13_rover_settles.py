@@ -6,11 +6,7 @@ The body floats. Each wheel's goal fixes its height only; the rockers turn again
 
 import numpy as np
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver
 
 
 def ground(x, y):

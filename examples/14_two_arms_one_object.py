@@ -5,10 +5,7 @@ import time
 
 import numpy as np
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import load_mechanism
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, Goal, load_mechanism, Solver
 
 # Any robot: from_urdf('robot.urdf', loops='loop_closures.yaml', free_root=False).
 robot = load_mechanism('dual_arm')

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import load_mechanism
-from ssik_ros.mechanisms import markers
-from ssik_ros.mechanisms import WorkerSolver
+from ssik_ros.mechanisms import DOF, Goal, load_mechanism, markers, WorkerSolver
 
 
 def handle_of(goal, scale):

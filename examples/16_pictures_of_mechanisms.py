@@ -9,12 +9,9 @@ import matplotlib
 matplotlib.use('Agg')
 
 import matplotlib.pyplot as plt
-from mpl_toolkits.mplot3d.art3d import Line3DCollection
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
-from ssik_ros.mechanisms import load_mechanism
-from ssik_ros.mechanisms import markers
-from ssik_ros.mechanisms import mechanism_names
+from ssik_ros.mechanisms import load_mechanism, markers, mechanism_names
 
 
 def draw(root, path):

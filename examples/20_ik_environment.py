@@ -7,9 +7,7 @@ Shows: ``RobotScene``, ``add_element_from_scene``, ``solve`` and its result, val
 import numpy as np
 
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Constraint, Environment, RobotScene
 
 ready = {'panda_joint2': 0.2, 'panda_joint4': -1.6, 'panda_joint6': 1.8}
 scene = RobotScene(find_moveit_config('panda').urdf_path, ready)

@@ -5,9 +5,7 @@ Shows: a base, constraints, priorities, and what each of them leaves over.
 """
 
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Constraint, Environment, RobotScene
 
 ready = {'panda_joint2': 0.3, 'panda_joint4': -1.8, 'panda_joint6': 2.0}
 scene = RobotScene(find_moveit_config('panda').urdf_path, ready)

@@ -7,9 +7,7 @@ Shows: ``closure``, an element without any target in the world, and a second one
 import numpy as np
 
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Constraint, Environment, RobotScene
 
 urdf = find_moveit_config('ur5e').urdf_path
 env = Environment('two arms')

@@ -6,8 +6,7 @@ Shows: ``screw_lead``, ``depend_on`` with a multiplier and with a function, sphe
 
 import math
 
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
+from ssik_ros.tasks import Constraint, Environment
 
 env = Environment('press')
 

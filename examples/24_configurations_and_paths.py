@@ -7,8 +7,7 @@ Shows: ``find_configs`` with validation, whole turns, ``generate_path``, failure
 import numpy as np
 
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Environment, RobotScene
 
 names = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint')
 scene = RobotScene(

@@ -8,26 +8,29 @@ start_server:=false the benchmark asks a server that is running already.
 import sys
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
-from launch.actions import LogInfo
-from launch.actions import OpaqueFunction
-from launch.actions import RegisterEventHandler
-from launch.actions import Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    Shutdown,
+)
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.servers import plan_servers
-from ssik_ros.benchmark.servers import SERVICE
+from ssik_ros.benchmark.servers import plan_servers, SERVICE
 from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.ros.parameters.launch_arguments import LaunchArgument
-from ssik_ros.ros.parameters.launch_arguments import LOG_LEVEL
-from ssik_ros.ros.parameters.launch_arguments import NAMESPACE
-from ssik_ros.ros.parameters.launch_arguments import node_arguments
-from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
-from ssik_ros.ros.parameters.launch_arguments import YES_OR_NO
+from ssik_ros.ros.parameters.launch_arguments import (
+    LaunchArgument,
+    LOG_LEVEL,
+    NAMESPACE,
+    node_arguments,
+    require_known_arguments,
+    YES_OR_NO,
+)
 
 PARAMETERS = node_arguments(
     'ik_benchmark',

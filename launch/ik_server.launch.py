@@ -3,20 +3,20 @@
 import sys
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
-from launch.actions import OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterFile
-from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from ssik_ros.ros.parameters.launch_arguments import LOG_LEVEL
-from ssik_ros.ros.parameters.launch_arguments import NAMESPACE
-from ssik_ros.ros.parameters.launch_arguments import node_arguments
-from ssik_ros.ros.parameters.launch_arguments import PARAMS_FILE
-from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
-from ssik_ros.ros.parameters.launch_arguments import RESPAWN
-from ssik_ros.ros.parameters.launch_arguments import USE_SIM_TIME
+from ssik_ros.ros.parameters.launch_arguments import (
+    LOG_LEVEL,
+    NAMESPACE,
+    node_arguments,
+    PARAMS_FILE,
+    require_known_arguments,
+    RESPAWN,
+    USE_SIM_TIME,
+)
 
 PARAMETERS = (
     USE_SIM_TIME,

@@ -8,20 +8,21 @@ links. Joints with motors are heard on active_joint_states: from a driver, or fr
 import sys
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
-from launch.actions import OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
-from ssik_ros.ros.parameters.launch_arguments import LaunchArgument
-from ssik_ros.ros.parameters.launch_arguments import LOG_LEVEL
-from ssik_ros.ros.parameters.launch_arguments import NAMESPACE
-from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
-from ssik_ros.ros.parameters.launch_arguments import USE_SIM_TIME
-from ssik_ros.ros.parameters.launch_arguments import YES_OR_NO
+from ssik_ros.ros.parameters.launch_arguments import (
+    LaunchArgument,
+    LOG_LEVEL,
+    NAMESPACE,
+    require_known_arguments,
+    USE_SIM_TIME,
+    YES_OR_NO,
+)
 
 # The link of each mechanism that goals are for.
 TIPS = {'hexapod': 'platform', 'delta': 'platform', 'dual_arm': 'object'}

@@ -5,8 +5,7 @@ Names are imported when they are first used, so that ``import ssik_ros`` costs n
 """
 
 import importlib
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 __version__ = '0.1.0'
 
@@ -54,37 +53,42 @@ if TYPE_CHECKING:
     from ssik_ros.errors import SsikError as SsikError
     from ssik_ros.manipulator.batch_solutions import BatchSolutions as BatchSolutions
     from ssik_ros.manipulator.diagnostic import Diagnostic as Diagnostic
-    from ssik_ros.manipulator.kin_body import KinBody as KinBody
-    from ssik_ros.manipulator.kin_body import KinBodyJoint as KinBodyJoint
+    from ssik_ros.manipulator.kin_body import KinBody as KinBody, KinBodyJoint as KinBodyJoint
     from ssik_ros.manipulator.manipulator import Manipulator as Manipulator
-    from ssik_ros.manipulator.newton_family import ik_GN as ik_GN
-    from ssik_ros.manipulator.newton_family import ik_LM as ik_LM
-    from ssik_ros.manipulator.newton_family import ik_NR as ik_NR
-    from ssik_ros.manipulator.newton_solution import IkSolution as IkSolution
-    from ssik_ros.manipulator.newton_solution import IkSolutions as IkSolutions
-    from ssik_ros.manipulator.solution import RefinementMode as RefinementMode
-    from ssik_ros.manipulator.solution import Solution as Solution
+    from ssik_ros.manipulator.newton_family import ik_GN as ik_GN, ik_LM as ik_LM, ik_NR as ik_NR
+    from ssik_ros.manipulator.newton_solution import (
+        IkSolution as IkSolution,
+        IkSolutions as IkSolutions,
+    )
+    from ssik_ros.manipulator.solution import (
+        RefinementMode as RefinementMode,
+        Solution as Solution,
+    )
     from ssik_ros.manipulator.tolerance_policy import (
         DEFAULT_TOLERANCE_POLICY as DEFAULT_TOLERANCE_POLICY,
+        TolerancePolicy as TolerancePolicy,
     )
-    from ssik_ros.manipulator.tolerance_policy import TolerancePolicy as TolerancePolicy
     from ssik_ros.model.joint_group import JointGroup as JointGroup
     from ssik_ros.model.loader import load_robot as load_robot
     from ssik_ros.model.robot_model import RobotModel as RobotModel
     from ssik_ros.model.robot_state import RobotState as RobotState
     from ssik_ros.problem.contract import SolveRequest as SolveRequest
     from ssik_ros.problem.problem import Rows as Rows
-    from ssik_ros.results import Cause as Cause
-    from ssik_ros.results import IkResult as IkResult
-    from ssik_ros.results import IkStatus as IkStatus
-    from ssik_ros.solvers.registry import create_solver as create_solver
-    from ssik_ros.solvers.registry import list_solvers as list_solvers
-    from ssik_ros.solvers.search.newton.tracker import Tracker as Tracker
-    from ssik_ros.solvers.search.newton.tracker import TrackStatus as TrackStatus
+    from ssik_ros.results import Cause as Cause, IkResult as IkResult, IkStatus as IkStatus
+    from ssik_ros.solvers.registry import (
+        create_solver as create_solver,
+        list_solvers as list_solvers,
+    )
+    from ssik_ros.solvers.search.newton.tracker import (
+        Tracker as Tracker,
+        TrackStatus as TrackStatus,
+    )
     from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions as PoseIkOptions
-    from ssik_ros.solvers.search.pose_ik.solve_ik import IkOutcome as IkOutcome
-    from ssik_ros.solvers.search.pose_ik.solve_ik import PoseTarget as PoseTarget
-    from ssik_ros.solvers.search.pose_ik.solve_ik import solve_ik as solve_ik
+    from ssik_ros.solvers.search.pose_ik.solve_ik import (
+        IkOutcome as IkOutcome,
+        PoseTarget as PoseTarget,
+        solve_ik as solve_ik,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -11,16 +11,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import counted, describe_choices, DimensionMismatch, InvalidOption
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.manipulator.solution import Solution
-
-FloatArray = NDArray[np.float64]
 
 TURN = 2.0 * math.pi
 TURNS = (0, -1, 1, -2, 2)

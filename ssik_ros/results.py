@@ -12,11 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
-
-FloatArray = NDArray[np.float64]
 
 
 class IkStatus(IntEnum):

@@ -6,17 +6,12 @@ and ``010`` is ten (number rules of YAML 1.2), a date stays text, and every mapp
 of its keys.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import math
 from pathlib import Path
-from typing import Any
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import quote
+from ssik_ros.errors import ConfigError, describe_choices, DescriptionNotFound, quote
 
 
 class LocatedMapping(dict[str, Any]):

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import dataclasses
 import functools
 import operator
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass

@@ -6,8 +6,7 @@ and linear algebra are plain numpy, all starts side by side. A set is trusted wh
 as many, agrees wherever the first one disagrees with the solver under test (see :func:`compare`).
 """
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np

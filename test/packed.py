@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.rows import tree as tree_kernel
+from ssik_ros.kernels.rows import layout, rows, steps, tree as tree_kernel
 
 
 class Packed:

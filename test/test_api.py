@@ -9,14 +9,8 @@ import pinocchio as pin
 import pytest
 
 import ssik_ros
-from ssik_ros import Diagnostic
-from ssik_ros import errors
-from ssik_ros import Manipulator
-from ssik_ros import Solution
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import InvalidTarget
+from ssik_ros import Diagnostic, errors, Manipulator, Solution
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidParameter, InvalidTarget
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 

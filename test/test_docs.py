@@ -12,8 +12,7 @@ import sys
 
 import pytest
 
-from ssik_ros.cli.command import make_parser
-from ssik_ros.cli.command import VERBS
+from ssik_ros.cli.command import make_parser, VERBS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics
 from ssik_ros.strict_yaml import parse_yaml
 

@@ -1,14 +1,9 @@
 """What messages say of texts from outside: quoted, cut, on one line."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import nearest_name
-from ssik_ros.errors import quote
+from ssik_ros.errors import counted, describe_choices, list_names, nearest_name, quote
 
 
 @given(st.text(max_size=1000))

@@ -3,8 +3,7 @@
 import os
 import socket
 
-from ros_domain import claimed_domain
-from ros_domain import DOMAINS
+from ros_domain import claimed_domain, DOMAINS
 
 
 def test_claims_at_the_same_time_differ():

@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from ssik_ros import yaml_loader
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import parse_yaml
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.errors import ConfigError, DescriptionNotFound
+from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 

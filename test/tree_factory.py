@@ -1,14 +1,11 @@
 """Kinematic trees made from few words, and a plain numpy walk through them."""
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
 
 QUATERNION_START = {JointKind.SPHERICAL: 0, JointKind.FLOATING: 3}
 DRIVEN = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)

@@ -9,10 +9,12 @@ import sys
 from typing import Any
 
 from setuptools import build_meta
-from setuptools.build_meta import build_editable
-from setuptools.build_meta import build_wheel
-from setuptools.build_meta import prepare_metadata_for_build_editable
-from setuptools.build_meta import prepare_metadata_for_build_wheel
+from setuptools.build_meta import (
+    build_editable,
+    build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))

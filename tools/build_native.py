@@ -21,9 +21,7 @@ import shutil
 import sys
 import time
 import traceback
-from typing import Any
-from typing import NamedTuple
-from typing import TextIO
+from typing import Any, NamedTuple, TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / 'build' / 'native'
@@ -249,8 +247,7 @@ class Build:
 
     def steps_of_objects(self) -> list[Step]:
         """Return the steps from optimised code to objects."""
-        from native import back_end
-        from native import front_end
+        from native import back_end, front_end
 
         wanted = {front_end.trampoline_name(name) for name, _ in self.rows()}
         for module in self.imports:
@@ -307,8 +304,7 @@ def prepare_numba(is_checked: bool) -> None:
     os.environ.pop('NUMBA_DISABLE_JIT', None)
     from native import front_end
 
-    from ssik_ros.kernels.native import compiler
-    from ssik_ros.kernels.native import sources
+    from ssik_ros.kernels.native import compiler, sources
 
     compiler.IS_CACHED, compiler.is_library_checked = False, is_checked
     front_end.patch_numba(is_checked)

@@ -23,8 +23,7 @@ that then has the same bytes differs through libm alone.
 """
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import ctypes
 import hashlib
 import importlib
@@ -39,8 +38,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import zlib
 
 import numpy as np
@@ -104,8 +102,7 @@ def _branch_block(address: int) -> Iterator[tuple[int, int, int]]:
 def _search_block(address: int) -> Iterator[tuple[int, int, int]]:
     """Yield the memory of a search's block."""
     from ssik_ros.kernels.rows import layout
-    from ssik_ros.kernels.search import pose_search
-    from ssik_ros.kernels.search import single
+    from ssik_ros.kernels.search import pose_search, single
 
     ints, reals, options = _words(address, single.HEAD).tolist()
     work = _words(address + WORD * single.HEAD, ints)[layout.WORK_SIZE]

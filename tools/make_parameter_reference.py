@@ -4,9 +4,7 @@ Write docs/parameters.md from the parameter files of the package: ``python tools
 With ``--check`` nothing is written; the exit code is 1 when the page is out of date.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import json
 from pathlib import Path
 import sys
@@ -16,10 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.kinematics_yaml import COMMON_PARAMETERS_FILE
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.options.parameters import Parameter
-from ssik_ros.solvers.options.parameters import REQUIRED
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import SOLVERS
+from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
+from ssik_ros.solvers.registry import solver_schema, SOLVERS
 
 PAGE = Path(__file__).resolve().parents[1] / 'docs' / 'parameters.md'
 HEAD = """# Parameters

@@ -26,8 +26,7 @@ import zipfile
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / 'tools'))
-from native import link  # noqa: E402
-from native import provide  # noqa: E402
+from native import link, provide  # noqa: E402
 
 OBJECTS = ROOT / 'build' / 'native_objects'
 WORK = ROOT / 'build' / 'wheels'

@@ -7,8 +7,7 @@ one survives, if a snippet is not found exactly once, or if the tests fail for a
 """
 
 import argparse
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 from dataclasses import dataclass
 import os

@@ -5,21 +5,17 @@ A module has ``PEERS``, a tuple of :class:`Peer`: the same package at different 
 is not installed is a row that says so.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 import importlib
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 import pkgutil
 from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 
 Solve = Callable[[Any, FloatArray], Any]
 """Target in the peer's own type and seed in, joint vector, None or all branches out: the call that is timed."""

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 from bench.classes import CLASSES
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.peers import NotComparable, Peer, Prepared
 
 FK_AGREEMENT = 1e-9
 

@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, FloatArray
+from bench.classes import AT_MICRO, AT_MILLI
+from bench.peers import Peer, Prepared
 
 
 def prepare_at(tolerance: float) -> Callable[[Arm], Prepared]:

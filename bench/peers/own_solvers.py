@@ -4,13 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, FloatArray
+from bench.classes import AT_MICRO, AT_MILLI
+from bench.peers import NotComparable, Peer, Prepared
 
 SOLVERS = ('Auto', 'LevenbergMarquardt', 'PoseIK', 'Analytic')
 EXACT_IN_ANY_CASE = ('ssik_ros/Analytic',)

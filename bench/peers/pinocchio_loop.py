@@ -5,13 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, FloatArray
+from bench.classes import AT_MICRO, AT_MILLI
+from bench.peers import NotComparable, Peer, Prepared
 from bench.peers.restarts import Restarts
 
 SECONDS = 0.05

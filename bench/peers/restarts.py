@@ -6,8 +6,7 @@ from time import process_time
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 
 Search = Callable[[FloatArray], FloatArray | None]
 """A start (n,) in, where the search has arrived or None out."""

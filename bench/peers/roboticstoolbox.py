@@ -5,13 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import ChainJoint
-from bench.arms import FloatArray
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, ChainJoint, FloatArray
+from bench.classes import AT_MICRO, AT_MILLI
+from bench.peers import Peer, Prepared
 
 DAMPING = 0.1
 TOLERANCE = 5e-7
@@ -71,8 +67,7 @@ def make_chain(arm: Arm) -> Any:
 
     :param arm: the arm.
     """
-    from roboticstoolbox import ET
-    from roboticstoolbox import ETS
+    from roboticstoolbox import ET, ETS
 
     elements = []
     pending = np.eye(4)

@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.alignment import align
-from bench.alignment import Alignment
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.alignment import align, Alignment
+from bench.arms import Arm, FloatArray
 from bench.classes import CLASSES
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.peers import NotComparable, Peer, Prepared
 
 SAME_ARM = 1e-6
 """Largest difference of poses, base and tool frames apart, at which its arm is ours."""

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, FloatArray
+from bench.peers import NotComparable, Peer, Prepared
 
 
 def prepare(arm: Arm, samples: int | None = None) -> Prepared:

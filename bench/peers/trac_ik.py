@@ -4,13 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.arms import Arm, FloatArray
+from bench.classes import AT_MICRO, AT_MILLI
+from bench.peers import NotComparable, Peer, Prepared
 
 TIMEOUT = 0.05
 """Wall clock [s]: with its default of 5 ms up to 5 % of the poses stay without an answer."""

@@ -1,9 +1,7 @@
 """A client of servers under test: one call at a time, or many in flight, always with a deadline."""
 
 from collections.abc import Sequence
-from time import monotonic
-from time import perf_counter_ns
-from time import sleep
+from time import monotonic, perf_counter_ns, sleep
 from types import TracebackType
 from typing import Any
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 
-from rclpy.executors import Executor
-from rclpy.executors import MultiThreadedExecutor
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 
 from ssik_ros.ros import node

@@ -6,24 +6,22 @@ from importlib import import_module
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
-from ssik_msgs.srv import CompleteState
-from ssik_msgs.srv import Describe
-from ssik_msgs.srv import ExplainIk
-from ssik_msgs.srv import FindConfigs
-from ssik_msgs.srv import GeneratePath
-from ssik_msgs.srv import HandleGroups
-from ssik_msgs.srv import SolveAll
-from ssik_msgs.srv import SolveBatch
-from ssik_msgs.srv import SolveGoals
+from ssik_msgs.srv import (
+    CompleteState,
+    Describe,
+    ExplainIk,
+    FindConfigs,
+    GeneratePath,
+    HandleGroups,
+    SolveAll,
+    SolveBatch,
+    SolveGoals,
+)
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 

@@ -5,20 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from moveit_msgs.msg import MoveItErrorCodes
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
-from ssik_msgs.srv import ExplainIk
-from ssik_msgs.srv import SolveAll
-from ssik_msgs.srv import SolveBatch
+from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
 
-from bench.arms import Arm
-from bench.arms import FloatArray
-from bench.ros.requests import GROUPS
-from bench.ros.requests import make_request
-from bench.ros.requests import quaternion_of
+from bench.arms import Arm, FloatArray
+from bench.ros.requests import GROUPS, make_request, quaternion_of
 
 TOLERANCE = 2e-3
 """Distance [m] and difference of rotation matrices within which a pose counts as reached."""

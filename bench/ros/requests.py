@@ -8,8 +8,7 @@ from moveit_msgs.srv import GetPositionIK
 import numpy as np
 from ssik_msgs.srv import SolveBatch
 
-from bench.arms import Arm
-from bench.arms import FloatArray
+from bench.arms import Arm, FloatArray
 from bench.cases import Cases
 
 GROUPS = {

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.elimination import general_search
-from ssik_ros.kernels.closed_form.elimination import loop_workspace
+from ssik_ros.kernels.closed_form.elimination import general_search, loop_workspace
 
 
 def eliminate(

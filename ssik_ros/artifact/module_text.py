@@ -1,7 +1,6 @@
 """The text of an artifact: one Python module that solves one arm and needs numpy only."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import importlib.metadata
 import math
 import textwrap
@@ -9,9 +8,7 @@ import textwrap
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.artifact.sources import Known
-from ssik_ros.artifact.sources import Origin
-from ssik_ros.artifact.sources import PortableSources
+from ssik_ros.artifact.sources import Known, Origin, PortableSources
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.manipulator.analytic_answers import describe_plan
 from ssik_ros.model.serial_chain import SerialChain

@@ -4,16 +4,12 @@ What every artifact does besides its kernels: reads questions, asks the search, 
 These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
 """
 
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.branches import held_slide
-from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, search
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.geometry import se3
 
 FARTHEST = 1e9

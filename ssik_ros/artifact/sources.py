@@ -8,9 +8,7 @@ same sources give the same bytes under every Python.
 """
 
 import ast
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 import importlib
 import importlib.util

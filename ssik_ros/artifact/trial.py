@@ -1,7 +1,6 @@
 """The trial of an artifact before it is written: it has to solve, exactly, and like the library."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import math
 import time
 from types import ModuleType
@@ -14,9 +13,7 @@ from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.arm import WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question, WITHIN_LIMITS
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]

@@ -5,24 +5,17 @@ Only the call itself is timed. A solver elsewhere, behind a service, splits a ca
 reading the answer are left out of the time.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import gc
 import time
-from typing import Any
-from typing import NamedTuple
-from typing import Protocol
-from typing import runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.arrays import FloatArray
+from ssik_ros.problem.contract import Solver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 
 class RemoteAnswer(NamedTuple):

@@ -16,18 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.trials import write_atomically
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import ConfigError, DescriptionNotFound
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 FORMAT = 'ssik_ros goals'
 VERSION = 1

@@ -7,33 +7,26 @@ every solver has answered count, and times are those of a solver that is asked a
 with a call that is not counted.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from enum import Enum
 import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE
-from ssik_ros.benchmark.runner import in_group_order
-from ssik_ros.benchmark.runner import joint_order
+from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE, in_group_order, joint_order
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.errors import SsikError
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import Solver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 Clock = Callable[[], float]
 """Returns seconds, never fewer than before."""
 

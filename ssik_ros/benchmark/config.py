@@ -1,17 +1,13 @@
 """The configuration of a benchmark: the YAML file of ik_benchmarking, unchanged."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import ConfigError, describe_choices, InvalidParameter
 from ssik_ros.solvers.options.parameter_file import make_schema
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import location, read_yaml
 from ssik_ros.value_class import dataclass
 
 _SCHEMA = make_schema(

@@ -2,15 +2,10 @@
 
 from pathlib import Path
 
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import SolverEntry
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import UnknownGroup
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import find_package
-from ssik_ros.model.description_files import MoveItConfig
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
+from ssik_ros.errors import DescriptionNotFound, UnknownGroup
+from ssik_ros.model.description_files import find_moveit_config, find_package, MoveItConfig
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 
 
 def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:

@@ -5,16 +5,14 @@ Poses are (4, 4) transforms of a group's tips in the group's base frame.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-12
 """Difference between two correct computations of an error [m and rad]; added to the tolerance."""

@@ -12,17 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.benchmark.published import PUBLISHED_MACHINE
-from ssik_ros.benchmark.published import PublishedFigure
-from ssik_ros.benchmark.report import BenchmarkReport
-from ssik_ros.benchmark.report import PLOT_FILES
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.published import PUBLISHED_MACHINE, PublishedFigure
+from ssik_ros.benchmark.report import BenchmarkReport, PLOT_FILES
+from ssik_ros.benchmark.trials import RunStatus, SolverRun
 from ssik_ros.errors import counted
-
-FloatArray = NDArray[np.float64]
 
 _SIZE = (15.0, 10.0)
 _FONT_SIZE = 18

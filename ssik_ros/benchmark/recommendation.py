@@ -7,18 +7,13 @@ poses as the best one, one pose or two in a thousand less forgiven. Of these the
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 import yaml
 
-from ssik_ros.benchmark.comparison import Comparison
-from ssik_ros.benchmark.comparison import Entrant
-from ssik_ros.benchmark.comparison import Kind
-from ssik_ros.benchmark.comparison import MOST_SOLUTIONS
-from ssik_ros.benchmark.comparison import TrialAnswer
+from ssik_ros.benchmark.comparison import Comparison, Entrant, Kind, MOST_SOLUTIONS, TrialAnswer
 from ssik_ros.benchmark.trials import Verdict
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass

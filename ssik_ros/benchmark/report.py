@@ -13,13 +13,9 @@ from rich.table import Table
 
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.machine import Machine
-from ssik_ros.benchmark.published import published_for
-from ssik_ros.benchmark.published import PUBLISHED_SOURCE
-from ssik_ros.benchmark.published import PublishedFigure
-from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.summary import Summary
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import SolverRun
+from ssik_ros.benchmark.published import published_for, PUBLISHED_SOURCE, PublishedFigure
+from ssik_ros.benchmark.summary import summarise, Summary
+from ssik_ros.benchmark.trials import RunStatus, SolverRun
 from ssik_ros.errors import counted
 from ssik_ros.value_class import dataclass
 

@@ -5,8 +5,7 @@ All calls of a solver come first and their checks after them, so that checking d
 calls; garbage collection is off in between, as ``timeit`` has it.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import dataclasses
 import logging
 from typing import Any
@@ -14,30 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.benchmark.calls import Call
-from ssik_ros.benchmark.calls import RemoteSolver
-from ssik_ros.benchmark.calls import time_calls
+from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.calls import Call, RemoteSolver, time_calls
 from ssik_ros.benchmark.cases import BenchmarkCases
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import SolverRun
-from ssik_ros.benchmark.trials import Trial
-from ssik_ros.benchmark.trials import Verdict
-from ssik_ros.errors import SolverError
-from ssik_ros.errors import SsikError
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.benchmark.trials import RunStatus, SolverRun, Trial, Verdict
+from ssik_ros.errors import SolverError, SsikError
+from ssik_ros.problem.contract import Solver, SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.registry import create_solver
-from ssik_ros.solvers.registry import make_options
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.registry import create_solver, make_options, solver_spec
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.benchmark')
 
-FloatArray = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 """Called with the solver's label, the trials done and the trials to do."""
 SolverMaker = Callable[[GroupKinematics, GroupOracle], Solver]

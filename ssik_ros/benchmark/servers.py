@@ -5,9 +5,7 @@ from pathlib import Path
 import re
 
 from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.entries import find_kinematics_folder
-from ssik_ros.benchmark.entries import find_robot_files
-from ssik_ros.benchmark.entries import read_entries
+from ssik_ros.benchmark.entries import find_kinematics_folder, find_robot_files, read_entries
 from ssik_ros.errors import InvalidOption
 from ssik_ros.value_class import dataclass
 

@@ -5,31 +5,21 @@ import dataclasses
 import json
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ssik_ros.benchmark.cases import BenchmarkCases
-from ssik_ros.benchmark.cases import make_cases
-from ssik_ros.benchmark.cases import read_goals
-from ssik_ros.benchmark.cases import write_goals
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import SolverEntry
-from ssik_ros.benchmark.entries import find_kinematics_folder
-from ssik_ros.benchmark.entries import find_robot_files
-from ssik_ros.benchmark.entries import read_entries
+from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.cases import BenchmarkCases, make_cases, read_goals, write_goals
+from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
+from ssik_ros.benchmark.entries import find_kinematics_folder, find_robot_files, read_entries
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.report import BenchmarkReport
-from ssik_ros.benchmark.report import GRID_FILE
-from ssik_ros.benchmark.report import make_json
-from ssik_ros.benchmark.report import make_markdown
-from ssik_ros.benchmark.report import PLOT_FILES
-from ssik_ros.benchmark.runner import Progress
-from ssik_ros.benchmark.runner import run_solver
-from ssik_ros.benchmark.runner import SolverMaker
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import write_atomically
-from ssik_ros.benchmark.trials import write_csv
+from ssik_ros.benchmark.report import (
+    BenchmarkReport,
+    GRID_FILE,
+    make_json,
+    make_markdown,
+    PLOT_FILES,
+)
+from ssik_ros.benchmark.runner import Progress, run_solver, SolverMaker
+from ssik_ros.benchmark.trials import RunStatus, write_atomically, write_csv
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.joint_group import JointGroup
@@ -37,8 +27,6 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 GOALS_FILE = 'goals.jsonl'
 SUMMARY_FILE = 'summary.json'

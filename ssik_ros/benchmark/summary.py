@@ -3,14 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.benchmark.trials import SolverRun
-from ssik_ros.benchmark.trials import Trial
-from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.trials import SolverRun, Trial, Verdict
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,13 @@
 """What was measured: one record per trial, all records of a solver, and their data file."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import csv
 from dataclasses import field
 from enum import Enum
 import io
 import os
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ssik_ros.benchmark.config import SolverEntry
 from ssik_ros.value_class import dataclass

@@ -3,19 +3,17 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import Solver
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 _NAME_WIDTH, _CELL_WIDTH = 40, 10
 _FOOTER = {

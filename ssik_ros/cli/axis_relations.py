@@ -2,11 +2,8 @@
 
 from itertools import pairwise
 
-from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.model.topology import EXACT_MEETING
-from ssik_ros.model.topology import EXACT_PARALLEL
-from ssik_ros.solvers.closed_form.plan import NEARBY_MEETING
-from ssik_ros.solvers.closed_form.plan import NEARBY_PARALLEL
+from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
+from ssik_ros.solvers.closed_form.plan import NEARBY_MEETING, NEARBY_PARALLEL
 from ssik_ros.value_class import dataclass
 
 PARALLEL, MEET = 'parallel', 'meet'

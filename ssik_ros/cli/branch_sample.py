@@ -6,9 +6,7 @@ import time
 import numpy as np
 
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 from ssik_ros.value_class import dataclass
 
 POSES = 50

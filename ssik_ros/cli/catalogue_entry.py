@@ -4,23 +4,16 @@ import math
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.cli.arm_class import classify_arm
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import ModelError
-from ssik_ros.model.catalogue import CatalogueArm
-from ssik_ros.model.catalogue import CatalogueJoint
-from ssik_ros.model.catalogue import make_urdf
-from ssik_ros.model.catalogue import Vector
+from ssik_ros.errors import counted, InvalidOption, ModelError
+from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
-
-FloatArray = NDArray[np.float64]
 
 MOST_JOINTS = 7
 _PLAIN_TEXT = re.compile(r'[A-Za-z](?:[\w ./-]*\w)?', re.ASCII)

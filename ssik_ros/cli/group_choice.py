@@ -1,19 +1,13 @@
 """Which group of which robot is meant: a description, a robot that comes along or a MoveIt package, and its joints."""
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import describe_choices, DescriptionNotFound, InvalidOption
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import list_shipped_robots
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
+from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel

@@ -22,8 +22,7 @@ from typing import NamedTuple
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.errors import counted
 from ssik_ros.kernels.native import targets
-from ssik_ros.server.findings import Finding
-from ssik_ros.server.findings import Level
+from ssik_ros.server.findings import Finding, Level
 
 ROOT = Path(__file__).resolve().parents[2]
 """Folder that the package lies in: of a clone, or of installed packages."""

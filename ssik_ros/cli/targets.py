@@ -5,18 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
-
-FloatArray = NDArray[np.float64]
 
 
 def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArray:

@@ -8,8 +8,7 @@ three ways.
 
 from collections.abc import Callable
 import os
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 

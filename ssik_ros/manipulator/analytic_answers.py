@@ -8,39 +8,32 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import TopologyMismatch
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import windings as winding_kernels
-from ssik_ros.manipulator.answers import Answer
-from ssik_ros.manipulator.answers import SolverFacts
+from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
+from ssik_ros.manipulator.answers import Answer, SolverFacts
 from ssik_ros.manipulator.solution import RefinementMode
-from ssik_ros.manipulator.solve_settings import repair_target
-from ssik_ros.manipulator.solve_settings import SolveSettings
-from ssik_ros.manipulator.solve_settings import WRAP
-from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
-from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.manipulator.solve_settings import repair_target, SolveSettings, WRAP
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Branches
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import METRICS
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.arm import WITHIN_LIMITS
-from ssik_ros.solvers.closed_form.arm import WRAP_ONLY
+from ssik_ros.solvers.closed_form.arm import (
+    AnalyticArm,
+    Branches,
+    KEEP_ALL,
+    METRICS,
+    Question,
+    WITHIN_LIMITS,
+    WRAP_ONLY,
+)
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan
-from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.rescue import rescue
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
-
-FloatArray = NDArray[np.float64]
 
 MODES: dict[bool | str, int] = {True: WITHIN_LIMITS, False: KEEP_ALL, WRAP: WRAP_ONLY}
 NOT_MET = (Cause.UNREACHABLE, Cause.NOT_FOUND)

@@ -2,13 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ssik_ros.arrays import FloatArray
 from ssik_ros.manipulator.solution import RefinementMode
 from ssik_ros.results import Cause
-
-FloatArray = NDArray[np.float64]
 
 
 class Answer(NamedTuple):

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
 from ssik_ros.results import IkStatus
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

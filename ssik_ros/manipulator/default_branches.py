@@ -11,16 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.manipulator.analytic_answers import AnalyticAnswers
-from ssik_ros.manipulator.analytic_answers import is_plain
-from ssik_ros.manipulator.solve_settings import read_seed
-from ssik_ros.manipulator.solve_settings import read_target
-from ssik_ros.manipulator.solve_settings import SolveSettings
+from ssik_ros.arrays import FloatArray
+from ssik_ros.manipulator.analytic_answers import AnalyticAnswers, is_plain
+from ssik_ros.manipulator.solve_settings import read_seed, read_target, SolveSettings
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
-
-FloatArray = NDArray[np.float64]
 
 MOST_OPTIONS = 64
 """Combinations of options that an arm keeps in mind."""

@@ -1,8 +1,7 @@
 """What a solve did, and why there is no answer: a snapshot without references to anything."""
 
 from ssik_ros.errors import counted
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.value_class import dataclass
 
 

@@ -4,21 +4,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.manipulator.answers import Answer
-from ssik_ros.manipulator.solve_settings import repair_target
-from ssik_ros.manipulator.solve_settings import SolveSettings
+from ssik_ros.manipulator.solve_settings import repair_target, SolveSettings
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.results import IkResult, IkStatus
 
 CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 """Settings that need all branches."""

@@ -11,21 +11,22 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import ModelError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    ModelError,
+)
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 Limits = tuple[float, float] | None
 
 NO_DIRECTION = 1e-9

@@ -8,74 +8,58 @@ Names, arguments and defaults are those of ssik's ``Manipulator``. Where the arm
 returned; otherwise, and where ``method`` says so, one of this package's other solvers answers.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import functools
 import itertools
 import os
 from pathlib import Path
-from typing import Any
-from typing import Literal
-from typing import overload
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.errors import TopologyMismatch
-from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    describe_choices,
+    DimensionMismatch,
+    InvalidOption,
+    InvalidTarget,
+    quote,
+    RequestError,
+    TopologyMismatch,
+    UnsupportedJoint,
+)
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.manipulator.analytic_answers import AnalyticAnswers
-from ssik_ros.manipulator.analytic_answers import is_plain
-from ssik_ros.manipulator.answers import Answer
-from ssik_ros.manipulator.answers import SolverFacts
+from ssik_ros.manipulator.analytic_answers import AnalyticAnswers, is_plain
+from ssik_ros.manipulator.answers import Answer, SolverFacts
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
-from ssik_ros.manipulator.default_branches import BranchesByOptions
-from ssik_ros.manipulator.default_branches import DefaultBranches
-from ssik_ros.manipulator.default_branches import key_of
+from ssik_ros.manipulator.default_branches import BranchesByOptions, DefaultBranches, key_of
 from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.iterative_answers import iterative_answer
-from ssik_ros.manipulator.kin_body import KinBody
-from ssik_ros.manipulator.kin_body import Limits
-from ssik_ros.manipulator.newton_family import ik_GN
-from ssik_ros.manipulator.newton_family import ik_LM
-from ssik_ros.manipulator.newton_family import ik_NR
-from ssik_ros.manipulator.newton_family import NewtonFamily
+from ssik_ros.manipulator.kin_body import KinBody, Limits
+from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.solution import Solution
-from ssik_ros.manipulator.solve_settings import check_settings
-from ssik_ros.manipulator.solve_settings import read_numbers
-from ssik_ros.manipulator.solve_settings import read_seed
-from ssik_ros.manipulator.solve_settings import read_target
-from ssik_ros.manipulator.solve_settings import SolveSettings
-from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
-from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.manipulator.solve_settings import (
+    check_settings,
+    read_numbers,
+    read_seed,
+    read_target,
+    SolveSettings,
+)
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import Solver
-from ssik_ros.solvers.closed_form.batch import ManyBranches
-from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
 from ssik_ros.solvers.closed_form.labels import name_branches
-from ssik_ros.solvers.registry import create_solver
-from ssik_ros.solvers.registry import DEFAULT_SOLVER
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.solvers.search.newton.tracker import Tracker
-
-FloatArray = NDArray[np.float64]
 
 ANALYTIC = 'ssik_ros/Analytic'
 ITERATIVE_TIER = 3

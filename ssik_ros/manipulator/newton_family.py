@@ -9,48 +9,37 @@ but for ``method`` and ``k`` of ``ik_LM``: here the damping follows the success 
 best state seen.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import os
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    describe_choices,
+    DimensionMismatch,
+    InvalidOption,
+    InvalidTarget,
+    quote,
+    RequestError,
+)
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import paths
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.manipulator.newton_solution import IkSolution
-from ssik_ros.manipulator.newton_solution import IkSolutions
-from ssik_ros.manipulator.newton_solution import make_solution
-from ssik_ros.manipulator.newton_solution import Report
-from ssik_ros.manipulator.solve_settings import read_numbers
-from ssik_ros.manipulator.solve_settings import repair_target
+from ssik_ros.kernels.search import newton_search, paths, pose_search
+from ssik_ros.manipulator.newton_solution import IkSolution, IkSolutions, make_solution, Report
+from ssik_ros.manipulator.solve_settings import read_numbers, repair_target
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.contract import Validation
+from ssik_ros.problem.contract import SolveRequest, Validation
 from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.iterative_solver import nanoseconds
-from ssik_ros.solvers.search.newton.many import Answers
-from ssik_ros.solvers.search.newton.many import solve_each
-from ssik_ros.solvers.search.newton.many import solve_path
+from ssik_ros.solvers.search.newton.many import Answers, solve_each, solve_path
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
 from ssik_ros.solvers.search.newton.tracker import Tracker
 from ssik_ros.solvers.search.newton_settings import make_settings
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
-
-FloatArray = NDArray[np.float64]
 
 NO_CAUSE = Cause.NONE
 FOUND = pose_search.FOUND

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import Cause, CAUSE_TEXT
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Report = tuple[int, int, int, float, float, float]
 """Code of the search, updates, searches, E, position error [m], rotation error [rad]."""
 

@@ -1,7 +1,6 @@
 """One solution, as the façade hands it out."""
 
-from typing import Literal
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray

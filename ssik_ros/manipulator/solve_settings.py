@@ -1,28 +1,24 @@
 """The arguments of ``Manipulator.solve`` beside the target, checked: what is wrong is an error that names it."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
-from typing import Any
-from typing import NamedTuple
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    describe_choices,
+    DimensionMismatch,
+    InvalidOption,
+    InvalidTarget,
+    JointNotFound,
+    quote,
+    RequestError,
+)
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
-from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 
 METRICS = ('wrap_l2', 'wrap_linf')
 WRAP = 'wrap'

@@ -5,26 +5,16 @@ The words are those of closed-chain-ik-js; every method answers to both spelling
 """
 
 from ssik_ros.markers import Marker
-from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.frame import Link
+from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.graph import find_roots
-from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint import Joint
-from ssik_ros.mechanisms.loop_closures import LoopClosure
-from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.mechanisms.joint import Goal, Joint
+from ssik_ros.mechanisms.loop_closures import LoopClosure, LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.markers import markers
-from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.names import DOF_NAMES
-from ssik_ros.mechanisms.names import SOLVE_STATUS
-from ssik_ros.mechanisms.names import SOLVE_STATUS_NAMES
+from ssik_ros.mechanisms.names import DOF, DOF_NAMES, SOLVE_STATUS, SOLVE_STATUS_NAMES
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.mechanisms.shipped_mechanisms import load_mechanism
-from ssik_ros.mechanisms.shipped_mechanisms import mechanism_names
+from ssik_ros.mechanisms.shipped_mechanisms import load_mechanism, mechanism_names
 from ssik_ros.mechanisms.solver import Solver
-from ssik_ros.mechanisms.urdf_robot import CompletedState
-from ssik_ros.mechanisms.urdf_robot import from_urdf
-from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.mechanisms.urdf_robot import CompletedState, from_urdf, UrdfRobot
 from ssik_ros.mechanisms.worker import WorkerSolver
 
 findRoots = find_roots  # noqa: N816 - the ancestor's spelling

@@ -1,31 +1,25 @@
 """Frames: named nodes with a pose, a parent and children; links among them."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidClosure, InvalidTarget, quote
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.names import CamelCaseNames
-from ssik_ros.mechanisms.rotations import euler_of_matrix
-from ssik_ros.mechanisms.rotations import inverse_pose
-from ssik_ros.mechanisms.rotations import matrix_of_euler
-from ssik_ros.mechanisms.rotations import matrix_of_quaternion
-from ssik_ros.mechanisms.rotations import pose_matrix
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
-from ssik_ros.mechanisms.storage import frozen
-from ssik_ros.mechanisms.storage import live
-from ssik_ros.mechanisms.storage import LiveArray
-from ssik_ros.mechanisms.storage import Storage
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.mechanisms.rotations import (
+    euler_of_matrix,
+    inverse_pose,
+    matrix_of_euler,
+    matrix_of_quaternion,
+    pose_matrix,
+    quaternion_of_matrix,
+)
+from ssik_ros.mechanisms.storage import frozen, live, LiveArray, Storage
 
 
 def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:

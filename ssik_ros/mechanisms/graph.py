@@ -1,18 +1,11 @@
 """The frames of a connected mechanism, and their structure without the objects."""
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ssik_ros.errors import InvalidClosure
-from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint import Joint
-from ssik_ros.solvers.closed_chain.structure import Follower
-from ssik_ros.solvers.closed_chain.structure import GOAL
-from ssik_ros.solvers.closed_chain.structure import JOINT
-from ssik_ros.solvers.closed_chain.structure import LINK
-from ssik_ros.solvers.closed_chain.structure import Shape
+from ssik_ros.mechanisms.frame import Frame, Link
+from ssik_ros.mechanisms.joint import Goal, Joint
+from ssik_ros.solvers.closed_chain.structure import Follower, GOAL, JOINT, LINK, Shape
 
 
 def topmost(frame: Frame) -> Frame:

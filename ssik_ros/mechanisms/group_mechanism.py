@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
@@ -16,9 +15,6 @@ from ssik_ros.mechanisms.rotations import quaternion_of_matrix
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class GroupMechanism:

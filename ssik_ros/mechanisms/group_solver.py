@@ -6,30 +6,23 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import descent
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import pose_search
 from ssik_ros.mechanisms.group_mechanism import GroupMechanism
-from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import Problem
-from ssik_ros.problem.problem import Rows
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.problem.problem import position_rows, Problem, Rows
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.search.iterative_solver import IterativeSolver
-from ssik_ros.solvers.search.iterative_solver import SearchArrays
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.solvers.search.iterative_solver import IterativeSolver, SearchArrays
 
 OPEN_LOOP = 100
 """Code of a search in which tips were reached, but never with closed loops."""

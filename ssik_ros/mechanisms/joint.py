@@ -5,27 +5,28 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidClosure,
+    InvalidLimits,
+    InvalidOption,
+    InvalidTarget,
+)
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.names import DOF_NAMES
-from ssik_ros.mechanisms.rotations import euler_of_matrix
-from ssik_ros.mechanisms.rotations import matrix_of_euler
-from ssik_ros.mechanisms.rotations import matrix_of_quaternion
-from ssik_ros.mechanisms.rotations import pose_matrix
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms.frame import Frame, Link
+from ssik_ros.mechanisms.names import DOF, DOF_NAMES
+from ssik_ros.mechanisms.rotations import (
+    euler_of_matrix,
+    matrix_of_euler,
+    matrix_of_quaternion,
+    pose_matrix,
+    quaternion_of_matrix,
+)
 from ssik_ros.mechanisms.storage import frozen
 
-FloatArray = NDArray[np.float64]
 TURNS = (DOF.EX, DOF.EY, DOF.EZ)
 ROTATIONS = ('euler', 'quaternion')
 

@@ -1,28 +1,24 @@
 """The variables of a robot's joints among the degrees of freedom of its frames, by name and as one vector."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    InvalidTarget,
+    JointNotFound,
+    quote,
+)
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.joint import Joint
-from ssik_ros.mechanisms.joint import TURNS
+from ssik_ros.mechanisms.joint import Joint, TURNS
 from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.rotations import euler_of_matrix
-from ssik_ros.mechanisms.rotations import inverse_pose
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms.rotations import euler_of_matrix, inverse_pose, quaternion_of_matrix
 from ssik_ros.model.robot_model import RobotModel
-
-FloatArray = NDArray[np.float64]
 
 IN_QUATERNION = 1e-9
 """A quaternion shorter than this is none."""

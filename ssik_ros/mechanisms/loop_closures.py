@@ -5,8 +5,7 @@ Every loop is cut at one joint. What was cut is two frames, one on a parent link
 but for the motion that the joint leaves free: along and about the axes of the parent's frame.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 import math
 import os
@@ -15,25 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
-from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.names import DOF_NAMES
-from ssik_ros.mechanisms.rotations import matrix_of_euler
-from ssik_ros.mechanisms.rotations import pose_matrix
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, InvalidClosure, quote, shorten
+from ssik_ros.mechanisms.names import DOF, DOF_NAMES
+from ssik_ros.mechanisms.rotations import matrix_of_euler, pose_matrix
 from ssik_ros.model.urdf.data import LoopConstraint
-from ssik_ros.strict_yaml import checked_mapping
-from ssik_ros.strict_yaml import finite_number
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import read_yaml
-from ssik_ros.strict_yaml import refuse
+from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 FREE_OF_TYPE: Mapping[str, tuple[DOF, ...]] = {
     'fixed': (),

@@ -4,27 +4,21 @@ What a mechanism looks like: marker data for links, degrees of freedom, limits a
 Points are in the world of the frames. Names and numbers of markers stay the same while the structure does.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.markers import Color
-from ssik_ros.markers import Marker
+from ssik_ros.markers import Color, Marker
 from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.graph import describe
-from ssik_ros.mechanisms.graph import find_roots
-from ssik_ros.mechanisms.graph import list_frames
-from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.graph import describe, find_roots, list_frames
+from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.rotations import matrix_of_euler
 from ssik_ros.solvers.closed_chain.structure import find_chains
 
-FloatArray = NDArray[np.float64]
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
 FREE: Color = (1.0, 0.5, 0.0, 1.0)
 LOCKED: Color = (0.35, 0.35, 0.35, 1.0)

@@ -8,25 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import IntArray
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.graph import describe
-from ssik_ros.mechanisms.graph import find_roots
-from ssik_ros.mechanisms.graph import list_frames
-from ssik_ros.mechanisms.graph import topmost
+from ssik_ros.mechanisms.graph import describe, find_roots, list_frames, topmost
 from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.mechanisms.rotations import matrix_of_euler
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
-from ssik_ros.mechanisms.storage import gather
-from ssik_ros.mechanisms.storage import Storage
+from ssik_ros.mechanisms.rotations import matrix_of_euler, quaternion_of_matrix
+from ssik_ros.mechanisms.storage import gather, Storage
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.closed_chain.program import ChainProgram
-from ssik_ros.solvers.closed_chain.program import NOT_STOPPED
+from ssik_ros.solvers.closed_chain.program import ChainProgram, NOT_STOPPED
 from ssik_ros.solvers.closed_chain.restarts import solve_again
 from ssik_ros.solvers.closed_chain.structure import find_chains
-
-IntArray = NDArray[np.int64]
 
 
 class CompiledChain(NamedTuple):

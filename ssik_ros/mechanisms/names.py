@@ -4,8 +4,7 @@ from enum import IntEnum
 import re
 from typing import Any
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, quote
 
 
 class DOF(IntEnum):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.names import SOLVE_STATUS
@@ -12,8 +13,6 @@ from ssik_ros.mechanisms.names import SOLVE_STATUS
 if TYPE_CHECKING:
     from ssik_ros.mechanisms.frame import Frame
     from ssik_ros.mechanisms.mechanism import CompiledChain
-
-FloatArray = NDArray[np.float64]
 
 
 class ChainResult(int):

@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import so3
-
-FloatArray = NDArray[np.float64]
 
 
 def matrix_of_quaternion(quaternion: FloatArray) -> FloatArray:

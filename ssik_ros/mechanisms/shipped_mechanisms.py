@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import quote
-from ssik_ros.mechanisms.urdf_robot import from_urdf
-from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.errors import describe_choices, DescriptionNotFound, quote
+from ssik_ros.mechanisms.urdf_robot import from_urdf, UrdfRobot
 from ssik_ros.model.description_files import config_directory
 
 LOOPS_FILE = 'loop_closures.yaml'

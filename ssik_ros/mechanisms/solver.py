@@ -1,12 +1,9 @@
 """``Solver``: closures, goals and joint targets of a mechanism, solved together."""
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
@@ -14,11 +11,7 @@ from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import CamelCaseNames
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.closed_chain.options import NAMES
-from ssik_ros.solvers.closed_chain.options import REMOVED
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.solvers.closed_chain.options import ClosedChainOptions, NAMES, REMOVED
 
 
 def _as_frames(roots: Frame | Iterable[Frame]) -> list[Frame]:

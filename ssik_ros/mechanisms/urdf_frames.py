@@ -1,26 +1,16 @@
 """The frames of a robot: links and joints of its URDF, cut loops as closures."""
 
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import quote
+from ssik_ros.errors import InvalidClosure, quote
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Joint
-from ssik_ros.mechanisms.joint import TURNS
-from ssik_ros.mechanisms.loop_closures import frame_pose
-from ssik_ros.mechanisms.loop_closures import LoopClosure
-from ssik_ros.mechanisms.loop_closures import z_to
+from ssik_ros.mechanisms.joint import Joint, TURNS
+from ssik_ros.mechanisms.loop_closures import frame_pose, LoopClosure, z_to
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.urdf.data import MOVING_TYPES
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.model.urdf.data import MOVING_TYPES, Urdf, UrdfJoint
 
 ROOT_NAME = '__world_joint__'
 """The ancestor's name of the joint above the root link."""

@@ -1,41 +1,34 @@
 """Robots from a URDF as mechanisms: loops closed, joint states in and out, passive joints from active ones."""
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import os
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import InvalidOption
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidClosure, InvalidOption
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import check_finite
 from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint_states import fit_closure
-from ssik_ros.mechanisms.joint_states import JointVariables
-from ssik_ros.mechanisms.joint_states import name_positions
-from ssik_ros.mechanisms.loop_closures import closure_of_constraint
-from ssik_ros.mechanisms.loop_closures import LoopClosure
-from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.mechanisms.loop_closures import read_loop_closures
-from ssik_ros.mechanisms.loop_closures import unused_parts
-from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.joint_states import fit_closure, JointVariables, name_positions
+from ssik_ros.mechanisms.loop_closures import (
+    closure_of_constraint,
+    LoopClosure,
+    LoopClosures,
+    read_loop_closures,
+    unused_parts,
+)
+from ssik_ros.mechanisms.names import DOF, SOLVE_STATUS
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.solver import Solver
-from ssik_ros.mechanisms.urdf_frames import dangling_links
-from ssik_ros.mechanisms.urdf_frames import UrdfFrames
+from ssik_ros.mechanisms.urdf_frames import dangling_links, UrdfFrames
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import TextSource
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 ClosureSource = LoopClosure | Sequence[Any]
 
 COMPLETION_TOLERANCE = 1e-9

@@ -1,7 +1,6 @@
 """``WorkerSolver``: solves in a thread of its own, and gives the joints their values all at once."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 import threading
 from typing import Any

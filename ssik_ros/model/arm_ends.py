@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.errors import list_names, ModelError, quote
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.data import UrdfJoint
 

@@ -5,28 +5,26 @@ The catalogue of arms: geometry and limits of real arms as data, and robots made
 what kinematics needs, and no more.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 import functools
 import math
 import os
 from pathlib import Path
 import re
-from typing import Any
-from typing import NoReturn
+from typing import Any, NoReturn
 import xml.etree.ElementTree as ElementTree
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import (
+    ConfigError,
+    counted,
+    describe_choices,
+    DescriptionNotFound,
+    InvalidParameter,
+)
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.strict_yaml import location, read_yaml
 from ssik_ros.value_class import dataclass
 
 Vector = tuple[float, float, float]

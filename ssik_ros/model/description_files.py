@@ -5,8 +5,7 @@ Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the o
 MoveItConfigsBuilder; behind them come the robots that this package ships.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 import os
 from pathlib import Path
@@ -15,10 +14,7 @@ import sys
 import sysconfig
 from typing import Any
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import quote
+from ssik_ros.errors import ConfigError, describe_choices, DescriptionNotFound, quote
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
 

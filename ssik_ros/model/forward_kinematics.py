@@ -8,10 +8,8 @@ import math
 
 import numpy as np
 
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
 
 
 def rotate_about(axis: FloatArray, angle: float) -> FloatArray:

@@ -1,25 +1,17 @@
 """Puts groups of joints together from names, chains and other groups as MoveIt does it."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 import itertools
 
 import numpy as np
 
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.joint_group import name_variables
-from ssik_ros.model.kinematic_tree import IntArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.model.srdf import EndEffector
-from ssik_ros.model.srdf import Srdf
-from ssik_ros.model.srdf import SrdfGroup
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.arrays import IntArray
+from ssik_ros.errors import ModelError, quote
+from ssik_ros.model.joint_group import JointGroup, name_variables
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
+from ssik_ros.model.srdf import EndEffector, Srdf, SrdfGroup
+from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 
 
 class GroupBuilder:

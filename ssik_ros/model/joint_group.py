@@ -1,17 +1,11 @@
 """A group of joints: what one question is about."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import IntArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import counted, list_names, ModelError, quote
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.value_class import dataclass
 
 VARIABLE_SUFFIXES: Mapping[JointKind, tuple[str, ...]] = {

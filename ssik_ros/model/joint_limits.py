@@ -4,15 +4,8 @@ from collections.abc import Mapping
 import math
 from typing import Any
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import nearest_name
-from ssik_ros.errors import quote
-from ssik_ros.model.urdf.data import Mimic
-from ssik_ros.model.urdf.data import SCALAR_TYPES
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.errors import describe_choices, InvalidLimits, InvalidParameter, nearest_name, quote
+from ssik_ros.model.urdf.data import Mimic, SCALAR_TYPES, Urdf, UrdfJoint
 from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4

@@ -16,16 +16,10 @@ from dataclasses import field
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import describe_choices, FrameNotFound, JointNotFound, quote
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class JointKind(IntEnum):

@@ -6,21 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.joint_limits import compute_limits
-from ssik_ros.model.joint_limits import find_entries
-from ssik_ros.model.joint_limits import resolve_mimic
+from ssik_ros.errors import InvalidParameter, ModelError, quote
+from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.srdf import parse_srdf
-from ssik_ros.model.srdf import Srdf
+from ssik_ros.model.srdf import parse_srdf, Srdf
 from ssik_ros.model.tree_builder import build_tree
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 from ssik_ros.model.urdf.reader import parse_urdf
-from ssik_ros.model.urdf.source import read_source
-from ssik_ros.model.urdf.source import TextSource
+from ssik_ros.model.urdf.source import read_source, TextSource
 from ssik_ros.strict_yaml import read_yaml
 
 MOST_WARNINGS = 100

@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, ModelError, quote
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 
 MOST_JOINTS = 2000
 """pinocchio's parser calls itself once for each joint of a chain: several thousand end the process."""

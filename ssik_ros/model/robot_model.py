@@ -6,28 +6,23 @@ from pathlib import Path
 
 import numpy as np
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import GroupNotFound
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    GroupNotFound,
+    InvalidLimits,
+    JointNotFound,
+    list_names,
+    ModelError,
+    quote,
+)
 from ssik_ros.model.group_builder import GroupBuilder
-from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.joint_group import name_variables
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.model.srdf import EndEffector
-from ssik_ros.model.srdf import GroupState
-from ssik_ros.model.srdf import Srdf
-from ssik_ros.model.srdf import VirtualJoint
-from ssik_ros.model.urdf.data import LoopConstraint
-from ssik_ros.model.urdf.data import Urdf
+from ssik_ros.model.joint_group import JointGroup, name_variables
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
+from ssik_ros.model.srdf import EndEffector, GroupState, Srdf, VirtualJoint
+from ssik_ros.model.urdf.data import LoopConstraint, Urdf
 from ssik_ros.value_class import dataclass
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}

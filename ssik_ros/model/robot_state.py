@@ -1,20 +1,14 @@
 """One full posture of a robot, by name, with followers that always agree with their leaders."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.model.forward_kinematics import compute_joint_poses
-from ssik_ros.model.forward_kinematics import compute_link_pose
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, DimensionMismatch, quote, RequestError
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
 
 CONTRADICTION = 1e-3

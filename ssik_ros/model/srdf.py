@@ -2,14 +2,9 @@
 
 from collections.abc import Collection
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
+from ssik_ros.errors import describe_choices, list_names, ModelError, quote, shorten
 from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.xml_document import parse_xml
-from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
 from ssik_ros.value_class import dataclass
 
 MOST_GROUPS = 500

@@ -10,7 +10,7 @@ from dataclasses import field
 
 import numpy as np
 
-from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.value_class import dataclass

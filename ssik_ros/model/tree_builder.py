@@ -5,17 +5,10 @@ import math
 
 import numpy as np
 
-from ssik_ros.model.joint_limits import Follower
-from ssik_ros.model.joint_limits import limited_variables
-from ssik_ros.model.joint_limits import Limits
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import IntArray
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
-from ssik_ros.model.urdf.data import MOVING_TYPES
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.joint_limits import Follower, limited_variables, Limits
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
+from ssik_ros.model.urdf.data import MOVING_TYPES, Urdf, UrdfJoint
 
 
 def build_tree(

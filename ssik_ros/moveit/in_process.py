@@ -6,37 +6,33 @@ arguments that have to be converted; everything else is translated for :class:`~
 whose answers and error codes these are.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import copy
 import logging
 import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import SolverError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.moveit.kinematics_base import DiscretizationMethod
-from ssik_ros.moveit.kinematics_base import error_code_of
-from ssik_ros.moveit.kinematics_base import IkReply
-from ssik_ros.moveit.kinematics_base import KinematicsBase
-from ssik_ros.moveit.kinematics_base import KinematicsQueryOptions
-from ssik_ros.moveit.kinematics_base import SUCCESS
+from ssik_ros.moveit.kinematics_base import (
+    DiscretizationMethod,
+    error_code_of,
+    IkReply,
+    KinematicsBase,
+    KinematicsQueryOptions,
+    SUCCESS,
+)
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.results import IkResult
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import make_group_kinematics
-from ssik_ros.strict_yaml import LocatedMapping
-from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, make_group_kinematics
+from ssik_ros.strict_yaml import LocatedMapping, parse_yaml
 
 PROTOCOL = 1
 """Counts the changes of what the host calls; a host built for another number refuses to start."""
@@ -51,7 +47,6 @@ SHORTEST = 1e-6
 
 _LOGGER = logging.getLogger('ssik_ros.moveit.in_process')
 
-FloatArray = NDArray[np.float64]
 Accepts = Callable[[FloatArray], int]
 """Called with a candidate (n); SUCCESS takes it."""
 Cost = Callable[[FloatArray], float]

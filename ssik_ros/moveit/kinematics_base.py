@@ -5,42 +5,28 @@ Poses are (4, 4) transforms of the tips in the base frame, solutions are in the 
 MoveIt fills references, answers are returned; error codes are those of moveit_msgs.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from enum import IntEnum
 import itertools
 import logging
 import math
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
-from ssik_ros.model.forward_kinematics import compute_joint_poses
-from ssik_ros.model.forward_kinematics import compute_link_pose
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ModelError, quote, SsikError
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import BranchSolver
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.results import IkResult
-from ssik_ros.solvers.registry import create_solver
-from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.problem.contract import BranchSolver, Solver, SolveRequest
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
+from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.moveit.kinematics_base')
 
-FloatArray = NDArray[np.float64]
 Vector = Sequence[float] | FloatArray
 
 SUCCESS = 1

@@ -1,18 +1,13 @@
 """Forward kinematics and Jacobian of one tip relative to one base, by the kernels that solvers use."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.kernels.rows import relative_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
-from ssik_ros.problem.problem import Rows
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.problem.problem import Axes, build_problem, PoseConstraint, Rows
 
 
 class ChainKinematics:

@@ -5,24 +5,19 @@ A solver is made once for a robot and a group and then asked many times, from se
 Poses of targets are poses of the solver's tip frames in its base frame.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any
-from typing import NamedTuple
-from typing import Protocol
-from typing import runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
+from ssik_ros.results import Cause, IkResult
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 Validation = Callable[[FloatArray], bool]
 
 

@@ -6,39 +6,24 @@ A goal of a tip, a closure of a loop, a masked target and an element of a group 
 constants, turns every joint axis to +z, and drops joints that move none of the frames.
 """
 
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import field, replace
 from enum import IntEnum
 import math
-from typing import Any
-from typing import NamedTuple
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, ModelError, quote
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.kernels.rows import layout, reach_hull
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
 from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.problem.reach_hull import BallReach
-from ssik_ros.problem.reach_hull import make_hulls
-from ssik_ros.problem.reach_hull import UnlimitedReach
+from ssik_ros.problem.reach_hull import BallReach, make_hulls, UnlimitedReach
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 Number = TypeVar('Number', np.float64, np.int64)
 

@@ -12,11 +12,10 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-
-FloatArray = NDArray[np.float64]
 
 KEPT = 1024
 """Hulls that are kept for chains that are asked for again."""

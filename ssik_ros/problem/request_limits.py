@@ -1,21 +1,21 @@
 """The limits of one request: the model's, narrowed by what the request asks, per velocity variable."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    JointNotFound,
+    quote,
+)
 from ssik_ros.kernels.rows import layout
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 
 def narrow_limits(

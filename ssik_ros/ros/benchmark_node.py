@@ -5,8 +5,7 @@ It is a program that ends: it answers nobody, and spins only while it waits. Exi
 1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import functools
 from pathlib import Path
 import sys
@@ -14,36 +13,29 @@ from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.entries import find_kinematics_folder
-from ssik_ros.benchmark.entries import read_entries
+from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config
+from ssik_ros.benchmark.entries import find_kinematics_folder, read_entries
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.plots import plot_report
-from ssik_ros.benchmark.report import BenchmarkReport
-from ssik_ros.benchmark.report import make_text
-from ssik_ros.benchmark.session import BenchmarkRobot
-from ssik_ros.benchmark.session import BenchmarkSession
-from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.benchmark.session import write_results
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import SsikError
+from ssik_ros.benchmark.report import BenchmarkReport, make_text
+from ssik_ros.benchmark.session import (
+    BenchmarkRobot,
+    BenchmarkSession,
+    find_benchmark_config,
+    prepare_benchmark,
+    write_results,
+)
+from ssik_ros.errors import counted, InvalidOption, SsikError
 from ssik_ros.problem.contract import Solver
-from ssik_ros.ros.inputs.running_robot import RobotNotRunning
-from ssik_ros.ros.inputs.running_robot import RunningRobot
+from ssik_ros.ros.inputs.running_robot import RobotNotRunning, RunningRobot
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.early_end import EARLY_END
-from ssik_ros.ros.process.early_end import interrupt_once
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.early_end import EARLY_END, interrupt_once
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.services.service_solver import ServiceSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 

@@ -4,8 +4,7 @@ import gc
 import importlib
 import sys
 
-from ssik_ros.ros.process.early_end import EARLY_END
-from ssik_ros.ros.process.early_end import end_process
+from ssik_ros.ros.process.early_end import EARLY_END, end_process
 
 INTERRUPTED = 1
 """Exit code of a benchmark that a signal ends: it has written nothing."""

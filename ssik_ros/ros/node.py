@@ -7,8 +7,7 @@ the closed forms are too. What is served is exchanged as a whole: a request in p
 with.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import contextlib
 import functools
 import gc
@@ -18,59 +17,38 @@ import queue
 import sys
 import threading
 import time
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import Executor
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import ConfigError, describe_choices, quote, shorten, SsikError
 from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.problem.scheduling import processors
-from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.problem.scheduling import processors, TURNS
 from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
-from ssik_ros.ros.inputs.robot_source import RobotDescription
-from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.inputs.transform_listener import TransformListener
-from ssik_ros.ros.parameters.group_parameters import GroupParameters
-from ssik_ros.ros.parameters.group_parameters import PREFIX
+from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.ros.process.call_records import CallRecords
 from ssik_ros.ros.process.diagnostics import Diagnostics
-from ssik_ros.ros.process.early_end import EARLY_END
-from ssik_ros.ros.process.early_end import ignore_signals
-from ssik_ros.ros.process.early_end import LAST_RESORT
+from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals, LAST_RESORT
 from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.process.loading_report import LoadingReport
-from ssik_ros.ros.process.loading_report import REPORT_EVERY
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.loading_report import LoadingReport, REPORT_EVERY
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import begin
-from ssik_ros.ros.services.node_services import KinematicsServices
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.node_services import tell_assumptions
+from ssik_ros.ros.services.node_services import KinematicsServices, Served, tell_assumptions
 from ssik_ros.ros.services.path_service import PathService
 from ssik_ros.ros.services.scene_topics import SceneTopics
 from ssik_ros.ros.services.validity_service import ValidityService
@@ -84,20 +62,20 @@ from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 try:
-    from ssik_msgs.srv import Describe
-    from ssik_msgs.srv import ExplainIk
-    from ssik_msgs.srv import FindConfigs
-    from ssik_msgs.srv import GeneratePath
-    from ssik_msgs.srv import HandleGroups
-    from ssik_msgs.srv import SolveAll
-    from ssik_msgs.srv import SolveBatch
+    from ssik_msgs.srv import (
+        Describe,
+        ExplainIk,
+        FindConfigs,
+        GeneratePath,
+        HandleGroups,
+        SolveAll,
+        SolveBatch,
+    )
 
     from ssik_ros.ros.services.batch_service import BatchService
-    from ssik_ros.ros.services.describe_service import Described
-    from ssik_ros.ros.services.describe_service import DescribeService
+    from ssik_ros.ros.services.describe_service import Described, DescribeService
     from ssik_ros.ros.services.explain_service import ExplainService
-    from ssik_ros.ros.services.loop_services import LoopServices
-    from ssik_ros.ros.services.loop_services import offers
+    from ssik_ros.ros.services.loop_services import LoopServices, offers
     from ssik_ros.ros.services.solve_all_service import SolveAllService
 except ImportError:
     Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None

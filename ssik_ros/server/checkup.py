@@ -4,9 +4,7 @@ The descriptions of a robot checked against each other: URDF, SRDF, kinematics.y
 Everything that would go wrong at the first request is looked for beforehand, and each finding says what would mend it.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import logging
 from pathlib import Path
@@ -14,21 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import list_names, quote, SsikError
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.server.findings import Finding
-from ssik_ros.server.findings import Level
+from ssik_ros.server.findings import Finding, Level
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 
 TRIALS = 10
 """Random poses of each group that are solved."""

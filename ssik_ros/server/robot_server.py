@@ -5,11 +5,7 @@ Immutable for those who ask: what changes is a new server that shares everything
 in progress keeps the one it began with.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import copy
 import dataclasses
 import functools
@@ -21,73 +17,68 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    InvalidLimits,
+    list_names,
+    ModelError,
+    quote,
+    shorten,
+    SsikError,
+)
 from ssik_ros.model.collision.objects import CarriedObject
 from ssik_ros.model.collision.scene import Contact
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-from ssik_ros.server.groups.all_branches import BranchFinder
-from ssik_ros.server.groups.all_branches import NOWHERE
-from ssik_ros.server.groups.batches import BatchAnswer
-from ssik_ros.server.groups.batches import BatchQuestion
-from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.groups.batches import refused_batch
-from ssik_ros.server.groups.batches import solve_batch
-from ssik_ros.server.groups.explanations import explain_pose
-from ssik_ros.server.groups.explanations import Explanation
+from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
+from ssik_ros.server.groups.all_branches import BranchFinder, NOWHERE
+from ssik_ros.server.groups.batches import (
+    BatchAnswer,
+    BatchQuestion,
+    read_poses,
+    refused_batch,
+    solve_batch,
+)
+from ssik_ros.server.groups.explanations import explain_pose, Explanation
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.groups.notes import describe_empty_frame
-from ssik_ros.server.groups.notes import describe_nearest
-from ssik_ros.server.groups.notes import NOT_REACHED
-from ssik_ros.server.groups.notes import notes_on_failure
-from ssik_ros.server.groups.notes import notes_on_question
+from ssik_ros.server.groups.notes import (
+    describe_empty_frame,
+    describe_nearest,
+    NOT_REACHED,
+    notes_on_failure,
+    notes_on_question,
+)
 from ssik_ros.server.paths.path_follower import PathFollower
-from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
 from ssik_ros.server.requests import poses
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
 from ssik_ros.server.requests.group_questions import CheckedQuestion
-from ssik_ros.server.requests.poses import NO_POSE
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.requests.questions import BranchesAnswer
-from ssik_ros.server.requests.questions import BranchReport
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FkAnswer
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import IkAnswer
-from ssik_ros.server.requests.questions import IkQuestion
-from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.questions import NEW
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import ObjectGiven
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.poses import NO_POSE, TOO_FAR
+from ssik_ros.server.requests.questions import (
+    BranchesAnswer,
+    BranchReport,
+    BranchWishes,
+    CarriedGiven,
+    FkAnswer,
+    FramedPose,
+    FullState,
+    IkAnswer,
+    IkQuestion,
+    LinkGoal,
+    NEW,
+    NOTHING_CARRIED,
+    ObjectGiven,
+    StateGiven,
+)
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-from ssik_ros.server.scene.constraint_check import ConstraintCheck
-from ssik_ros.server.scene.constraint_check import Verdict
+from ssik_ros.server.scene.constraint_check import ConstraintCheck, Verdict
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.robot_collisions import RobotCollisions
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.server.scene.world import check_objects
-from ssik_ros.server.scene.world import PlacedFrame
-from ssik_ros.server.scene.world import Surroundings
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import check_objects, PlacedFrame, Surroundings, World
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 _LOGGER = logging.getLogger('ssik_ros.server')
@@ -95,7 +86,6 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 ONCE = 0.05
 """Budget of the question that is asked to warm up [s], for solvers that use all the time that they get."""
 
-FloatArray = NDArray[np.float64]
 
 Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
 """Returns where a frame is, relative to one of some frames, or a sentence that says why it is not known."""

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 import logging
 from typing import Any
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import quote
-from ssik_ros.strict_yaml import LocatedMapping
-from ssik_ros.strict_yaml import location
+from ssik_ros.errors import ConfigError, quote
+from ssik_ros.strict_yaml import LocatedMapping, location
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 

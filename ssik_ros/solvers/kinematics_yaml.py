@@ -6,33 +6,34 @@ Both layouts are read: groups at the root, and groups below a node name (or ``/*
 other solvers and anything else are named once in a warning; nothing is dropped in silence.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 import logging
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import list_names
-from ssik_ros.errors import misspelt_name
-from ssik_ros.errors import nearest_name
-from ssik_ros.errors import quote
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import (
+    describe_choices,
+    InvalidParameter,
+    list_names,
+    misspelt_name,
+    nearest_name,
+    quote,
+    UnknownSolver,
+)
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.solvers.kinematics_layout import find_groups
-from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
+from ssik_ros.solvers.kinematics_layout import find_groups, KEYS_OF_OTHER_SOLVERS
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import flatten
-from ssik_ros.solvers.registry import DEFAULT_SOLVER
-from ssik_ros.solvers.registry import is_known
-from ssik_ros.solvers.registry import known_names
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
-from ssik_ros.strict_yaml import LocatedMapping
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.solvers.registry import (
+    DEFAULT_SOLVER,
+    is_known,
+    known_names,
+    solver_schema,
+    solver_spec,
+)
+from ssik_ros.strict_yaml import LocatedMapping, read_yaml
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')

@@ -9,44 +9,50 @@ a kinematics.yaml, its object a :class:`SolverSpec` or a callable that returns o
 Nothing is imported until a solver is used, so a broken package harms only those who ask for it.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import functools
 import importlib
 import logging
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import PluginLoadError
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
-from ssik_ros.errors import TopologyMismatch
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import (
+    describe_choices,
+    InvalidParameter,
+    PluginLoadError,
+    quote,
+    SsikError,
+    TopologyMismatch,
+    UnknownSolver,
+)
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
-from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETER_ALIASES
-from ssik_ros.solvers.closed_chain.group_options import GROUP_PARAMETERS_FILE
-from ssik_ros.solvers.closed_form.options import AnalyticOptions
-from ssik_ros.solvers.closed_form.options import PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE
+from ssik_ros.problem.contract import Solver, SolverSpec
+from ssik_ros.solvers.closed_chain.group_options import (
+    ClosedChainGroupOptions,
+    GROUP_PARAMETER_ALIASES,
+    GROUP_PARAMETERS_FILE,
+)
+from ssik_ros.solvers.closed_form.options import (
+    AnalyticOptions,
+    PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE,
+)
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import ParameterSchema
-from ssik_ros.solvers.search.newton.options import GAUSS_FILE
-from ssik_ros.solvers.search.newton.options import GaussNewtonOptions
-from ssik_ros.solvers.search.newton.options import INVERSE_ALIASES
-from ssik_ros.solvers.search.newton.options import LEVENBERG_ALIASES
-from ssik_ros.solvers.search.newton.options import LEVENBERG_FILE
-from ssik_ros.solvers.search.newton.options import LevenbergMarquardtOptions
-from ssik_ros.solvers.search.newton.options import NEWTON_FILE
-from ssik_ros.solvers.search.newton.options import NewtonRaphsonOptions
-from ssik_ros.solvers.search.pose_ik.options import PARAMETER_ALIASES
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
-from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.newton.options import (
+    GAUSS_FILE,
+    GaussNewtonOptions,
+    INVERSE_ALIASES,
+    LEVENBERG_ALIASES,
+    LEVENBERG_FILE,
+    LevenbergMarquardtOptions,
+    NEWTON_FILE,
+    NewtonRaphsonOptions,
+)
+from ssik_ros.solvers.search.pose_ik.options import (
+    PARAMETER_ALIASES,
+    PARAMETERS_FILE,
+    PoseIkOptions,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

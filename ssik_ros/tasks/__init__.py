@@ -6,13 +6,15 @@ IK environments: objects, groups, elements and priorities, searches and paths, w
 """
 
 from ssik_ros.markers import Marker
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.constants import GroupFlag
-from ssik_ros.tasks.constants import JointMode
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import Method
-from ssik_ros.tasks.constants import Outcome
-from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.constants import (
+    Constraint,
+    GroupFlag,
+    JointMode,
+    JointType,
+    Method,
+    Outcome,
+    Reason,
+)
 from ssik_ros.tasks.document import DocumentError
 from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.environment import Environment
@@ -22,8 +24,7 @@ from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
-from ssik_ros.tasks.scene import RobotScene
-from ssik_ros.tasks.scene import Scene
+from ssik_ros.tasks.scene import RobotScene, Scene
 
 __all__ = [
     'Constraint',

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.pose_formats import FloatArray
 from ssik_ros.tasks.values import joint_values
 
 if TYPE_CHECKING:

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 import math
 import time
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.kernels.tasks import handling
-from ssik_ros.kernels.tasks import packing
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, describe_choices, DimensionMismatch, InvalidOption, quote
+from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.alternates import alternate_configs
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.handling import evaluate
-from ssik_ros.tasks.handling import take_step
+from ssik_ros.tasks.constants import JointType, Reason
+from ssik_ros.tasks.handling import evaluate, take_step
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.plan import make_numbers
-from ssik_ros.tasks.plan import Plan
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.plan import make_numbers, Plan
 from ssik_ros.tasks.values import joint_values
 from ssik_ros.tasks.world import turn_difference
 from ssik_ros.value_class import dataclass

@@ -1,7 +1,6 @@
 """The vocabulary of IK environments, with the numeric values that ported scripts know."""
 
-from enum import IntEnum
-from enum import IntFlag
+from enum import IntEnum, IntFlag
 
 from ssik_ros.kernels.rows import layout
 

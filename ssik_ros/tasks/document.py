@@ -7,32 +7,22 @@ imported, and loading such a document imports their modules. Anything malformed 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import importlib
 import json
 import math
 import os
 from pathlib import Path
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ConfigError, counted, describe_choices, ModelError, quote, SsikError
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Dependency
-from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.constants import Constraint, JointType
+from ssik_ros.tasks.joints import Dependency, Joint
+from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import to_matrix
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 

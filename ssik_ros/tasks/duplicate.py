@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from ssik_ros.tasks.group import Group
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.objects import Dummy, IkObject
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.objects import Reference
+from ssik_ros.tasks.objects import Dummy, IkObject, Reference
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.group import Group

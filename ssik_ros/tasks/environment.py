@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import os
-from typing import Any
-from typing import Literal
-from typing import TYPE_CHECKING
+from typing import Any, Literal, TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, InvalidOption, ModelError, quote
 from ssik_ros.kernels.tasks import handling
-from ssik_ros.tasks import configuration_search
-from ssik_ros.tasks import document
-from ssik_ros.tasks import paths
-from ssik_ros.tasks import scene_link
+from ssik_ros.tasks import configuration_search, document, paths, scene_link
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.duplicate import duplicate
 from ssik_ros.tasks.element import Element
-from ssik_ros.tasks.group import Group
-from ssik_ros.tasks.group import GroupNotFound
-from ssik_ros.tasks.handling import Callback
-from ssik_ros.tasks.handling import evaluate
-from ssik_ros.tasks.handling import handle_by_steps
-from ssik_ros.tasks.handling import not_performed
-from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.tasks.group import Group, GroupNotFound
+from ssik_ros.tasks.handling import Callback, evaluate, handle_by_steps, not_performed, SolveResult
 from ssik_ros.tasks.jacobian_callback import group_rows
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
-from ssik_ros.tasks.plan import make_plan
-from ssik_ros.tasks.plan import Plan
-from ssik_ros.tasks.plan import Purpose
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.plan import make_plan, Plan, Purpose
 from ssik_ros.tasks.scene_link import SceneMaps
 from ssik_ros.tasks.world import World
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
-from typing import Any
-from typing import Literal
-from typing import TYPE_CHECKING
+from typing import Any, Literal, TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.constants import GroupFlag
-from ssik_ros.tasks.constants import Method
-from ssik_ros.tasks.constants import TIP_FLAG
-from ssik_ros.tasks.element import Element
-from ssik_ros.tasks.element import PRECISION
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, InvalidOption, quote, RequestError
+from ssik_ros.tasks.constants import Constraint, GroupFlag, Method, TIP_FLAG
+from ssik_ros.tasks.element import Element, PRECISION
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.objects import Reference
+from ssik_ros.tasks.objects import IkObject, Reference
 from ssik_ros.tasks.paths import PathResult
-from ssik_ros.tasks.pose_formats import FloatArray
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from typing import Any
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
-from ssik_ros.kernels.tasks import handling
-from ssik_ros.kernels.tasks import packing
-from ssik_ros.tasks.constants import GroupFlag
-from ssik_ros.tasks.constants import Outcome
-from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.constants import REASON_TEXT
+from ssik_ros.kernels.tasks import handling, packing
+from ssik_ros.tasks.constants import GroupFlag, Outcome, Reason, REASON_TEXT
 from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.jacobian_callback import combine
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.plan import make_numbers
-from ssik_ros.tasks.plan import Plan
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.plan import make_numbers, Plan
 from ssik_ros.tasks.world import World
 
 if TYPE_CHECKING:

@@ -13,23 +13,16 @@ It gets a :class:`CallbackData` and returns None for no change, or a mapping wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import packing
-from ssik_ros.tasks.constants import Method
-from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.constants import WORLD
-from ssik_ros.tasks.plan import Plan
-from ssik_ros.tasks.plan import PSEUDO_INVERSE_DAMPING
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.constants import Method, Reason, WORLD
+from ssik_ros.tasks.plan import Plan, PSEUDO_INVERSE_DAMPING
 from ssik_ros.value_class import dataclass
 
 LIMIT_ROW = 6

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoint
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
-from ssik_ros.tasks.constants import JointMode
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import NODE_KIND
-from ssik_ros.tasks.constants import ObjectType
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.objects import Reference
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import IDENTITY
-from ssik_ros.tasks.pose_formats import read_rotation
-from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.tasks.constants import JointMode, JointType, NODE_KIND, ObjectType
+from ssik_ros.tasks.objects import IkObject, Reference
+from ssik_ros.tasks.pose_formats import IDENTITY, read_rotation, to_matrix
 from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:

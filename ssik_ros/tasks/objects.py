@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.tasks.constants import ObjectType
-from ssik_ros.tasks.constants import PARENT
-from ssik_ros.tasks.constants import WORLD
-from ssik_ros.tasks.pose_formats import compose
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import invert
-from ssik_ros.tasks.pose_formats import read_pose
-from ssik_ros.tasks.pose_formats import read_rotation
-from ssik_ros.tasks.pose_formats import to_euler
-from ssik_ros.tasks.pose_formats import to_matrix
-from ssik_ros.tasks.pose_formats import to_seven
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.tasks.constants import ObjectType, PARENT, WORLD
+from ssik_ros.tasks.pose_formats import (
+    compose,
+    invert,
+    read_pose,
+    read_rotation,
+    to_euler,
+    to_matrix,
+    to_seven,
+)
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.world import World

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.markers import Color
-from ssik_ros.markers import Marker
+from ssik_ros.markers import Color, Marker
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.pose_formats import compose
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import IDENTITY
-from ssik_ros.tasks.pose_formats import invert
+from ssik_ros.tasks.objects import Dummy, IkObject
+from ssik_ros.tasks.pose_formats import compose, IDENTITY, invert
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment

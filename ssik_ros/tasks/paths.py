@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote, RequestError
 from ssik_ros.kernels.tasks import handling
-from ssik_ros.tasks.configuration_search import descend_by_steps
-from ssik_ros.tasks.configuration_search import ITERATIONS
-from ssik_ros.tasks.configuration_search import joint_differences
-from ssik_ros.tasks.configuration_search import write_start
+from ssik_ros.tasks.configuration_search import (
+    descend_by_steps,
+    ITERATIONS,
+    joint_differences,
+    write_start,
+)
 from ssik_ros.tasks.handling import evaluate
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.plan import make_numbers
-from ssik_ros.tasks.plan import Plan
-from ssik_ros.tasks.pose_formats import compose
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import interpolate
-from ssik_ros.tasks.pose_formats import invert
-from ssik_ros.tasks.pose_formats import read_pose
+from ssik_ros.tasks.plan import make_numbers, Plan
+from ssik_ros.tasks.pose_formats import compose, interpolate, invert, read_pose
 from ssik_ros.tasks.values import joint_values
 from ssik_ros.value_class import dataclass
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Literal
-from typing import TYPE_CHECKING
+from typing import Literal, TYPE_CHECKING
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.tasks import handling
-from ssik_ros.kernels.tasks import packing
-from ssik_ros.tasks.constants import GroupFlag
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import Method
+from ssik_ros.kernels.tasks import handling, packing
+from ssik_ros.tasks.constants import GroupFlag, JointType, Method
 from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.world import IntArray
 from ssik_ros.tasks.world import World
 from ssik_ros.value_class import dataclass
 

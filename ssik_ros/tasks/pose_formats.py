@@ -9,15 +9,11 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidTarget
+from ssik_ros.kernels.geometry import se3, so3
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
-
-FloatArray = NDArray[np.float64]
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 """The pose of an object that stands where its parent does."""

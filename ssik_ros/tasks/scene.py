@@ -7,8 +7,7 @@ in a dictionary; the one over ROS 2 topics and tf lives with the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
 import os
 from typing import Protocol
@@ -16,26 +15,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, FrameNotFound, JointNotFound, ModelError, quote
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.robot_model import invert_pose, RobotModel
 from ssik_ros.problem.problem import rotation_to_axis
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.pose_formats import compose
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import IDENTITY
-from ssik_ros.tasks.pose_formats import invert
-from ssik_ros.tasks.pose_formats import read_pose
-from ssik_ros.tasks.pose_formats import read_quaternion
-from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.tasks.pose_formats import (
+    compose,
+    IDENTITY,
+    invert,
+    read_pose,
+    read_quaternion,
+    to_matrix,
+)
 from ssik_ros.value_class import dataclass
 
 Positions = Mapping[str, float | Sequence[float] | FloatArray]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from dataclasses import replace
-from typing import Any
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from typing import Any, TYPE_CHECKING
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import describe_choices, FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.scene import Scene
-from ssik_ros.tasks.scene import SceneItem
+from ssik_ros.tasks.scene import Scene, SceneItem
 from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.pose_formats import FloatArray
 
 
 def joint_values(joints: Sequence[Joint], values: FloatArray) -> FloatArray:

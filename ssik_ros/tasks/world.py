@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import TYPE_CHECKING
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.kernels.tasks import element_rows
-from ssik_ros.kernels.tasks import packing
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import WORLD
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    FrameNotFound,
+    InvalidOption,
+    ModelError,
+    quote,
+    RequestError,
+)
+from ssik_ros.kernels.tasks import element_rows, packing
+from ssik_ros.tasks.constants import JointType, WORLD
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.objects import Reference
-from ssik_ros.tasks.pose_formats import FloatArray
-from ssik_ros.tasks.pose_formats import IDENTITY
-from ssik_ros.tasks.pose_formats import read_pose
-from ssik_ros.tasks.pose_formats import read_quaternion
+from ssik_ros.tasks.objects import Dummy, IkObject, Reference
+from ssik_ros.tasks.pose_formats import IDENTITY, read_pose, read_quaternion
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.group import Group
 
-IntArray = NDArray[np.int64]
 Item = TypeVar('Item', bound=IkObject)
 
 KIND_NAMES = {

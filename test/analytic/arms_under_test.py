@@ -6,14 +6,9 @@ from complete_oracle import chain_from_urdf
 import numpy as np
 from synthetic_arms import serial_chain
 
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm, make_urdf
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 
 TURNING = tuple(name for name in list_arms() if arm_data(name).expected_class != 'prismatic')
 SIX = tuple(name for name in TURNING if arm_data(name).dof == 6)

@@ -2,10 +2,7 @@
 
 import numpy as np
 from sliding_oracle import SlidingChain
-from synthetic_arms import direction
-from synthetic_arms import make_parallel
-from synthetic_arms import random_lines
-from synthetic_arms import random_pose
+from synthetic_arms import direction, make_parallel, random_lines, random_pose
 
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain

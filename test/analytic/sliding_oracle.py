@@ -7,10 +7,7 @@ fewer joints are solved in the sense of least squares, and what misses the pose 
 
 from dataclasses import dataclass
 
-from complete_oracle import Comparison
-from complete_oracle import crossed
-from complete_oracle import rotations
-from complete_oracle import wrap
+from complete_oracle import Comparison, crossed, rotations, wrap
 import numpy as np
 
 STARTS = 500

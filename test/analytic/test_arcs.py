@@ -5,20 +5,14 @@ Two oracles. A dense scan asks for the branches at 20,000 explicit values of the
 The other knows nothing of the package: it walks along the motions of the test's own chain that leave the pose as it is.
 """
 
-from arms_under_test import arm_of
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
+from arms_under_test import arm_of, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.branches import arcs
-from ssik_ros.kernels.closed_form.branches import held_branches
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.kernels.closed_form.branches import arcs, held_branches, held_search
+from ssik_ros.model.catalogue import arm_data, list_arms
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')

@@ -4,26 +4,19 @@ Every branch and nothing else: the answers of each arm equal those of the indepe
 A few poses of each arm in an ordinary run; ``-m slow`` asks forty.
 """
 
-from arms_under_test import arm_of
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
-from arms_under_test import EXACT_SRS
-from arms_under_test import SEVEN
-from arms_under_test import SIX
-from complete_oracle import compare
-from complete_oracle import distinct
-from complete_oracle import find_all
-from complete_oracle import LineChain
+from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, EXACT_SRS, SEVEN, SIX
+from complete_oracle import compare, distinct, find_all, LineChain
 import numpy as np
 import pytest
-from synthetic_arms import calibrated
-from synthetic_arms import CLASSES
-from synthetic_arms import make_six
-from synthetic_arms import MANSEUR_DOTY
-from synthetic_arms import random_lines
-from synthetic_arms import random_pose
-from synthetic_arms import SIXTEEN_WAYS
+from synthetic_arms import (
+    calibrated,
+    CLASSES,
+    make_six,
+    MANSEUR_DOTY,
+    random_lines,
+    random_pose,
+    SIXTEEN_WAYS,
+)
 
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data

@@ -5,8 +5,7 @@ from complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.branches import held_wrist_lanes
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, search
 from ssik_ros.kernels.closed_form.classes import candidates
 
 STILL = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

@@ -3,17 +3,18 @@
 from arms_under_test import catalogue_arm
 import numpy as np
 import pytest
-from synthetic_arms import make_six
-from synthetic_arms import serial_chain
+from synthetic_arms import make_six, serial_chain
 
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.kernels.closed_form.classes import orientation_first
-from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
-from ssik_ros.kernels.closed_form.classes import spherical_wrist
-from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
-from ssik_ros.kernels.closed_form.classes import three_parallel
-from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
+from ssik_ros.kernels.closed_form.classes import (
+    candidates,
+    orientation_first,
+    prismatic_shoulder,
+    spherical_wrist,
+    spherical_wrist_lanes,
+    three_parallel,
+    three_parallel_lanes,
+)
 from ssik_ros.solvers.closed_form.plan import make_plan
 
 CASES = {

@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.classes import lane_pipeline
 
 ROOT = Path(__file__).resolve().parents[2]

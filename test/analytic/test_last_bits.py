@@ -1,8 +1,6 @@
 """Poses with singular postures: the same answers whatever the last bits of the pose, each solution once."""
 
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
+from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 import pytest

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.solvers.closed_form.batch import ManyBranches
-from ssik_ros.solvers.closed_form.batch import OrderedBranches
+from ssik_ros.solvers.closed_form.batch import ManyBranches, OrderedBranches
 
 N, SIZE, POSES = 3, 4, 18
 """Joints, poses of a chunk, and poses of all chunks, of which the last is shorter."""

@@ -9,15 +9,11 @@ import pytest
 from bench import hard_cases
 from bench.arms import chain_from_xml
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.solvers.closed_form.arm import METRICS
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.arm import with_row
-from ssik_ros.solvers.closed_form.posture_search import PostureSearch
-from ssik_ros.solvers.closed_form.posture_search import Searched
+from ssik_ros.solvers.closed_form.arm import METRICS, Question, with_row
+from ssik_ros.solvers.closed_form.posture_search import PostureSearch, Searched
 
 TOLERANCE = 1e-9
 STORED = {

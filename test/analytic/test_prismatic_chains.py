@@ -4,47 +4,39 @@ Every branch and nothing else of chains with slides, by an oracle of their own.
 A few poses of each chain in an ordinary run; ``-m slow`` asks forty.
 """
 
-from arms_under_test import ask
-from arms_under_test import catalogue_chain
+from arms_under_test import ask, catalogue_chain
 import complete_oracle
 import numpy as np
 import pytest
-from sliding_arms import arm_of
-from sliding_arms import backwards
-from sliding_arms import cylindrical
-from sliding_arms import friendly
-from sliding_arms import gantry
-from sliding_arms import general
-from sliding_arms import mixed
-from sliding_arms import ORDERS
-from sliding_arms import perpendicular_slide
-from sliding_arms import planar_shoulder
-from sliding_arms import PLANS
-from sliding_arms import scara
-from sliding_arms import serial_chain
-from sliding_arms import stanford
-from sliding_arms import X
-from sliding_arms import Y
-from sliding_arms import Z
+from sliding_arms import (
+    arm_of,
+    backwards,
+    cylindrical,
+    friendly,
+    gantry,
+    general,
+    mixed,
+    ORDERS,
+    perpendicular_slide,
+    planar_shoulder,
+    PLANS,
+    scara,
+    serial_chain,
+    stanford,
+    X,
+    Y,
+    Z,
+)
 import sliding_oracle
-from sliding_oracle import compare
-from sliding_oracle import SlidingChain
-from synthetic_arms import CLASSES
-from synthetic_arms import direction
-from synthetic_arms import make_six
-from synthetic_arms import random_lines
-from synthetic_arms import random_pose
+from sliding_oracle import compare, SlidingChain
+from synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose
 
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import TopologyMismatch
+from ssik_ros.errors import InvalidLimits, TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.labels import label_branches
-from ssik_ros.solvers.closed_form.labels import name_branches
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.labels import label_branches, name_branches
 from ssik_ros.solvers.closed_form.plan import make_plan
-from ssik_ros.solvers.closed_form.rules import matches
-from ssik_ros.solvers.closed_form.rules import RULES
+from ssik_ros.solvers.closed_form.rules import matches, RULES
 
 RESIDUAL = 1e-9
 MANY = 40

@@ -2,22 +2,15 @@
 
 import itertools
 
-from arms_under_test import arm_of
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
+from arms_under_test import arm_of, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.classes import lane_pipeline
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import METRICS
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.arm import WRAP_ONLY
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL, METRICS, Question, WRAP_ONLY
 
 PI, TURN = np.pi, 2.0 * np.pi
 NEAR = 1e-9

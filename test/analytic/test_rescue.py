@@ -1,15 +1,10 @@
 """The rescue of poses that the closed form misses: what it is for, and that it changes nothing else."""
 
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
+from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import PLAIN
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, PLAIN, Question
 from ssik_ros.solvers.closed_form.rescue import rescue
 
 QUARTERS = np.array([-1, 1, 1, -1, 0, 0])

@@ -2,32 +2,21 @@
 
 import time
 
-from arms_under_test import arm_of
-from arms_under_test import ask
-from complete_oracle import compare
-from complete_oracle import LineChain
+from arms_under_test import arm_of, ask
+from complete_oracle import compare, LineChain
 import numpy as np
 import pytest
-from synthetic_arms import CLASSES
-from synthetic_arms import direction
-from synthetic_arms import make_six
-from synthetic_arms import random_lines
-from synthetic_arms import random_pose
-from synthetic_arms import serial_chain
+from synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose, serial_chain
 
-from ssik_ros import Manipulator
-from ssik_ros import TolerancePolicy
+from ssik_ros import Manipulator, TolerancePolicy
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.model.topology import EXACT_MEETING
-from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form import plan as planning
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.plan import make_plan
-from ssik_ros.solvers.closed_form.rules import matches
-from ssik_ros.solvers.closed_form.rules import RULES
+from ssik_ros.solvers.closed_form.rules import matches, RULES
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 

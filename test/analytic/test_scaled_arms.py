@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.loader import load_robot
 
 POSES = 40

@@ -1,15 +1,12 @@
 """Chains with prismatic joints in the common pipeline: poses, Newton, duplicates, limits, turns, held joints."""
 
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
+from arms_under_test import ask, catalogue_arm
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import chain as chains
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, chain as chains, ranking
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 

@@ -1,27 +1,21 @@
 """Poses and arms on which solvers are known to fail: right angles, straight elbows and wrists, tools, reversed arms."""
 
-from arms_under_test import arm_of
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
-from arms_under_test import EXACT_SRS
-from arms_under_test import SEVEN
-from arms_under_test import SIX
-from arms_under_test import six_of
-from complete_oracle import compare
-from complete_oracle import LineChain
-from complete_oracle import rotations
-from complete_oracle import wrap
+from arms_under_test import (
+    arm_of,
+    ask,
+    catalogue_arm,
+    catalogue_chain,
+    EXACT_SRS,
+    SEVEN,
+    SIX,
+    six_of,
+)
+from complete_oracle import compare, LineChain, rotations, wrap
 import numpy as np
 import pytest
-from synthetic_arms import CLASSES
-from synthetic_arms import make_six
-from synthetic_arms import random_lines
-from synthetic_arms import random_pose
+from synthetic_arms import CLASSES, make_six, random_lines, random_pose
 
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.arm import WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question, WITHIN_LIMITS
 
 RESIDUAL = 1e-9
 REGULAR = 1e-3

@@ -1,25 +1,15 @@
 """Poses out of reach, inside the sphere of reach and beyond: refused with a cause, never answered."""
 
-from arms_under_test import arm_of
-from arms_under_test import ask
-from arms_under_test import catalogue_arm
-from arms_under_test import catalogue_chain
-from arms_under_test import SIX
-from complete_oracle import find_all
-from complete_oracle import rotations
+from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, SIX
+from complete_oracle import find_all, rotations
 import numpy as np
 import pytest
-from synthetic_arms import CLASSES
-from synthetic_arms import direction
-from synthetic_arms import make_six
+from synthetic_arms import CLASSES, direction, make_six
 
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import load_arm
+from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.results import Cause, IkStatus
+from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question
 from ssik_ros.solvers.registry import create_solver
 
 

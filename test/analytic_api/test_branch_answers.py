@@ -10,12 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from ssik_ros import Cause
-from ssik_ros import IkStatus
-from ssik_ros import Manipulator
-from ssik_ros import TolerancePolicy
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
+from ssik_ros import Cause, IkStatus, Manipulator, TolerancePolicy
+from ssik_ros.model.catalogue import arm_data, list_arms
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 SHIPPED = {

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 import ssik_ros
-from ssik_ros import BatchSolutions
-from ssik_ros import Cause
-from ssik_ros import DEFAULT_TOLERANCE_POLICY
-from ssik_ros import Diagnostic
-from ssik_ros import KinBody
-from ssik_ros import Manipulator
-from ssik_ros import postprocess
-from ssik_ros import Solution
-from ssik_ros import TolerancePolicy
+from ssik_ros import (
+    BatchSolutions,
+    Cause,
+    DEFAULT_TOLERANCE_POLICY,
+    Diagnostic,
+    KinBody,
+    Manipulator,
+    postprocess,
+    Solution,
+    TolerancePolicy,
+)
 
 REQUIRED = inspect.Parameter.empty
 SOLVE = {

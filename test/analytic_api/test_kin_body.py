@@ -6,14 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ssik_ros import KinBody
-from ssik_ros import KinBodyJoint
-from ssik_ros import load_robot
-from ssik_ros import Manipulator
+from ssik_ros import KinBody, KinBodyJoint, load_robot, Manipulator
 from ssik_ros.manipulator.kin_body import roll_pitch_yaw
 from ssik_ros.model.arm_ends import find_ends
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
+from ssik_ros.model.catalogue import arm_data, list_arms
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 AXES = np.array([[0, 0, 1], [0, 1, 0], [0, -1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]], dtype=float)

@@ -5,11 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ssik_ros import Manipulator
-from ssik_ros import SsikError
-from ssik_ros import TolerancePolicy
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
+from ssik_ros import Manipulator, SsikError, TolerancePolicy
+from ssik_ros.model.catalogue import arm_data, list_arms
 
 OPTIONS = (
     {},

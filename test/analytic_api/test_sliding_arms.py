@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from ssik_ros import create_solver
-from ssik_ros import Manipulator
+from ssik_ros import create_solver, Manipulator
 from ssik_ros.errors import TopologyMismatch
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause

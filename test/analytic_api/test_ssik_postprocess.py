@@ -5,11 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ssik_ros import KinBody
-from ssik_ros import KinBodyJoint
-from ssik_ros import Manipulator
-from ssik_ros import postprocess
-from ssik_ros import Solution
+from ssik_ros import KinBody, KinBodyJoint, Manipulator, postprocess, Solution
 
 TURN = 2.0 * math.pi
 

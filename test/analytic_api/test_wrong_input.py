@@ -5,11 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ssik_ros import Manipulator
-from ssik_ros import SsikError
-from ssik_ros import TolerancePolicy
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros import Manipulator, SsikError, TolerancePolicy
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.loader import load_robot
 
 POSTURE = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])

@@ -5,23 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from bench import analytic
-from bench import pinning
-from bench import report
+from bench import analytic, pinning, report
 from bench.alignment import align
-from bench.branch_sets import BranchSets
-from bench.branch_sets import judge
-from bench.cases import Cases
-from bench.cases import draw_cases
-from bench.catalogue_arms import ARMS
-from bench.catalogue_arms import GOALS
-from bench.catalogue_arms import make_arm
-from bench.catalogue_arms import stored_cases
+from bench.branch_sets import BranchSets, judge
+from bench.cases import Cases, draw_cases
+from bench.catalogue_arms import ARMS, GOALS, make_arm, stored_cases
 from bench.measure import Measurement
-from bench.peers import load_peers
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.peers import load_peers, NotComparable, Peer, Prepared
 from bench.peers.eaik_closed_form import axes_of
 
 TURN = 2.0 * np.pi

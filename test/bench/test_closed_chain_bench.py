@@ -3,9 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from bench import closed_chain
-from bench import document
-from bench import node_peer
+from bench import closed_chain, document, node_peer
 
 STAND_IN = """
 export const SOLVE_STATUS = { CONVERGED: 0, TIMEOUT: 3 };

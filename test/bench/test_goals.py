@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from bench import document
-from bench import goals
-from bench import plots
+from bench import document, goals, plots
 
 CONDITIONS = {
     'date': '2026-01-02T03:04:05+00:00',

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from bench import hard_cases
-from bench import hidden_cases
-from bench.arms import CHAINS
-from bench.arms import read_arm
+from bench import hard_cases, hidden_cases
+from bench.arms import CHAINS, read_arm
 from bench.cases import draw_cases
-from bench.peers import load_peers
-from bench.peers import NotComparable
+from bench.peers import load_peers, NotComparable
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.registry import create_solver

@@ -8,25 +8,15 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from bench import report
-from bench import run
-from bench.arms import chain_from_xml
-from bench.arms import CHAINS
-from bench.arms import read_arm
-from bench.cases import draw_cases
-from bench.cases import load_cases
+from bench import report, run
+from bench.arms import chain_from_xml, CHAINS, read_arm
+from bench.cases import draw_cases, load_cases
 from bench.classes import CLASSES
-from bench.clocks import measure_overhead
-from bench.clocks import timed_call
-from bench.measure import measure
-from bench.measure import Measurement
-from bench.peers import load_peers
-from bench.peers import NotComparable
-from bench.peers import Peer
-from bench.peers import Prepared
+from bench.clocks import measure_overhead, timed_call
+from bench.measure import measure, Measurement
+from bench.peers import load_peers, NotComparable, Peer, Prepared
 from bench.peers.roboticstoolbox import align_z
-from bench.verify import pose_errors
-from bench.verify import verify
+from bench.verify import pose_errors, verify
 
 SLIDER = """
 <robot name="slider">

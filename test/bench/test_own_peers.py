@@ -5,9 +5,7 @@ import pytest
 
 from bench.arms import read_arm
 from bench.cases import draw_cases
-from bench.classes import AT_MICRO
-from bench.classes import AT_MILLI
-from bench.classes import CLASSES
+from bench.classes import AT_MICRO, AT_MILLI, CLASSES
 from bench.peers import load_peers
 from bench.verify import verify
 

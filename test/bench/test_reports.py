@@ -6,10 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from bench import branches
-from bench import deadline
-from bench import nearest
-from bench import pinning
+from bench import branches, deadline, nearest, pinning
 from bench.arms import read_arm
 from bench.cases import draw_cases
 

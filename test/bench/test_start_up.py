@@ -3,20 +3,15 @@
 import json
 from pathlib import Path
 import re
-from resource import getrusage
-from resource import RUSAGE_SELF
+from resource import getrusage, RUSAGE_SELF
 import subprocess
 import sys
 
 import pytest
 
-from bench import fresh_process
-from bench import goals
-from bench import pinning
-from bench import start_up
+from bench import fresh_process, goals, pinning, start_up
 from bench.arms import read_arm
-from bench.peers import load_peers
-from bench.peers import Peer
+from bench.peers import load_peers, Peer
 
 ROOT = Path(__file__).resolve().parents[2]
 

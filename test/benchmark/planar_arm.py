@@ -6,9 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers import registry
 
 UPPER_ARM, FOREARM = 0.5, 0.4

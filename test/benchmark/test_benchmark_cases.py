@@ -3,19 +3,12 @@
 import json
 
 import numpy as np
-from planar_arm import closed_form
-from planar_arm import LIMITS
-from planar_arm import SRDF
-from planar_arm import URDF
+from planar_arm import closed_form, LIMITS, SRDF, URDF
 import pytest
 
-from ssik_ros.benchmark.cases import make_cases
-from ssik_ros.benchmark.cases import read_goals
-from ssik_ros.benchmark.cases import write_goals
+from ssik_ros.benchmark.cases import make_cases, read_goals, write_goals
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidLimits
 from ssik_ros.model.loader import load_robot
 
 

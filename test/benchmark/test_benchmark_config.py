@@ -4,14 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ssik_ros.benchmark.config import parse_benchmark_config
-from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.config import SolverEntry
-from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
+from ssik_ros.benchmark.config import parse_benchmark_config, read_benchmark_config, SolverEntry
+from ssik_ros.benchmark.session import find_benchmark_config, prepare_benchmark
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
 from ssik_ros.strict_yaml import parse_yaml
 
 TEXT = """

@@ -10,27 +10,20 @@ import planar_arm
 import pytest
 from rich.console import Console
 
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config, SolverEntry
 from ssik_ros.benchmark.machine import describe_machine
-from ssik_ros.benchmark.plots import plot_grid
-from ssik_ros.benchmark.plots import plot_report
+from ssik_ros.benchmark.plots import plot_grid, plot_report
 from ssik_ros.benchmark.published import published_for
-from ssik_ros.benchmark.report import BenchmarkReport
-from ssik_ros.benchmark.report import describe
-from ssik_ros.benchmark.report import make_json
-from ssik_ros.benchmark.report import make_markdown
-from ssik_ros.benchmark.report import make_table
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.benchmark.session import write_results
+from ssik_ros.benchmark.report import (
+    BenchmarkReport,
+    describe,
+    make_json,
+    make_markdown,
+    make_table,
+)
+from ssik_ros.benchmark.session import prepare_benchmark, write_results
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import CSV_COLUMNS
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import SolverRun
-from ssik_ros.benchmark.trials import Trial
-from ssik_ros.benchmark.trials import Verdict
-from ssik_ros.benchmark.trials import write_csv
+from ssik_ros.benchmark.trials import CSV_COLUMNS, RunStatus, SolverRun, Trial, Verdict, write_csv
 
 PNG = b'\x89PNG'
 

@@ -9,12 +9,8 @@ import pytest
 from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.session import prepare_benchmark
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import Verdict
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import GroupNotFound
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import UnknownGroup
+from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.errors import DescriptionNotFound, GroupNotFound, InvalidParameter, UnknownGroup
 
 
 @pytest.fixture

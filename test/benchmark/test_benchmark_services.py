@@ -9,20 +9,12 @@ import pytest
 
 from ssik_ros.benchmark.calls import RemoteAnswer
 from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.report import make_json
-from ssik_ros.benchmark.report import make_markdown
-from ssik_ros.benchmark.report import make_text
-from ssik_ros.benchmark.servers import namespace_of
-from ssik_ros.benchmark.servers import plan_servers
-from ssik_ros.benchmark.session import load_configured_robot
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.benchmark.session import write_results
+from ssik_ros.benchmark.report import make_json, make_markdown, make_text
+from ssik_ros.benchmark.servers import namespace_of, plan_servers
+from ssik_ros.benchmark.session import load_configured_robot, prepare_benchmark, write_results
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import Verdict
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import SolverError
+from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, SolverError
 
 SLOW = 0.02
 """Time that everything takes which must not be measured [s]."""

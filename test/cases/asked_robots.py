@@ -3,9 +3,7 @@
 from functools import cache
 
 import numpy as np
-from served_robots import errors_between
-from served_robots import question
-from served_robots import true_pose
+from served_robots import errors_between, question, true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.questions import FullState

@@ -4,19 +4,13 @@ import json
 import warnings
 
 import arms
-from asked_robots import Asked
-from asked_robots import from_text
-from asked_robots import POSE_IK
+from asked_robots import Asked, from_text, POSE_IK
 import numpy as np
 import pytest
-from served_robots import joint
-from served_robots import pose_of
-from served_robots import question
-from served_robots import robot_text
+from served_robots import joint, pose_of, question, robot_text
 
 from ssik_ros.cli.command import main
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import ModelError
+from ssik_ros.errors import InvalidLimits, ModelError
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
@@ -24,12 +18,10 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.batches import BatchQuestion
 from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.constraints import JointWish, Wishes
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.questions import BranchWishes, StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 
 GROUPS = {

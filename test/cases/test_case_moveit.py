@@ -14,50 +14,34 @@ import bare_nodes  # skips the module where there is no ROS
 
 # isort: split
 
-from asked_robots import Asked
-from asked_robots import POSE_IK
-from bare_nodes import node_maker
-from bare_nodes import NodeDouble
+from asked_robots import Asked, POSE_IK
+from bare_nodes import node_maker, NodeDouble
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Transform
-from geometry_msgs.msg import TransformStamped
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
+from geometry_msgs.msg import Transform, TransformStamped
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
 import numpy as np
 import pytest
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import DurabilityPolicy
-from served_robots import is_at
-from served_robots import mobile_robot
-from served_robots import pose_of
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import is_at, mobile_robot, pose_of, torso_robot, true_pose
 from std_srvs.srv import Trigger
 import test_group_parameters as parameter_tests
 import test_robot_source as source_tests
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import ConfigError, InvalidParameter, ModelError, SsikError
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.conversions.messages import read_ik_question
-from ssik_ros.ros.conversions.messages import read_state
-from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
 from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import nested_overrides
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.services.node_services import KinematicsServices
-from ssik_ros.ros.services.node_services import Served
+from ssik_ros.ros.services.node_services import KinematicsServices, Served
 from ssik_ros.server.requests.questions import FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.strict_yaml import parse_yaml
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
+from ssik_ros.strict_yaml import parse_yaml, read_yaml
 
 pytestmark = pytest.mark.ros
 

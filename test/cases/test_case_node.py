@@ -22,10 +22,7 @@ from rcl_interfaces.srv import ListParameters
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from server_client import ready_server
-from server_questions import assert_solves
-from server_questions import ik_request
-from server_questions import PANDA
-from server_questions import SLOW
+from server_questions import assert_solves, ik_request, PANDA, SLOW
 
 pytestmark = pytest.mark.ros
 

@@ -10,30 +10,26 @@ import itertools
 from pathlib import Path
 
 import arms
-from asked_robots import Asked
-from asked_robots import from_text
+from asked_robots import Asked, from_text
 import numpy as np
 import pytest
-from served_robots import errors_between
-from served_robots import pose_of
-from served_robots import question
+from served_robots import errors_between, pose_of, question
 
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_questions import PathQuestion
 from ssik_ros.server.paths.straight_lines import make_line
 from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import ObjectGiven
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.questions import (
+    BranchWishes,
+    CarriedGiven,
+    NOTHING_CARRIED,
+    NOTHING_GIVEN,
+    ObjectGiven,
+    StateGiven,
+)
 from ssik_ros.server.scene.world import World
 
 LENGTHS = np.array([0.5, 0.4, 0.2])

@@ -4,32 +4,26 @@ import logging
 import math
 
 import arms
-from asked_robots import Asked
-from asked_robots import from_text
-from asked_robots import positions
+from asked_robots import Asked, from_text, positions
 import numpy as np
 import pytest
-from served_robots import errors_between
-from served_robots import is_at
-from served_robots import mobile_robot
-from served_robots import pose_of
-from served_robots import question
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    errors_between,
+    is_at,
+    mobile_robot,
+    pose_of,
+    question,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import RotationKind
-from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.problem import Axes, RotationKind, Rows
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 from ssik_ros.server.requests.questions import StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer

@@ -10,13 +10,10 @@ import sys
 import time
 
 import arms
-from asked_robots import Asked
-from asked_robots import from_text
-from asked_robots import POSE_IK
+from asked_robots import Asked, from_text, POSE_IK
 import numpy as np
 import pytest
-from served_robots import pose_of
-from served_robots import question
+from served_robots import pose_of, question
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot

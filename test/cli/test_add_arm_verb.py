@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from ssik_ros.cli import catalogue_entry
-from ssik_ros.cli.catalogue_entry import entry_text
-from ssik_ros.cli.catalogue_entry import roll_pitch_yaw
+from ssik_ros.cli.catalogue_entry import entry_text, roll_pitch_yaw
 from ssik_ros.cli.command import main
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import catalogue_path
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
-from ssik_ros.model.catalogue import make_urdf
-from ssik_ros.model.catalogue import parse_catalogue
-from ssik_ros.model.catalogue import read_catalogue
+from ssik_ros.model.catalogue import (
+    arm_data,
+    catalogue_path,
+    list_arms,
+    load_arm,
+    make_urdf,
+    parse_catalogue,
+    read_catalogue,
+)
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain

@@ -11,20 +11,13 @@ from numpy_only import run_program
 import pytest
 
 from ssik_ros import Manipulator
-from ssik_ros.artifact.module_text import ArtifactSubject
-from ssik_ros.artifact.module_text import write_module
-from ssik_ros.artifact.trial import load_module
-from ssik_ros.artifact.trial import make_judge
-from ssik_ros.artifact.trial import try_module
+from ssik_ros.artifact.module_text import ArtifactSubject, write_module
+from ssik_ros.artifact.trial import load_module, make_judge, try_module
 from ssik_ros.cli.command import main
 from ssik_ros.errors import TopologyMismatch
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 
 BUILT = ('ur5e', 'irb6700', 'panda', 'gen3', 'xarm6')
 POSES = 40

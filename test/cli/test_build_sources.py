@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.artifact import sources
-from ssik_ros.artifact.eigen import eigensystem
-from ssik_ros.artifact.eigen import eigenvalues
-from ssik_ros.artifact.eigen import generalised_eigenvalues
-from ssik_ros.artifact.sources import PortableSources
-from ssik_ros.artifact.sources import SourceNotPortable
-from ssik_ros.artifact.views import copy_table
-from ssik_ros.artifact.views import matrix
+from ssik_ros.artifact.eigen import eigensystem, eigenvalues, generalised_eigenvalues
+from ssik_ros.artifact.sources import PortableSources, SourceNotPortable
+from ssik_ros.artifact.views import copy_table, matrix
 
 numbers = itertools.count()
 

@@ -9,8 +9,7 @@ from ssik_ros.artifact import trial
 from ssik_ros.artifact.sources import SourceNotPortable
 from ssik_ros.cli.command import main
 from ssik_ros.cli.verb import build
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 
 FEW = ['--validate-poses', '3']
 

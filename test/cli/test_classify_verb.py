@@ -7,8 +7,7 @@ import pytest
 
 from ssik_ros.cli.axis_relations import find_relations
 from ssik_ros.cli.command import main
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.topology import AxisGeometry
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from ssik_ros.cli import installation
 from ssik_ros.cli.command import main
-from ssik_ros.cli.installation import examine_installation
-from ssik_ros.cli.installation import Probe
+from ssik_ros.cli.installation import examine_installation, Probe
 from ssik_ros.kernels.native import targets
 from ssik_ros.server.findings import Level
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from ssik_ros.benchmark import comparison
-from ssik_ros.benchmark.comparison import BLOCKS
-from ssik_ros.benchmark.comparison import compare_solvers
-from ssik_ros.benchmark.comparison import Kind
-from ssik_ros.benchmark.comparison import NEAR
-from ssik_ros.benchmark.comparison import QuestionSource
-from ssik_ros.benchmark.comparison import TrialSettings
+from ssik_ros.benchmark.comparison import (
+    BLOCKS,
+    compare_solvers,
+    Kind,
+    NEAR,
+    QuestionSource,
+    TrialSettings,
+)
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.recommendation import recommend
 from ssik_ros.cli.command import main
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers import registry
 from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
 

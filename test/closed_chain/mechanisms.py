@@ -5,12 +5,8 @@ import math
 
 import numpy as np
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms.rotations import matrix_of_euler
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link
+from ssik_ros.mechanisms.rotations import matrix_of_euler, quaternion_of_matrix
 
 
 def add_joint(parent, dof, position=(0.0, 0.0, 0.0), name='', euler=(0.0, 0.0, 0.0)):

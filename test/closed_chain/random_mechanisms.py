@@ -3,10 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link
 
 LARGEST_MISS = 2.5
 

@@ -2,19 +2,13 @@
 
 import itertools
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from random_mechanisms import draw_mechanism
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver
 
 EPS = 1e-6
 

@@ -2,10 +2,7 @@
 
 import math
 
-from mechanisms import BASE_RADIUS
-from mechanisms import hexagon
-from mechanisms import LEG_OFFSET
-from mechanisms import PLATFORM_RADIUS
+from mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -18,8 +15,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
 NAME = 'ssik_ros/ClosedChain'

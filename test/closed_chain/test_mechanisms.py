@@ -2,22 +2,20 @@
 
 import math
 
-from mechanisms import add_arm
-from mechanisms import add_joint
-from mechanisms import HEIGHT
-from mechanisms import make_delta
-from mechanisms import make_four_bar
-from mechanisms import make_hexapod
-from mechanisms import make_two_arms
+from mechanisms import (
+    add_arm,
+    add_joint,
+    HEIGHT,
+    make_delta,
+    make_four_bar,
+    make_hexapod,
+    make_two_arms,
+)
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import Solver
+from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver
 
 
 def goal_error(goal):

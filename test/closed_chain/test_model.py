@@ -3,30 +3,27 @@
 import math
 import time
 
-from mechanisms import add_joint
-from mechanisms import make_four_bar
-from mechanisms import make_hexapod
+from mechanisms import add_joint, make_four_bar, make_hexapod
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import SsikError
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import DOF_NAMES
-from ssik_ros.mechanisms import find_roots
-from ssik_ros.mechanisms import findRoots
-from ssik_ros.mechanisms import Frame
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import markers
-from ssik_ros.mechanisms import SOLVE_STATUS
-from ssik_ros.mechanisms import SOLVE_STATUS_NAMES
-from ssik_ros.mechanisms import Solver
-from ssik_ros.mechanisms import WorkerSolver
+from ssik_ros.errors import InvalidClosure, InvalidLimits, InvalidOption, SsikError
+from ssik_ros.mechanisms import (
+    DOF,
+    DOF_NAMES,
+    find_roots,
+    findRoots,
+    Frame,
+    Goal,
+    Joint,
+    Link,
+    markers,
+    SOLVE_STATUS,
+    SOLVE_STATUS_NAMES,
+    Solver,
+    WorkerSolver,
+)
 
 
 def test_the_ancestors_first_example_runs_in_its_own_spelling():

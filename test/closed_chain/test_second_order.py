@@ -2,21 +2,13 @@
 
 import math
 
-from mechanisms import add_arm
-from mechanisms import make_four_bar
+from mechanisms import add_arm, make_four_bar
 import numpy as np
 import pytest
 from random_mechanisms import draw_mechanism
 
-from ssik_ros.kernels.mechanisms import acceleration
-from ssik_ros.kernels.mechanisms import descent
-from ssik_ros.kernels.mechanisms import mechanism
-from ssik_ros.kernels.mechanisms import normal
-from ssik_ros.kernels.mechanisms import second_order
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import Solver
+from ssik_ros.kernels.mechanisms import acceleration, descent, mechanism, normal, second_order
+from ssik_ros.mechanisms import DOF, Goal, Link, Solver
 
 EPS = 1e-6
 PROBE = 1e-3

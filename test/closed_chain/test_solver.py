@@ -2,25 +2,24 @@
 
 import copy
 
-from mechanisms import add_arm
-from mechanisms import add_joint
-from mechanisms import make_hexapod
+from mechanisms import add_arm, add_joint, make_hexapod
 import numpy as np
 import pytest
 from random_mechanisms import draw_mechanism
 from scipy.optimize import least_squares
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
+from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import Joint
-from ssik_ros.mechanisms import Link
-from ssik_ros.mechanisms import SOLVE_STATUS
-from ssik_ros.mechanisms import SOLVE_STATUS_NAMES
-from ssik_ros.mechanisms import Solver
-from ssik_ros.mechanisms import WorkerSolver
+from ssik_ros.mechanisms import (
+    DOF,
+    Goal,
+    Joint,
+    Link,
+    SOLVE_STATUS,
+    SOLVE_STATUS_NAMES,
+    Solver,
+    WorkerSolver,
+)
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 

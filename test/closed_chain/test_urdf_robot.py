@@ -3,35 +3,32 @@
 import math
 from pathlib import Path
 
-from mechanisms import BASE_RADIUS
-from mechanisms import Delta
-from mechanisms import hexagon
-from mechanisms import LEG_OFFSET
-from mechanisms import make_four_bar
-from mechanisms import PLATFORM_RADIUS
+from mechanisms import BASE_RADIUS, Delta, hexagon, LEG_OFFSET, make_four_bar, PLATFORM_RADIUS
 import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import InvalidClosure
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
-from ssik_ros.mechanisms import DOF
-from ssik_ros.mechanisms import from_urdf
-from ssik_ros.mechanisms import Goal
-from ssik_ros.mechanisms import load_mechanism
-from ssik_ros.mechanisms import LoopClosure
-from ssik_ros.mechanisms import mechanism_names
-from ssik_ros.mechanisms import Solver
-from ssik_ros.mechanisms.loop_closures import frame_pose
-from ssik_ros.mechanisms.loop_closures import parse_loop_closures
-from ssik_ros.mechanisms.loop_closures import z_to
+from ssik_ros.errors import (
+    ConfigError,
+    DescriptionNotFound,
+    DimensionMismatch,
+    FrameNotFound,
+    InvalidClosure,
+    InvalidOption,
+    InvalidTarget,
+    JointNotFound,
+)
+from ssik_ros.mechanisms import (
+    DOF,
+    from_urdf,
+    Goal,
+    load_mechanism,
+    LoopClosure,
+    mechanism_names,
+    Solver,
+)
+from ssik_ros.mechanisms.loop_closures import frame_pose, parse_loop_closures, z_to
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.loader import load_robot
 

@@ -3,10 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import Joint
-from ssik_ros.tasks import JointType
+from ssik_ros.tasks import Constraint, Environment, Joint, JointType
 
 
 def random_pose(rng, reach=0.4):

@@ -4,18 +4,15 @@ import inspect
 import json
 import warnings
 
-from documented_names import EXCEPTIONS
-from documented_names import NAMES
+from documented_names import EXCEPTIONS, NAMES
 from made_worlds import random_pose
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import compat as ik
-from ssik_ros.tasks import RobotScene
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import overlay_of
+from ssik_ros.tasks import compat as ik, RobotScene
+from ssik_ros.tasks.compat.registry import environment_of, overlay_of
 
 TABLE = {line.partition('(')[0]: line for line in NAMES.split('\n') if line}
 DEPRECATED = {

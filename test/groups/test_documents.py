@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import DocumentError
-from ssik_ros.tasks import Environment
+from ssik_ros.tasks import Constraint, DocumentError, Environment
 
 
 @pytest.fixture

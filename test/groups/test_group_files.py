@@ -7,20 +7,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
+from ssik_ros.errors import ConfigError, DescriptionNotFound
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.strict_yaml import parse_yaml
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Method
-from ssik_ros.tasks import RobotScene
-from ssik_ros.tasks.files.group_file import find_group_file
-from ssik_ros.tasks.files.group_file import parse_group_file
-from ssik_ros.tasks.files.group_file import read_group_file
-from ssik_ros.tasks.files.group_file import rotation_of_rpy
-from ssik_ros.tasks.files.group_file_builder import build_environment
-from ssik_ros.tasks.files.group_file_builder import frames_in_use
-from ssik_ros.tasks.files.group_file_builder import place_frames
+from ssik_ros.tasks import Constraint, Method, RobotScene
+from ssik_ros.tasks.files.group_file import (
+    find_group_file,
+    parse_group_file,
+    read_group_file,
+    rotation_of_rpy,
+)
+from ssik_ros.tasks.files.group_file_builder import build_environment, frames_in_use, place_frames
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / 'config' / 'groups'

@@ -1,18 +1,13 @@
 """Objects, joints and overlays: names, poses, values, and what is refused."""
 
-from made_worlds import random_chain
-from made_worlds import random_pose
-from made_worlds import serial_arm
-from made_worlds import walk
+from made_worlds import random_chain, random_pose, serial_arm, walk
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import Joint
-from ssik_ros.tasks.pose_formats import interpolate
-from ssik_ros.tasks.pose_formats import read_pose
+from ssik_ros.tasks import Environment, Joint
+from ssik_ros.tasks.pose_formats import interpolate, read_pose
 
 KINDS = ('revolute', 'prismatic', 'spherical', 'screw')
 

@@ -1,22 +1,13 @@
 """Priorities: strict ones never disturb, nested ones follow the formula, and the optimum is the lexicographic one."""
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
-from made_worlds import expected_error
-from made_worlds import put_goal
-from made_worlds import random_chain
-from made_worlds import random_pose
-from made_worlds import serial_arm
+from hypothesis import given, settings, strategies as st
+from made_worlds import expected_error, put_goal, random_chain, random_pose, serial_arm
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import Method
-from ssik_ros.tasks.handling import evaluate
-from ssik_ros.tasks.handling import take_step
+from ssik_ros.tasks import Constraint, Environment, Method
+from ssik_ros.tasks.handling import evaluate, take_step
 
 METHODS = ('pinv', 'dls', 'transpose', 'undamped')
 

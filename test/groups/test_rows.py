@@ -1,16 +1,11 @@
 """Error rows against the words of the specification, Jacobians against finite differences."""
 
-from made_worlds import expected_error
-from made_worlds import random_chain
-from made_worlds import random_pose
-from made_worlds import walk
+from made_worlds import expected_error, random_chain, random_pose, walk
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import JointType
+from ssik_ros.tasks import Constraint, Environment, JointType
 
 KINDS = ('revolute', 'prismatic', 'spherical', 'screw')
 STEP = 1e-5

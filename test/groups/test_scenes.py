@@ -6,10 +6,7 @@ from tree_factory import walk
 
 from ssik_ros.errors import SsikError
 from ssik_ros.model.loader import load_robot
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import JointType
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Constraint, Environment, JointType, RobotScene
 
 MIXED = """
 <robot name="mixed">

@@ -2,16 +2,13 @@
 
 import itertools
 
-from made_worlds import put_goal
-from made_worlds import serial_arm
+from made_worlds import put_goal, serial_arm
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
-from scipy.spatial.transform import Slerp
+from scipy.spatial.transform import Rotation, Slerp
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
+from ssik_ros.tasks import Constraint, Environment
 
 TURN = 2.0 * np.pi
 

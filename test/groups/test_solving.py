@@ -1,14 +1,11 @@
 """Steps, limits, flags and callbacks of a handling."""
 
-from made_worlds import put_goal
-from made_worlds import serial_arm
+from made_worlds import put_goal, serial_arm
 import numpy as np
 import pytest
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import Constraint
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import Reason
+from ssik_ros.tasks import Constraint, Environment, Reason
 
 
 @pytest.fixture

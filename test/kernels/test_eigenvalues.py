@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.rows import eigenvalues
-from ssik_ros.kernels.rows import eigenvectors
-from ssik_ros.kernels.rows import pencil_eigenvalues
+from ssik_ros.kernels.rows import eigenvalues, eigenvectors, pencil_eigenvalues
 
 ROUNDING = 2.0**-52
 SEEDS = 25

@@ -6,23 +6,24 @@ from pathlib import Path
 import subprocess
 import sys
 
-from chains_6r import all_chains
-from chains_6r import ARMS
-from chains_6r import chain_of
-from chains_6r import IIWA
-from chains_6r import lock
-from chains_6r import pose_of
-from chains_6r import random_chain
-from chains_6r import SIXTEEN_POINT
-from chains_6r import SIXTEEN_ROTATION
-from chains_6r import target
+from chains_6r import (
+    all_chains,
+    ARMS,
+    chain_of,
+    IIWA,
+    lock,
+    pose_of,
+    random_chain,
+    SIXTEEN_POINT,
+    SIXTEEN_ROTATION,
+    target,
+)
 import complete_oracle
 from complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.elimination import general_6r
-from ssik_ros.kernels.closed_form.elimination import line_representation as lines
+from ssik_ros.kernels.closed_form.elimination import general_6r, line_representation as lines
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.serial_chain import SerialChain
 

@@ -10,11 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from ssik_ros.kernels._jit import IS_PLAIN
-from ssik_ros.kernels._jit import JIT_DISABLED
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels._jit import IS_PLAIN, JIT_DISABLED, kernel
+from ssik_ros.kernels.geometry import lanes, so3
 
 ROOT = Path(__file__).resolve().parents[2]
 PI = np.pi

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import NativeLibraryError
-from ssik_ros.kernels import _jit
-from ssik_ros.kernels import python_of
-from ssik_ros.kernels.geometry import polynomials
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.native import sources
-from ssik_ros.kernels.native import targets
+from ssik_ros.kernels import _jit, python_of
+from ssik_ros.kernels.geometry import polynomials, so3
+from ssik_ros.kernels.native import sources, targets
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 

@@ -1,7 +1,6 @@
 """Zeros of trigonometric polynomials against the eigenvalues of a companion matrix, and where they are hard to find."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 

@@ -1,15 +1,15 @@
 """Candidates of chains with slides: every posture that a pose is made from is among them, whatever the order of joints."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.classes import orientation_first
-from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
-from ssik_ros.kernels.closed_form.classes import slide_lengths
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
+from ssik_ros.kernels.closed_form.classes import (
+    orientation_first,
+    prismatic_shoulder,
+    slide_lengths,
+)
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE
 
 SHOULDERS = {'PRR': 1, 'RPR': 2, 'PPR': 3, 'RRP': 4, 'PRP': 5, 'RPP': 6}
 SIX_OF_THREE_TURNS = [(0b000111, 6), (0b111000, 6), (0b101010, 6), (0b010101, 6), (0b110001, 6)]

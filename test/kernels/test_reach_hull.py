@@ -7,11 +7,8 @@ from scipy.spatial.transform import Rotation
 from ssik_ros import Manipulator
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.reach_hull import hull_of_wrist
-from ssik_ros.problem.reach_hull import make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 
 ARMS = ('panda', 'gen3', 'ur5e', 'irb6700', 'jaco2', 'xarm6', 'iiwa14', 'rizon4')
 SLACK = 3e-4

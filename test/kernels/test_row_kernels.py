@@ -4,25 +4,21 @@ import itertools
 import math
 
 import numpy as np
-from packed import difference
-from packed import Packed
+from packed import difference, Packed
 import pytest
 from scipy.spatial.transform import Rotation
-from tree_factory import Joint
-from tree_factory import make_tree
-from tree_factory import pose
-from tree_factory import random_pose
-from tree_factory import random_state
-from tree_factory import walk
+from tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
 
 from ssik_ros.kernels.rows import layout
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import JointRow
-from ssik_ros.problem.problem import PoseConstraint
-from ssik_ros.problem.problem import RotationKind
-from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.problem import (
+    Axes,
+    build_problem,
+    JointRow,
+    PoseConstraint,
+    RotationKind,
+    Rows,
+)
 
 SPIN_WEIGHTS = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
 ROTATIONS = (

@@ -2,8 +2,7 @@
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pinocchio as pin
 import pytest

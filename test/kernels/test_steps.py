@@ -2,23 +2,17 @@
 
 import math
 
-from hypothesis import assume
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 import numpy as np
 from packed import Packed
 import pytest
 from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
-from tree_factory import Joint
-from tree_factory import make_tree
+from tree_factory import Joint, make_tree
 
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
-from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.problem import build_problem, PoseConstraint, Rows
 
 TURN = 2.0 * math.pi
 SHAPES = ((1, 1), (3, 7), (6, 6), (6, 7), (6, 3), (7, 6), (5, 8), (12, 4))

@@ -1,20 +1,11 @@
 """Subproblems: round trips, least-squares answers against dense scans, outcomes, degenerate input, near-tangent cases."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.geometry.subproblems import sp1
-from ssik_ros.kernels.geometry.subproblems import sp2
-from ssik_ros.kernels.geometry.subproblems import sp3
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp5
-from ssik_ros.kernels.geometry.subproblems import sp6
-from ssik_ros.kernels.geometry.subproblems import three_axes
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
-from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.subproblems import sp1, sp2, sp3, sp4, sp5, sp6, three_axes
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, NEAREST
 from ssik_ros.kernels.geometry.vectors import perpendicular
 
 TRIPS = 200

@@ -3,20 +3,12 @@
 import numpy as np
 from packed import Packed
 import pytest
-from tree_factory import Joint
-from tree_factory import make_tree
-from tree_factory import pose
-from tree_factory import random_pose
-from tree_factory import random_state
-from tree_factory import random_tree
-from tree_factory import walk
+from tree_factory import Joint, make_tree, pose, random_pose, random_state, random_tree, walk
 
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import tree as tree_kernel
+from ssik_ros.kernels.rows import layout, tree as tree_kernel
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import build_problem, PoseConstraint
 
 TOLERANCE = 1e-12
 AXES = (

@@ -1,7 +1,6 @@
 """Vectors as tuples against numpy."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

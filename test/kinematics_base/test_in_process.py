@@ -6,15 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import InvalidParameter, SolverError
 from ssik_ros.model.loader import load_robot
-from ssik_ros.moveit.in_process import APPROXIMATE
-from ssik_ros.moveit.in_process import LOCK_REDUNDANT
-from ssik_ros.moveit.in_process import open_group
-from ssik_ros.moveit.in_process import send_log
-from ssik_ros.moveit.kinematics_base import NO_IK_SOLUTION
-from ssik_ros.moveit.kinematics_base import SUCCESS
+from ssik_ros.moveit.in_process import APPROXIMATE, LOCK_REDUNDANT, open_group, send_log
+from ssik_ros.moveit.kinematics_base import NO_IK_SOLUTION, SUCCESS
 
 CONFIG = (
     Path(__file__).resolve().parents[2] / 'config' / 'robots' / 'panda_moveit_config' / 'config'

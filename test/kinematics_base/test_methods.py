@@ -8,13 +8,15 @@ import pytest
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.moveit.kinematics_base import DiscretizationMethod
-from ssik_ros.moveit.kinematics_base import KinematicError
-from ssik_ros.moveit.kinematics_base import KinematicsBase
-from ssik_ros.moveit.kinematics_base import KinematicsQueryOptions
-from ssik_ros.moveit.kinematics_base import NO_IK_SOLUTION
-from ssik_ros.moveit.kinematics_base import SUCCESS
-from ssik_ros.moveit.kinematics_base import TIMED_OUT
+from ssik_ros.moveit.kinematics_base import (
+    DiscretizationMethod,
+    KinematicError,
+    KinematicsBase,
+    KinematicsQueryOptions,
+    NO_IK_SOLUTION,
+    SUCCESS,
+    TIMED_OUT,
+)
 from ssik_ros.results import Cause
 
 CONFIG = (

@@ -12,12 +12,10 @@ import signal
 import subprocess
 import sys
 
-from launch_stand_ins import declared_arguments
-from launch_stand_ins import load_launch_file
+from launch_stand_ins import declared_arguments, load_launch_file
 import pytest
 
-from ssik_ros.ros.parameters.launch_arguments import node_arguments
-from ssik_ros.ros.parameters.launch_arguments import require_known_arguments
+from ssik_ros.ros.parameters.launch_arguments import node_arguments, require_known_arguments
 from ssik_ros.solvers.options.parameter_file import load_schema
 
 ROOT = Path(__file__).resolve().parents[2]

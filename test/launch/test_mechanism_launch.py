@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-from launch_stand_ins import declared_arguments
-from launch_stand_ins import load_launch_file
+from launch_stand_ins import declared_arguments, load_launch_file
 import pytest
 
 from ssik_ros.mechanisms import mechanism_names
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.loader import load_robot
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.registry import solver_schema, solver_spec
 
 GROUP = 'robot_description_kinematics.manipulator.'
 EXECUTABLES = {'ik_server': 'ik_server', 'joint_state_relay': 'joint_state_relay'}

@@ -9,13 +9,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'closed_chain'))
 
-from mechanisms import Delta
-from mechanisms import make_four_bar
-from test_urdf_robot import GRIPPER
-from test_urdf_robot import OPEN
+from mechanisms import Delta, make_four_bar
+from test_urdf_robot import GRIPPER, OPEN
 
-from ssik_ros.mechanisms import from_urdf
-from ssik_ros.mechanisms import load_mechanism
+from ssik_ros.mechanisms import from_urdf, load_mechanism
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.server.loops.passive_joints import PassiveJoints
 

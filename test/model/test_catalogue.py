@@ -7,21 +7,20 @@ import sys
 
 import numpy as np
 import pinocchio as pin
-from plain_urdf_walker import link_pose
-from plain_urdf_walker import turn
+from plain_urdf_walker import link_pose, turn
 import pytest
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.model.catalogue import ARM_CLASSES
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import catalogue_path
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
-from ssik_ros.model.catalogue import make_urdf
-from ssik_ros.model.catalogue import parse_catalogue
-from ssik_ros.model.catalogue import read_catalogue
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
+from ssik_ros.model.catalogue import (
+    ARM_CLASSES,
+    arm_data,
+    catalogue_path,
+    list_arms,
+    load_arm,
+    make_urdf,
+    parse_catalogue,
+    read_catalogue,
+)
 from ssik_ros.model.description_files import share_directories
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.strict_yaml import parse_yaml

@@ -6,16 +6,15 @@ import sys
 import types
 
 import pytest
-from small_robots import joint
-from small_robots import robot
+from small_robots import joint, robot
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import ModelError
+from ssik_ros.errors import ConfigError, DescriptionNotFound, ModelError
 from ssik_ros.model import description_files
-from ssik_ros.model.description_files import config_directory
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import resolve_package_uri
+from ssik_ros.model.description_files import (
+    config_directory,
+    find_moveit_config,
+    resolve_package_uri,
+)
 from ssik_ros.model.loader import load_robot
 
 ARM = robot(joint('j', 'revolute', 'a', 'b'), name='arm')

@@ -1,16 +1,11 @@
 """Effective limits: limit, safety_controller, joint_limits.yaml, mimic followers."""
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from small_robots import joint
-from small_robots import robot
+from small_robots import joint, robot
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidParameter
+from ssik_ros.errors import ConfigError, InvalidLimits, InvalidParameter
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.loader import load_robot
 

@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 from small_robots import joint
 
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import ModelError, SsikError
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.loader import load_robot
-from ssik_ros.model.loader import MOST_WARNINGS
+from ssik_ros.model.loader import load_robot, MOST_WARNINGS
 from ssik_ros.model.srdf import MOST_GROUPS
-from ssik_ros.model.urdf.xml_document import MOST_ELEMENTS
-from ssik_ros.model.urdf.xml_document import parse_xml
-from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.model.urdf.xml_document import MOST_ELEMENTS, parse_xml, XmlElement
 
 SMALL, FACTOR = 500, 8
 TEXT_BETWEEN = 'text\n'

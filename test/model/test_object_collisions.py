@@ -5,11 +5,13 @@ import pytest
 
 from ssik_ros.errors import ModelError
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import check_shape
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import (
+    CarriedObject,
+    check_shape,
+    ObjectShape,
+    SolidKind,
+    WorldObject,
+)
 from ssik_ros.model.collision.scene import BodyKind
 from ssik_ros.model.loader import load_robot
 

@@ -1,21 +1,13 @@
 """The independent judge, and chains in product-of-exponentials form."""
 
-from hypothesis import assume
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
 import pytest
 from random_robots import robots
-from small_robots import joint
-from small_robots import robot
-from small_robots import TWO_ARMS
-from small_robots import TWO_ARMS_SRDF
+from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.errors import FrameNotFound, ModelError, UnsupportedJoint
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_state import RobotState

@@ -6,16 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from small_robots import joint
-from small_robots import robot
-from small_robots import TWO_ARMS
-from small_robots import TWO_ARMS_SRDF
+from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import (
+    DimensionMismatch,
+    FrameNotFound,
+    InvalidLimits,
+    JointNotFound,
+    RequestError,
+)
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_state import RobotState
 

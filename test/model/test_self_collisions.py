@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from small_robots import joint
-from small_robots import robot
+from small_robots import joint, robot
 
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.loader import load_robot

@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
-from small_robots import joint
-from small_robots import robot
-from small_robots import TWO_ARMS
-from small_robots import TWO_ARMS_SRDF
+from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import GroupNotFound
-from ssik_ros.errors import ModelError
+from ssik_ros.errors import FrameNotFound, GroupNotFound, ModelError
 from ssik_ros.model.loader import load_robot
 
 

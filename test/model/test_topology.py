@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.model.topology import EXACT_MEETING
-from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 
 SEEDS = range(20)
 

@@ -1,16 +1,13 @@
 """Forward kinematics of the tree agree with pinocchio and with a plain walk through the XML."""
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
 from plain_urdf_walker import link_pose
 import pytest
 from random_robots import robots
 
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_state import RobotState

@@ -3,19 +3,11 @@
 import contextlib
 import re
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
-from small_robots import joint
-from small_robots import robot
-from small_robots import TWO_ARMS
-from small_robots import TWO_ARMS_SRDF
+from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import DescriptionNotFound, InvalidLimits, ModelError, SsikError
 from ssik_ros.model.loader import load_robot
 
 BILLION_LAUGHS = (

@@ -7,12 +7,7 @@ import sys
 import time
 
 import pytest
-from transport_programs import CONFIG
-from transport_programs import GROUP
-from transport_programs import host_environment
-from transport_programs import missing_tool
-from transport_programs import PATIENCE
-from transport_programs import ROOT
+from transport_programs import CONFIG, GROUP, host_environment, missing_tool, PATIENCE, ROOT
 import yaml
 
 from ssik_ros.solvers.registry import list_solvers

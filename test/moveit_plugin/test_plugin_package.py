@@ -10,11 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from transport_programs import build
-from transport_programs import missing_tool
-from transport_programs import needs_tools
-from transport_programs import PATIENCE
-from transport_programs import ROOT
+from transport_programs import build, missing_tool, needs_tools, PATIENCE, ROOT
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics

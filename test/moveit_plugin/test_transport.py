@@ -14,15 +14,17 @@ import venv
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from transport_programs import BASE
-from transport_programs import build
-from transport_programs import host_environment
-from transport_programs import Judge
-from transport_programs import knows_sanitizers
-from transport_programs import needs_tools
-from transport_programs import PATIENCE
-from transport_programs import ROOT
-from transport_programs import SANITIZERS
+from transport_programs import (
+    BASE,
+    build,
+    host_environment,
+    Judge,
+    knows_sanitizers,
+    needs_tools,
+    PATIENCE,
+    ROOT,
+    SANITIZERS,
+)
 
 pytestmark = needs_tools
 

@@ -7,8 +7,7 @@ import numpy as np
 import pinocchio as pin
 
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 SHIPPED = {

@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear
 from test_null_space import Probe
 
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import six_rows
 
 NOTHING = np.empty(0)

@@ -1,14 +1,10 @@
 """Stacks of poses: paths without undetected jumps, bounded steps, and batches that no thread count changes."""
 
-from newton_arms import draw
-from newton_arms import load
-from newton_arms import within
+from newton_arms import draw, load, within
 import numpy as np
 import pytest
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
 

@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import sys
 
-from newton_arms import draw
-from newton_arms import load
+from newton_arms import draw, load
 import numpy as np
 import pytest
 

@@ -1,22 +1,20 @@
 """Every wrong input is a named error or a clean failure: no hang, no NaN, no crash."""
 
-from newton_arms import draw
-from newton_arms import load
-from newton_arms import within
+from newton_arms import draw, load, within
 import numpy as np
 import pytest
 from spatial_stub import Pose
 
-from ssik_ros import ik_GN
-from ssik_ros import ik_LM
-from ssik_ros import ik_NR
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import RequestError
-from ssik_ros.errors import SsikError
+from ssik_ros import ik_GN, ik_LM, ik_NR
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    InvalidTarget,
+    JointNotFound,
+    RequestError,
+    SsikError,
+)
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
 

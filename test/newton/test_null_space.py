@@ -1,16 +1,11 @@
 """Jacobians, secondary objectives and joint weights against pinocchio and finite differences."""
 
-from newton_arms import draw
-from newton_arms import load
-from newton_arms import manipulability
-from newton_arms import SIX_ARMS
-from newton_arms import within
+from newton_arms import draw, load, manipulability, SIX_ARMS, within
 import numpy as np
 import pytest
 
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import null_space
+from ssik_ros.kernels.search import newton_search, null_space
 from ssik_ros.problem.problem import Rows
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
 from ssik_ros.solvers.search.newton_settings import make_settings

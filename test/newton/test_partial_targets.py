@@ -4,17 +4,14 @@ import math
 from pathlib import Path
 import sys
 
-from newton_arms import draw
-from newton_arms import load
+from newton_arms import draw, load
 import numpy as np
 import pytest
 
-from ssik_ros import Manipulator
-from ssik_ros import Rows
+from ssik_ros import Manipulator, Rows
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import RotationKind
+from ssik_ros.problem.problem import Axes, RotationKind
 from ssik_ros.solvers.registry import create_solver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))

@@ -1,9 +1,6 @@
 """How often, how exactly and with how much work the three solvers answer, judged by pinocchio."""
 
-from newton_arms import draw
-from newton_arms import load
-from newton_arms import SIX_ARMS
-from newton_arms import within
+from newton_arms import draw, load, SIX_ARMS, within
 import numpy as np
 import pytest
 

@@ -2,16 +2,12 @@
 
 import tracemalloc
 
-from newton_arms import draw
-from newton_arms import load
-from newton_arms import within
+from newton_arms import draw, load, within
 import numpy as np
 import pytest
 
 from ssik_ros import TrackStatus
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import RequestError
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import DimensionMismatch, RequestError, SsikError
 from ssik_ros.results import Cause
 
 

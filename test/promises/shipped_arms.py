@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from xml_walker import Chain
-from xml_walker import FloatArray
-from xml_walker import read_chain
+from xml_walker import Chain, FloatArray, read_chain
 
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot

@@ -14,16 +14,11 @@ import time
 from typing import Any
 
 import pytest
-from shipped_arms import Arm
-from shipped_arms import assert_holds
-from shipped_arms import blocked_target
-from shipped_arms import LINKS
-from shipped_arms import load_arm
+from shipped_arms import Arm, assert_holds, blocked_target, LINKS, load_arm
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 
 HERE = Path(__file__).resolve().parent
 ENDLESS = 10**9

@@ -8,11 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from request_digest import answer
-from request_digest import as_bytes
-from request_digest import tasks
-from shipped_arms import LINKS
-from shipped_arms import load_arm
+from request_digest import answer, as_bytes, tasks
+from shipped_arms import LINKS, load_arm
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -5,14 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from ssik_ros import create_solver
-from ssik_ros import KinBody
-from ssik_ros import Manipulator
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import RequestError
+from ssik_ros import create_solver, KinBody, Manipulator
+from ssik_ros.errors import ModelError, RequestError
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 
 SOLVERS = ('Auto', 'Analytic', 'PoseIK', 'LevenbergMarquardt', 'NewtonRaphson', 'GaussNewton')
 ARMS = ('ur5e', 'panda', 'hsr065')

@@ -4,26 +4,23 @@ import logging
 import string
 from typing import Any
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from shipped_arms import load_arm
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import (
+    ConfigError,
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    InvalidParameter,
+    JointNotFound,
+    UnknownSolver,
+)
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.solvers.registry import create_solver
-from ssik_ros.solvers.registry import make_options
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
+from ssik_ros.solvers.registry import create_solver, make_options, solver_spec
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 
 SOLVER = 'ssik_ros/PoseIK'

@@ -6,24 +6,15 @@ Judged by :mod:`xml_walker`. The other half is that a refusal says what kept the
 
 import math
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from shipped_arms import Arm
-from shipped_arms import assert_holds
-from shipped_arms import LINKS
-from shipped_arms import load_arm
-from shipped_arms import make_arm
-from shipped_arms import TOLERANCE
+from shipped_arms import Arm, assert_holds, LINKS, load_arm, make_arm, TOLERANCE
 from xml_walker import FloatArray
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 
 HINGE = """
 <robot name="hinge">

@@ -6,21 +6,15 @@ import server_process  # noqa: F401  (skips without ROS)
 
 from moveit_msgs.msg import RobotState
 import numpy as np
-from server_questions import assert_solves
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import matrix_of_message
-from server_questions import positions_of
-from server_questions import set_state
-from service_rows import Ask
-from service_rows import FAR
-from service_rows import FRAME
-from service_rows import LINK
-from service_rows import MOVING
-from service_rows import NO_SOLUTION
-from service_rows import rod
-from service_rows import shifted
-from service_rows import STATE
+from server_questions import (
+    assert_solves,
+    fk_request,
+    ik_request,
+    matrix_of_message,
+    positions_of,
+    set_state,
+)
+from service_rows import Ask, FAR, FRAME, LINK, MOVING, NO_SOLUTION, rod, shifted, STATE
 
 VIRTUAL = {'panda': ['virtual_joint'], 'fanuc': []}
 """Joints with several variables: the virtual one where it moves."""

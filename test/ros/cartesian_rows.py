@@ -10,18 +10,19 @@ from geometry_msgs.msg import Pose
 from moveit_msgs.msg import RobotTrajectory
 import numpy as np
 from scipy.spatial.transform import Rotation
-from server_questions import message_of
-from server_questions import set_state
-from service_rows import FAILURE
-from service_rows import FAR
-from service_rows import FRAME
-from service_rows import GROUP
-from service_rows import MOVING
-from service_rows import NO_SOLUTION
-from service_rows import RIGID
-from service_rows import rod
-from service_rows import shifted
-from service_rows import STATE
+from server_questions import message_of, set_state
+from service_rows import (
+    FAILURE,
+    FAR,
+    FRAME,
+    GROUP,
+    MOVING,
+    NO_SOLUTION,
+    RIGID,
+    rod,
+    shifted,
+    STATE,
+)
 import yaml
 
 REACHED = 1e-4

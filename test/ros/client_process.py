@@ -5,10 +5,7 @@ import sys
 
 import numpy as np
 from server_client import Client
-from server_questions import ik_request
-from server_questions import PANDA
-from server_questions import positions_of
-from server_questions import SUCCESS
+from server_questions import ik_request, PANDA, positions_of, SUCCESS
 
 TIMEOUT = 5.0
 """Of each search [s]: far more than it takes, for answers are not to depend on the load of the machine."""

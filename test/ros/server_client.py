@@ -3,39 +3,37 @@
 import contextlib
 import time
 
-from server_process import running_server
-from server_process import SHUTDOWN_WAIT
-from server_process import WAIT
+from server_process import running_server, SHUTDOWN_WAIT, WAIT
 
 # isort: split
 
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import pytest
 from rcl_interfaces.msg import Parameter
-from rcl_interfaces.srv import DescribeParameters
-from rcl_interfaces.srv import GetParameters
-from rcl_interfaces.srv import ListParameters
-from rcl_interfaces.srv import SetParameters
-from rcl_interfaces.srv import SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RclpyParameter
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from ssik_msgs.srv import CompleteState
-from ssik_msgs.srv import Describe
-from ssik_msgs.srv import ExplainIk
-from ssik_msgs.srv import FindConfigs
-from ssik_msgs.srv import GeneratePath
-from ssik_msgs.srv import HandleGroups
-from ssik_msgs.srv import SolveAll
-from ssik_msgs.srv import SolveBatch
-from ssik_msgs.srv import SolveGoals
+from ssik_msgs.srv import (
+    CompleteState,
+    Describe,
+    ExplainIk,
+    FindConfigs,
+    GeneratePath,
+    HandleGroups,
+    SolveAll,
+    SolveBatch,
+    SolveGoals,
+)
 from std_msgs.msg import String
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -10,8 +10,7 @@ import server_process  # noqa: F401  (skips without ROS)
 
 from geometry_msgs.msg import Pose
 from moveit_msgs.msg import MoveItErrorCodes
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
 import numpy as np
 from scipy.spatial.transform import Rotation
 from xml_walker import read_chain

@@ -7,30 +7,32 @@ first, poses are computed from them, and what is wrong was made wrong on purpose
 
 from collections.abc import Callable
 import copy
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import server_process  # noqa: F401  (skips without ROS)
 
 # isort: split
 
-from geometry_msgs.msg import Pose
-from geometry_msgs.msg import Transform
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import PositionConstraint
-from moveit_msgs.msg import VisibilityConstraint
+from geometry_msgs.msg import Pose, Transform
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    CollisionObject,
+    JointConstraint,
+    PositionConstraint,
+    VisibilityConstraint,
+)
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 from scipy.spatial.transform import Rotation
-from server_questions import assert_solves
-from server_questions import ik_request
-from server_questions import matrix_of
-from server_questions import message_of
-from server_questions import positions_of
-from server_questions import set_state
-from server_questions import SUCCESS
+from server_questions import (
+    assert_solves,
+    ik_request,
+    matrix_of,
+    message_of,
+    positions_of,
+    set_state,
+    SUCCESS,
+)
 from shape_msgs.msg import SolidPrimitive
 
 NO_SOLUTION, FAILURE = -31, 99999

@@ -13,25 +13,28 @@ import re
 
 import answer_rows
 import cartesian_rows
-from geometry_msgs.msg import Pose
-from geometry_msgs.msg import Transform
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import OrientationConstraint
-from moveit_msgs.msg import PositionConstraint
-from moveit_msgs.msg import VisibilityConstraint
+from geometry_msgs.msg import Pose, Transform
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    JointConstraint,
+    OrientationConstraint,
+    PositionConstraint,
+    VisibilityConstraint,
+)
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 import pytest
 from server_client import ready_server
-from server_questions import ARMS
-from server_questions import assert_solves
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import matrix_of
-from server_questions import message_of
-from server_questions import set_state
-from server_questions import SUCCESS
+from server_questions import (
+    ARMS,
+    assert_solves,
+    fk_request,
+    ik_request,
+    matrix_of,
+    message_of,
+    set_state,
+    SUCCESS,
+)
 import service_rows
 
 pytestmark = pytest.mark.ros

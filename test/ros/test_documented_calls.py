@@ -11,8 +11,7 @@ import re
 import shlex
 
 import pytest
-from rclpy.serialization import deserialize_message
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from server_client import KINDS
 import yaml
 

@@ -6,26 +6,25 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 
 import math
 
-from geometry_msgs.msg import PoseStamped
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped
 from moveit_msgs.msg import CollisionObject
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from server_client import ready_server
 from server_process import ended_server
-from server_questions import assert_refused
-from server_questions import matrix_of
-from server_questions import message_of
-from server_questions import PANDA
-from server_questions import positions_of
-from server_questions import set_state
-from server_questions import SUCCESS
+from server_questions import (
+    assert_refused,
+    matrix_of,
+    message_of,
+    PANDA,
+    positions_of,
+    set_state,
+    SUCCESS,
+)
 from shape_msgs.msg import SolidPrimitive
 from ssik_msgs.msg import TargetPose
-from ssik_msgs.srv import FindConfigs
-from ssik_msgs.srv import GeneratePath
-from ssik_msgs.srv import HandleGroups
+from ssik_msgs.srv import FindConfigs, GeneratePath, HandleGroups
 
 pytestmark = pytest.mark.ros
 

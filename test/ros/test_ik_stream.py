@@ -11,16 +11,11 @@ import time
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.qos import QoSProfile
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import client_of
-from server_client import LATCHED
-from server_process import ended_server
-from server_process import running_server
-from server_questions import CONFIG
-from server_questions import message_of
-from server_questions import PANDA
+from server_client import client_of, LATCHED
+from server_process import ended_server, running_server
+from server_questions import CONFIG, message_of, PANDA
 from ssik_msgs.msg import StreamStatus
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory

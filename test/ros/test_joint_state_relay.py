@@ -6,10 +6,7 @@ from server_process import running_server
 
 import math
 
-from mechanisms import BASE_RADIUS
-from mechanisms import hexagon
-from mechanisms import LEG_OFFSET
-from mechanisms import PLATFORM_RADIUS
+from mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
@@ -17,8 +14,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from server_client import client_of
 from server_process import PACKAGE_ROOT
-from visualization_msgs.msg import Marker
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 pytestmark = pytest.mark.ros
 

@@ -7,11 +7,7 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 import math
 from pathlib import Path
 
-from mechanisms import BASE_RADIUS
-from mechanisms import Delta
-from mechanisms import hexagon
-from mechanisms import LEG_OFFSET
-from mechanisms import PLATFORM_RADIUS
+from mechanisms import BASE_RADIUS, Delta, hexagon, LEG_OFFSET, PLATFORM_RADIUS
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
@@ -19,12 +15,9 @@ from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from server_client import ready_server
 from server_process import ended_server
-from server_questions import message_of
-from server_questions import SUCCESS
-from ssik_msgs.msg import ChainReport
-from ssik_msgs.msg import LinkGoal
-from ssik_msgs.srv import CompleteState
-from ssik_msgs.srv import SolveGoals
+from server_questions import message_of, SUCCESS
+from ssik_msgs.msg import ChainReport, LinkGoal
+from ssik_msgs.srv import CompleteState, SolveGoals
 
 pytestmark = pytest.mark.ros
 

@@ -11,22 +11,21 @@ import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
-from server_client import LATCHED
-from server_client import ready_server
-from server_questions import assert_refused
-from server_questions import assert_solves
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import matrix_of
-from server_questions import message_of
-from server_questions import PANDA
-from server_questions import set_state
-from server_questions import SLOW
-from server_questions import SUCCESS
+from server_client import LATCHED, ready_server
+from server_questions import (
+    assert_refused,
+    assert_solves,
+    fk_request,
+    ik_request,
+    matrix_of,
+    message_of,
+    PANDA,
+    set_state,
+    SLOW,
+    SUCCESS,
+)
 from ssik_msgs.msg import LinkGoal
-from ssik_msgs.srv import ExplainIk
-from ssik_msgs.srv import SolveBatch
-from ssik_msgs.srv import SolveGoals
+from ssik_msgs.srv import ExplainIk, SolveBatch, SolveGoals
 
 pytestmark = pytest.mark.ros
 

@@ -8,31 +8,31 @@ import sys
 import threading
 import types
 
-from parameter_nodes import declarations
-from parameter_nodes import EVERY_TYPE
-from parameter_nodes import node_maker
-from parameter_nodes import REQUIRED
-from parameter_nodes import through_service
-from parameter_nodes import values_of
+from parameter_nodes import (
+    declarations,
+    EVERY_TYPE,
+    node_maker,
+    REQUIRED,
+    through_service,
+    values_of,
+)
 import pytest
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.exceptions import InvalidParameterTypeException
-from rclpy.exceptions import InvalidParameterValueException
-from rclpy.exceptions import ParameterUninitializedException
+from rclpy.exceptions import (
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    ParameterUninitializedException,
+)
 from rclpy.parameter import Parameter
 import setuptools
 from setuptools.command.build_py import build_py
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.ros.parameters import generated_parameters
-from ssik_ros.ros.parameters.integer_parameters import accept_integers
-from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
+from ssik_ros.ros.parameters.integer_parameters import accept_integers, parameter_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.parameters.parameter_listener import follow_changes
-from ssik_ros.ros.parameters.parameter_listener import make_parameter_class
-from ssik_ros.solvers.options.parameter_file import make_schema
-from ssik_ros.solvers.options.parameter_file import read_resource
-from ssik_ros.solvers.options.parameter_file import read_schema
+from ssik_ros.ros.parameters.parameter_listener import follow_changes, make_parameter_class
+from ssik_ros.solvers.options.parameter_file import make_schema, read_resource, read_schema
 from ssik_ros.strict_yaml import parse_yaml
 
 pytestmark = pytest.mark.ros

@@ -9,12 +9,14 @@ import importlib.util
 import math
 from pathlib import Path
 
-from parameter_nodes import declarations
-from parameter_nodes import EVERY_TYPE
-from parameter_nodes import node_maker
-from parameter_nodes import REQUIRED
-from parameter_nodes import through_service
-from parameter_nodes import values_of
+from parameter_nodes import (
+    declarations,
+    EVERY_TYPE,
+    node_maker,
+    REQUIRED,
+    through_service,
+    values_of,
+)
 import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException

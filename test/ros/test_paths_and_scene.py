@@ -7,24 +7,27 @@ from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 import time
 
 from geometry_msgs.msg import Pose
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import VisibilityConstraint
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    CollisionObject,
+    JointConstraint,
+    VisibilityConstraint,
+)
+from moveit_msgs.srv import GetCartesianPath, GetStateValidity
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from server_client import ready_server
-from server_questions import ARMS
-from server_questions import assert_refused
-from server_questions import assert_solves
-from server_questions import ik_request
-from server_questions import message_of
-from server_questions import PANDA
-from server_questions import set_state
-from server_questions import SUCCESS
+from server_questions import (
+    ARMS,
+    assert_refused,
+    assert_solves,
+    ik_request,
+    message_of,
+    PANDA,
+    set_state,
+    SUCCESS,
+)
 from shape_msgs.msg import SolidPrimitive
 
 from ssik_ros.ros.process.log_throttle import PERIOD

@@ -10,20 +10,15 @@ import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
-from server_client import Client
-from server_client import LATCHED
-from server_questions import message_of
-from server_questions import PANDA
+from server_client import Client, LATCHED
+from server_questions import message_of, PANDA
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import FrameNotFound, JointNotFound
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.streams.ros_scene import RosScene
-from ssik_ros.ros.streams.ros_scene import SceneNotReady
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.ros.streams.ros_scene import RosScene, SceneNotReady
+from ssik_ros.tasks import Environment, RobotScene
 
 tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built')
 

@@ -9,33 +9,36 @@ import re
 import time
 
 from geometry_msgs.msg import Transform
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import OrientationConstraint
-from moveit_msgs.msg import PositionConstraint
-from moveit_msgs.msg import VisibilityConstraint
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    JointConstraint,
+    OrientationConstraint,
+    PositionConstraint,
+    VisibilityConstraint,
+)
 from moveit_msgs.srv import GetPositionFK
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
-from server_client import client_of
-from server_client import ready_server
-from server_questions import ARMS
-from server_questions import assert_refused
-from server_questions import assert_solves
-from server_questions import FANUC
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import matrix_of
-from server_questions import matrix_of_message
-from server_questions import message_of
-from server_questions import move_to
-from server_questions import PANDA
-from server_questions import positions_of
-from server_questions import set_state
-from server_questions import SLOW
-from server_questions import SUCCESS
+from server_client import client_of, ready_server
+from server_questions import (
+    ARMS,
+    assert_refused,
+    assert_solves,
+    FANUC,
+    fk_request,
+    ik_request,
+    matrix_of,
+    matrix_of_message,
+    message_of,
+    move_to,
+    PANDA,
+    positions_of,
+    set_state,
+    SLOW,
+    SUCCESS,
+)
 from shape_msgs.msg import SolidPrimitive
 
 pytestmark = pytest.mark.ros

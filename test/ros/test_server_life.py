@@ -6,26 +6,24 @@ import signal
 import time
 
 import pytest
-from server_process import ended_server
-from server_process import READY
-from server_process import running_server
+from server_process import ended_server, READY, running_server
 
 # isort: split
 
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.qos import QoSProfile
-from server_client import client_of
-from server_client import ready_server
-from server_questions import assert_refused
-from server_questions import assert_solves
-from server_questions import FANUC
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import move_to
-from server_questions import PANDA
-from server_questions import positions_of
-from server_questions import SLOW
-from server_questions import SUCCESS
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
+from server_client import client_of, ready_server
+from server_questions import (
+    assert_refused,
+    assert_solves,
+    FANUC,
+    fk_request,
+    ik_request,
+    move_to,
+    PANDA,
+    positions_of,
+    SLOW,
+    SUCCESS,
+)
 
 pytestmark = pytest.mark.ros
 

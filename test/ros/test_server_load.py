@@ -9,34 +9,30 @@ import subprocess
 import sys
 import time
 
-from server_process import python_path
-from server_process import running_server
-from server_process import WAIT
+from server_process import python_path, running_server, WAIT
 
 # isort: split
 
-from client_process import positions_table
-from client_process import requests_of
+from client_process import positions_table, requests_of
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
-from raising_server import RAISE_GROUP
-from raising_server import TEXT
+from raising_server import RAISE_GROUP, TEXT
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from server_client import client_of
-from server_client import LATCHED
-from server_client import ready_server
-from server_questions import assert_solves
-from server_questions import FANUC
-from server_questions import fk_request
-from server_questions import ik_request
-from server_questions import move_to
-from server_questions import PANDA
-from server_questions import SLOW
-from server_questions import SUCCESS
+from server_client import client_of, LATCHED, ready_server
+from server_questions import (
+    assert_solves,
+    FANUC,
+    fk_request,
+    ik_request,
+    move_to,
+    PANDA,
+    SLOW,
+    SUCCESS,
+)
 from std_msgs.msg import String
 
 pytestmark = pytest.mark.ros

@@ -1,7 +1,6 @@
 """Parameters of the running node: declared, refused, changed, and where each value came from."""
 
-from server_process import ended_server
-from server_process import running_server
+from server_process import ended_server, running_server
 
 # isort: split
 
@@ -12,13 +11,8 @@ import numpy as np
 import pytest
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters
-from server_client import client_of
-from server_client import ready_server
-from server_questions import assert_solves
-from server_questions import errors_of
-from server_questions import ik_request
-from server_questions import PANDA
-from server_questions import positions_of
+from server_client import client_of, ready_server
+from server_questions import assert_solves, errors_of, ik_request, PANDA, positions_of
 import yaml
 
 pytestmark = pytest.mark.ros

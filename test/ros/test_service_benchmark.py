@@ -10,10 +10,7 @@ import sys
 import time
 
 from server_client import client_of
-from server_process import claimed_domain
-from server_process import PACKAGE_ROOT
-from server_process import running_server
-from server_process import WAIT
+from server_process import claimed_domain, PACKAGE_ROOT, running_server, WAIT
 
 # isort: split
 
@@ -22,9 +19,7 @@ import pytest
 from rclpy.qos import qos_profile_sensor_data
 
 from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.benchmark.session import write_results
+from ssik_ros.benchmark.session import find_benchmark_config, prepare_benchmark, write_results
 from ssik_ros.errors import InvalidOption
 from ssik_ros.ros.benchmark_node import parse_services
 

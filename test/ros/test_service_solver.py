@@ -13,19 +13,14 @@ import numpy as np
 import pytest
 
 from ssik_ros.benchmark.cases import make_cases
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.runner import run_solver
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus
-from ssik_ros.benchmark.trials import Verdict
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import SolverError
+from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, CAUSE_TEXT, IkStatus
 from ssik_ros.ros.services import service_solver
 from ssik_ros.ros.services.service_answers import read_answer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics

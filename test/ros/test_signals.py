@@ -7,8 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from server_process import running_server
-from server_process import WAIT
+from server_process import running_server, WAIT
 
 pytestmark = pytest.mark.ros
 

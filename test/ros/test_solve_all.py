@@ -9,17 +9,18 @@ import contextlib
 from moveit_msgs.msg import AttachedCollisionObject
 import numpy as np
 import pytest
-from server_client import client_of
-from server_client import ready_server
+from server_client import client_of, ready_server
 from server_process import running_server
-from server_questions import Arm
-from server_questions import FANUC
-from server_questions import ik_request
-from server_questions import matrix_of
-from server_questions import message_of
-from server_questions import PANDA
-from server_questions import set_state
-from server_questions import SUCCESS
+from server_questions import (
+    Arm,
+    FANUC,
+    ik_request,
+    matrix_of,
+    message_of,
+    PANDA,
+    set_state,
+    SUCCESS,
+)
 from ssik_msgs.srv import SolveAll
 
 pytestmark = pytest.mark.ros

@@ -7,9 +7,7 @@ Importing this skips a test module on machines without ROS, so it comes before o
 from pathlib import Path
 from types import SimpleNamespace
 
-from made_nodes import node_maker as node_maker
-from made_nodes import Parameter as Parameter
-from made_nodes import parameters_of
+from made_nodes import node_maker as node_maker, Parameter as Parameter, parameters_of
 import pytest
 
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from ssik_ros.results import Cause
-from ssik_ros.ros.process.call_records import CallRecords
-from ssik_ros.ros.process.call_records import KEPT
-from ssik_ros.ros.process.call_records import LONGEST_REASON
-from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.process.call_records import REASONS
+from ssik_ros.ros.process.call_records import (
+    CallRecords,
+    KEPT,
+    LONGEST_REASON,
+    note_cause,
+    REASONS,
+)
 
 pytestmark = pytest.mark.ros
 

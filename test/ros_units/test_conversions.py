@@ -5,34 +5,24 @@ import copy
 import xml.etree.ElementTree as ET
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
-from geometry_msgs.msg import Point
-from geometry_msgs.msg import Pose
-from geometry_msgs.msg import PoseStamped
-from geometry_msgs.msg import Quaternion
-from geometry_msgs.msg import Transform
-from geometry_msgs.msg import Twist
-from geometry_msgs.msg import Wrench
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import OrientationConstraint
-from moveit_msgs.msg import PositionConstraint
-from moveit_msgs.msg import PositionIKRequest
-from moveit_msgs.msg import RobotState
-from moveit_msgs.msg import VisibilityConstraint
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Twist, Wrench
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    JointConstraint,
+    OrientationConstraint,
+    PositionConstraint,
+    PositionIKRequest,
+    RobotState,
+    VisibilityConstraint,
+)
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from shape_msgs.msg import Mesh
-from shape_msgs.msg import MeshTriangle
-from shape_msgs.msg import Plane
-from shape_msgs.msg import SolidPrimitive
+from shape_msgs.msg import Mesh, MeshTriangle, Plane, SolidPrimitive
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.conversions.messages import read_ik_question
-from ssik_ros.ros.conversions.messages import read_state
-from ssik_ros.ros.conversions.messages import StateWriter
-from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
+from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
 from ssik_ros.server.requests.questions import FullState
 from ssik_ros.server.scene.states import StateReader
 

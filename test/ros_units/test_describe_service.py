@@ -1,8 +1,7 @@
 """``~/describe``: every parameter in force as a YAML scalar, with its source."""
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 import yaml
@@ -12,13 +11,10 @@ pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup'
 from ssik_msgs.srv import Describe
 
 from ssik_ros.ros.services import describe_service
-from ssik_ros.ros.services.describe_service import Described
-from ssik_ros.ros.services.describe_service import DescribeService
+from ssik_ros.ros.services.describe_service import Described, DescribeService
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
-from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS, parse_kinematics
+from ssik_ros.solvers.registry import solver_schema, solver_spec
 
 pytestmark = pytest.mark.ros
 

@@ -2,17 +2,12 @@
 
 import logging
 
-from bare_nodes import node_maker
-from bare_nodes import Parameter
+from bare_nodes import node_maker, Parameter
 import pytest
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import ConfigError, InvalidParameter, UnknownSolver
 from ssik_ros.ros.parameters import group_parameters
-from ssik_ros.ros.parameters.group_parameters import GroupParameters
-from ssik_ros.ros.parameters.group_parameters import PREFIX
-from ssik_ros.ros.parameters.group_parameters import RUN_TIME
+from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX, RUN_TIME
 
 pytestmark = pytest.mark.ros
 

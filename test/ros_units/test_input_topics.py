@@ -9,8 +9,7 @@ from bare_nodes import node_maker
 import pytest
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ssik_ros.ros.inputs.input_topics import InputTopic

@@ -1,7 +1,6 @@
 """While a robot takes long to load, the log says where the loading is."""
 
-from ssik_ros.ros.process.loading_report import LoadingReport
-from ssik_ros.ros.process.loading_report import STAGES
+from ssik_ros.ros.process.loading_report import LoadingReport, STAGES
 
 
 def report():

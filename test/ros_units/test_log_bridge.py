@@ -5,8 +5,7 @@ import logging
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 import pytest
 
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 
 pytestmark = pytest.mark.ros
 

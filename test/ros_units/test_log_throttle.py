@@ -6,9 +6,7 @@ import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 import pytest
 
 from ssik_ros.ros.process import log_throttle
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import LogBridge
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_bridge import bridge_logging, LogBridge, unbridge_logging
 from ssik_ros.ros.process.log_throttle import LogThrottle
 
 pytestmark = pytest.mark.ros

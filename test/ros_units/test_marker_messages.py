@@ -11,8 +11,7 @@ from builtin_interfaces.msg import Time
 from visualization_msgs.msg import Marker as MarkerMessage
 
 from ssik_ros.markers import Marker
-from ssik_ros.ros.conversions.marker_messages import write_markers
-from ssik_ros.ros.conversions.marker_messages import write_overlays
+from ssik_ros.ros.conversions.marker_messages import write_markers, write_overlays
 from ssik_ros.tasks import Environment
 
 pytestmark = pytest.mark.ros

@@ -9,23 +9,17 @@ from importlib import import_module
 from pathlib import Path
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
-from moveit_msgs.srv import GetCartesianPath
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
-from moveit_msgs.srv import GetStateValidity
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
-from ssik_msgs.srv import ExplainIk
-from ssik_msgs.srv import SolveAll
-from ssik_msgs.srv import SolveBatch
+from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.services.batch_service import BatchService
 from ssik_ros.ros.services.explain_service import ExplainService
-from ssik_ros.ros.services.node_services import KinematicsServices
-from ssik_ros.ros.services.node_services import Served
+from ssik_ros.ros.services.node_services import KinematicsServices, Served
 from ssik_ros.ros.services.path_service import PathService
 from ssik_ros.ros.services.solve_all_service import SolveAllService
 from ssik_ros.ros.services.validity_service import ValidityService

@@ -8,8 +8,7 @@ import pytest
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
 from ssik_ros.ros.parameters.group_parameters import PREFIX
-from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.override_check import OF_MOVEIT
+from ssik_ros.ros.parameters.override_check import check_overrides, OF_MOVEIT
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 
 pytestmark = pytest.mark.ros

@@ -4,22 +4,15 @@ from pathlib import Path
 import time
 from types import SimpleNamespace
 
-from bare_nodes import config_of
-from bare_nodes import node_maker
-from bare_nodes import NodeDouble
+from bare_nodes import config_of, node_maker, NodeDouble
 import pytest
 from rclpy.clock import ClockType
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import SsikError
-from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
-from ssik_ros.ros.inputs.robot_source import nested_overrides
-from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.errors import DescriptionNotFound, InvalidParameter, SsikError
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, nested_overrides, RobotSource
 
 pytestmark = pytest.mark.ros
 

@@ -7,13 +7,14 @@ from moveit_msgs.msg import MoveItErrorCodes
 import pytest
 
 from ssik_ros.results import Cause
-from ssik_ros.ros.services.status_codes import code_of_ik
-from ssik_ros.ros.services.status_codes import code_of_path
-from ssik_ros.ros.services.status_codes import code_of_refusal
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.status_codes import (
+    code_of_ik,
+    code_of_path,
+    code_of_refusal,
+    write_code,
+)
 from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import IkAnswer
+from ssik_ros.server.requests.questions import FullState, IkAnswer
 from ssik_ros.server.requests.refusals import Refusal
 
 pytestmark = pytest.mark.ros

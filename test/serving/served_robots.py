@@ -6,15 +6,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.model.robot_model import find_followers
-from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.model.robot_model import find_followers, RobotModel
+from ssik_ros.server.requests.questions import FramedPose, FullState, IkQuestion
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 

@@ -6,34 +6,34 @@ import math
 
 import numpy as np
 import pytest
-from served_robots import errors_between
-from served_robots import joint
-from served_robots import mobile_robot
-from served_robots import question
-from served_robots import random_full_state
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import snapshot
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    errors_between,
+    joint,
+    mobile_robot,
+    question,
+    random_full_state,
+    robot_text,
+    serve,
+    snapshot,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import BranchSet
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import Branch
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import LARGEST_ANSWER
-from ssik_ros.server.requests.questions import ObjectGiven
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.questions import (
+    Branch,
+    BranchWishes,
+    CarriedGiven,
+    FramedPose,
+    LARGEST_ANSWER,
+    ObjectGiven,
+    StateGiven,
+)
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver

@@ -5,29 +5,25 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import errors_between
-from served_robots import joint
-from served_robots import pose_of
-from served_robots import question
-from served_robots import random_full_state
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    errors_between,
+    joint,
+    pose_of,
+    question,
+    random_full_state,
+    robot_text,
+    serve,
+    torso_robot,
+    true_pose,
+)
 
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.batches import BatchQuestion
-from ssik_ros.server.groups.batches import read_poses
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import IkQuestion
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.groups.batches import BatchQuestion, read_poses
+from ssik_ros.server.requests.constraints import JointWish, Wishes
+from ssik_ros.server.requests.questions import IkQuestion, StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 

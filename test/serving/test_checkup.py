@@ -3,13 +3,10 @@
 from pathlib import Path
 
 import pytest
-from served_robots import joint
-from served_robots import robot_text
+from served_robots import joint, robot_text
 
 from ssik_ros.cli.command import main
-from ssik_ros.server.checkup import examine
-from ssik_ros.server.checkup import Level
-from ssik_ros.server.checkup import Papers
+from ssik_ros.server.checkup import examine, Level, Papers
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 BALL = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'

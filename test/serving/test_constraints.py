@@ -5,26 +5,22 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import is_at
-from served_robots import joint
-from served_robots import pose_of
-from served_robots import question
-from served_robots import random_full_state
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import true_pose
+from served_robots import (
+    is_at,
+    joint,
+    pose_of,
+    question,
+    random_full_state,
+    robot_text,
+    serve,
+    true_pose,
+)
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import OrientationWish
-from ssik_ros.server.requests.constraints import PositionWish
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.requests.regions import Region
-from ssik_ros.server.requests.regions import RegionPart
-from ssik_ros.server.requests.regions import Solid
+from ssik_ros.server.requests.constraints import JointWish, OrientationWish, PositionWish, Wishes
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.regions import Region, RegionPart, Solid
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
 

@@ -5,26 +5,25 @@ import math
 
 import numpy as np
 import pytest
-from served_robots import errors_between
-from served_robots import FOUR_AXES
-from served_robots import is_at
-from served_robots import mobile_robot
-from served_robots import question
-from served_robots import random_full_state
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import snapshot
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    errors_between,
+    FOUR_AXES,
+    is_at,
+    mobile_robot,
+    question,
+    random_full_state,
+    robot_text,
+    serve,
+    snapshot,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 

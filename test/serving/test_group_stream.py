@@ -9,20 +9,15 @@ from scipy.spatial.transform import Rotation
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FramedPose, FullState
 from ssik_ros.server.requests.refusals import QuestionRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.world import PlacedFrame
-from ssik_ros.server.tasks.group_stream import GroupStream
-from ssik_ros.server.tasks.group_stream import StreamCause
-from ssik_ros.server.tasks.group_stream import StreamSettings
+from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings
 from ssik_ros.server.tasks.ik_groups import IkGroups
 from ssik_ros.server.tasks.stream_report import StreamRecords
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
-from ssik_ros.tasks.files.group_file import parse_group_file
-from ssik_ros.tasks.files.group_file import read_group_file
+from ssik_ros.tasks.files.group_file import parse_group_file, read_group_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDA = load_robot(find_moveit_config('panda').urdf_path)

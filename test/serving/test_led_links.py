@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from served_robots import pose_of
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import pose_of, torso_robot, true_pose
 
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.server.requests.questions import FullState

@@ -5,25 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from served_robots import errors_between
-from served_robots import joint
-from served_robots import pose_of
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import errors_between, joint, pose_of, robot_text, serve, torso_robot, true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.paths.path_search import cut_at_jump
-from ssik_ros.server.paths.path_search import PathModel
-from ssik_ros.server.paths.path_search import PathSearch
-from ssik_ros.server.paths.path_search import Postures
+from ssik_ros.server.paths.path_search import cut_at_jump, PathModel, PathSearch, Postures
 from ssik_ros.server.paths.path_timing import time_path
 from ssik_ros.server.paths.straight_lines import make_line
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.constraints import JointWish, Wishes
 from ssik_ros.server.requests.questions import StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer

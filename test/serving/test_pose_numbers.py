@@ -3,20 +3,19 @@
 from array import array
 import math
 
-from hypothesis import assume
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.server.requests.poses import as_floats
-from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.poses import FEW
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.poses import (
+    as_floats,
+    FARTHEST,
+    FEW,
+    is_within_reason,
+    numbers_of_pose,
+    pose_of_numbers,
+)
 
 COORDINATE = st.floats(-1e6, 1e6)
 COMPONENT = st.floats(-1.0, 1.0)

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from served_robots import joint
-from served_robots import robot_text
+from served_robots import joint, robot_text
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.posture_order import PostureOrder

@@ -8,42 +8,38 @@ import re
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import is_at
-from served_robots import joint
-from served_robots import pose_of
-from served_robots import question
-from served_robots import random_full_state
-from served_robots import random_rigid
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import snapshot
-from served_robots import standing_robot
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    is_at,
+    joint,
+    pose_of,
+    question,
+    random_full_state,
+    random_rigid,
+    robot_text,
+    serve,
+    snapshot,
+    standing_robot,
+    torso_robot,
+    true_pose,
+)
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import counted, InvalidLimits, SolverError
 from ssik_ros.model.collision import checks as collision
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.server.paths.path_questions import PathQuestion
 from ssik_ros.server.requests.constraints import Wishes
 from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import IkQuestion
-from ssik_ros.server.requests.questions import ObjectGiven
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.requests.questions import (
+    CarriedGiven,
+    FramedPose,
+    IkQuestion,
+    ObjectGiven,
+    StateGiven,
+)
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM = 'panda_arm'

@@ -3,21 +3,13 @@
 import logging
 
 import pytest
-from served_robots import FOUR_AXES
-from served_robots import joint
-from served_robots import robot_text
-from served_robots import serve
-from served_robots import torso_robot
+from served_robots import FOUR_AXES, joint, robot_text, serve, torso_robot
 
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import GroupNotFound
-from ssik_ros.errors import ModelError
+from ssik_ros.errors import FrameNotFound, GroupNotFound, ModelError
 from ssik_ros.model.loader import load_robot
-from ssik_ros.server.groups.group_choice import choose_groups
-from ssik_ros.server.groups.group_choice import find_only_tip
+from ssik_ros.server.groups.group_choice import choose_groups, find_only_tip
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.start_table import HEAD
-from ssik_ros.server.start_table import make_start_table
+from ssik_ros.server.start_table import HEAD, make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 CHAIN = load_robot(robot_text(*FOUR_AXES, joint('lens', 'fixed', 'tip', 'camera')))

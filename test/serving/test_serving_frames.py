@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from served_robots import inner_multi_robot
-from served_robots import mobile_robot
-from served_robots import random_full_state
-from served_robots import random_rigid
-from served_robots import standing_robot
-from served_robots import torso_robot
-from served_robots import true_pose
+from served_robots import (
+    inner_multi_robot,
+    mobile_robot,
+    random_full_state,
+    random_rigid,
+    standing_robot,
+    torso_robot,
+    true_pose,
+)
 
 from ssik_ros.errors import FrameNotFound
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 

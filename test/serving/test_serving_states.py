@@ -4,33 +4,28 @@ from concurrent.futures import ThreadPoolExecutor
 import itertools
 import math
 
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import inner_multi_robot
-from served_robots import mimic_rules
-from served_robots import mobile_robot
-from served_robots import pose_of
-from served_robots import random_full_state
-from served_robots import random_positions
-from served_robots import random_rigid
-from served_robots import standing_robot
-from served_robots import torso_robot
-from served_robots import TreeRobot
-from tree_factory import Joint
-from tree_factory import make_tree
-from tree_factory import random_tree
+from served_robots import (
+    inner_multi_robot,
+    mimic_rules,
+    mobile_robot,
+    pose_of,
+    random_full_state,
+    random_positions,
+    random_rigid,
+    standing_robot,
+    torso_robot,
+    TreeRobot,
+)
+from tree_factory import Joint, make_tree, random_tree
 
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.scene.states import CACHED_NAME_LISTS
-from ssik_ros.server.scene.states import StateReader
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.scene.states import CACHED_NAME_LISTS, StateReader
 
 LEADER, FOLLOWER = 'panda_finger_joint1', 'panda_finger_joint2'
 VALUES = st.floats(-3.0, 3.0)

@@ -1,13 +1,10 @@
 """Frames that hang on each other: the way to the nearest frame that is known, against products of matrices."""
 
 import numpy as np
-from served_robots import pose_of
-from served_robots import random_rigid
+from served_robots import pose_of, random_rigid
 
-from ssik_ros.server.scene.transform_tree import MOST_FRAMES
-from ssik_ros.server.scene.transform_tree import TransformTree
-from ssik_ros.server.scene.world import LONGEST_NAME
-from ssik_ros.server.scene.world import PlacedFrame
+from ssik_ros.server.scene.transform_tree import MOST_FRAMES, TransformTree
+from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame
 
 
 def test_the_way_leads_up_and_down():

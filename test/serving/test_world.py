@@ -4,32 +4,22 @@ import dataclasses
 
 import numpy as np
 import pytest
-from served_robots import is_at
-from served_robots import pose_of
-from served_robots import question
-from served_robots import serve
-from served_robots import true_pose
+from served_robots import is_at, pose_of, question, serve, true_pose
 
 from ssik_ros.errors import ModelError
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import ObjectGiven
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.constraints import JointWish, NO_WISHES, Wishes
+from ssik_ros.server.requests.questions import (
+    CarriedGiven,
+    NOTHING_CARRIED,
+    NOTHING_GIVEN,
+    ObjectGiven,
+    StateGiven,
+)
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.scene.world import LONGEST_NAME
-from ssik_ros.server.scene.world import MOST_PARTS
-from ssik_ros.server.scene.world import PlacedFrame
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import LONGEST_NAME, MOST_PARTS, PlacedFrame, World
 
 ARM, TIP = 'panda_arm', 'panda_link8'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -1,22 +1,13 @@
 """Auto: who answers what, and that nobody is worse off for having asked it."""
 
-from arms import chain
-from arms import closes
-from arms import HALF_TURN
-from arms import tip_errors
-from arms import tip_poses
-from arms import within
-from arms import X
-from arms import Y
-from arms import Z
+from arms import chain, closes, HALF_TURN, tip_errors, tip_poses, within, X, Y, Z
 import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
 FAST = ('ur5e', 'irb6700')

@@ -1,29 +1,30 @@
 """Auto on chains of every kind: one to fourteen joints, slides, followers, several tips, partial poses, locked joints."""
 
-from arms import chain
-from arms import closes
-from arms import ENDLESS_RAIL
-from arms import HALF_TURN
-from arms import load_arm
-from arms import MAIN_GROUP
-from arms import MIMICS
-from arms import SERIAL
-from arms import tip_errors
-from arms import tip_poses
-from arms import TWO_ARMED
-from arms import TWO_ARMED_SRDF
-from arms import within
-from arms import X
-from arms import Y
-from arms import Z
+from arms import (
+    chain,
+    closes,
+    ENDLESS_RAIL,
+    HALF_TURN,
+    load_arm,
+    MAIN_GROUP,
+    MIMICS,
+    SERIAL,
+    tip_errors,
+    tip_poses,
+    TWO_ARMED,
+    TWO_ARMED_SRDF,
+    within,
+    X,
+    Y,
+    Z,
+)
 import numpy as np
 import pytest
 
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
 MOST_JOINTS = 14

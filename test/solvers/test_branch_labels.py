@@ -3,19 +3,18 @@
 import numpy as np
 import pytest
 
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.catalogue import load_arm
+from ssik_ros.model.catalogue import list_arms, load_arm
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.labels import BranchLabel
-from ssik_ros.solvers.closed_form.labels import label_branch
-from ssik_ros.solvers.closed_form.labels import label_branches
-from ssik_ros.solvers.closed_form.labels import name_branches
-from ssik_ros.solvers.closed_form.labels import NO_LABEL
-from ssik_ros.solvers.closed_form.labels import number_branches
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.labels import (
+    BranchLabel,
+    label_branch,
+    label_branches,
+    name_branches,
+    NO_LABEL,
+    number_branches,
+)
 
 ARMS = {
     'ur5e': 'three_parallel',

@@ -1,22 +1,15 @@
 """Causes of failures: what is called a fact about the robot is proved, and all else says that a search found nothing."""
 
-from arms import chain
-from arms import describe
-from arms import joint
-from arms import X
-from arms import Y
-from arms import Z
+from arms import chain, describe, joint, X, Y, Z
 import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import make_urdf
+from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
+from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.solvers.registry import create_solver
 
 TURN = '-3.1 3.1'

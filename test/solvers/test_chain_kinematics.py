@@ -1,14 +1,16 @@
 """Forward kinematics and Jacobians of a chain, against pinocchio and finite differences."""
 
-from arms import load_arm
-from arms import MAIN_GROUP
-from arms import MIMICS
-from arms import on_mobile_base
-from arms import PLANAR_3R
-from arms import SERIAL
-from arms import tip_poses
-from arms import TWO_ARMED
-from arms import TWO_ARMED_SRDF
+from arms import (
+    load_arm,
+    MAIN_GROUP,
+    MIMICS,
+    on_mobile_base,
+    PLANAR_3R,
+    SERIAL,
+    tip_poses,
+    TWO_ARMED,
+    TWO_ARMED_SRDF,
+)
 import numpy as np
 import pinocchio as pin
 import pytest

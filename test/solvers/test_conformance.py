@@ -2,19 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from arms import closes
-from arms import MAIN_GROUP
-from arms import moved
-from arms import tip_errors
-from arms import tip_poses
-from arms import within
+from arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, within
 import numpy as np
 import pytest
 
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
 CLOSED_FORM = 'ssik_ros/Analytic'

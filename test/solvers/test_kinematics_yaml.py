@@ -4,12 +4,9 @@ import logging
 
 import pytest
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import ConfigError, InvalidParameter, UnknownSolver
 from ssik_ros.solvers.kinematics_layout import KEYS_OF_OTHER_SOLVERS
-from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.solvers.kinematics_yaml import parse_kinematics, read_kinematics_yaml
 from ssik_ros.strict_yaml import parse_yaml
 
 BARE = """

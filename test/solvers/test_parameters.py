@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 import yaml
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.options.parameter_file import make_schema
-from ssik_ros.solvers.options.parameter_file import read_schema
-from ssik_ros.solvers.options.parameters import ParameterSchema
-from ssik_ros.solvers.options.parameters import REQUIRED
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
+from ssik_ros.solvers.options.parameter_file import load_schema, make_schema, read_schema
+from ssik_ros.solvers.options.parameters import ParameterSchema, REQUIRED
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.strict_yaml import parse_yaml
 

@@ -2,19 +2,15 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from arms import tip_errors
-from arms import tip_poses
-from arms import within
+from arms import tip_errors, tip_poses, within
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros import Manipulator
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import InvalidOption, RequestError
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.auto import solver as auto_solver
 from ssik_ros.solvers.registry import create_solver
 

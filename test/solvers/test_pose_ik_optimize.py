@@ -1,9 +1,6 @@
 """Mode optimize_distance returns the solution nearest to the seed, compared with other ways to find it."""
 
-from arms import closes
-from arms import MAIN_GROUP
-from arms import tip_poses
-from arms import within
+from arms import closes, MAIN_GROUP, tip_poses, within
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,8 +10,7 @@ from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.search.pose_ik.solver import OPTIMIZE_SEARCHES
-from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.pose_ik.solver import OPTIMIZE_SEARCHES, PoseIkSolver
 
 BY_STARTS = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=60.0)
 """Ended by the number of starts, so that no answer depends on the speed of the machine."""

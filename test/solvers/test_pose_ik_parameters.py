@@ -1,12 +1,6 @@
 """Every parameter of PoseIK does what its description says."""
 
-from arms import closes
-from arms import load_arm
-from arms import MAIN_GROUP
-from arms import PLANAR_3R
-from arms import tip_errors
-from arms import tip_poses
-from arms import turned
+from arms import closes, load_arm, MAIN_GROUP, PLANAR_3R, tip_errors, tip_poses, turned
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -15,8 +9,7 @@ from scipy.optimize import brentq
 from ssik_ros.errors import InvalidParameter
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver

@@ -3,48 +3,43 @@
 import itertools
 import time
 
-from arms import chain
-from arms import closes
-from arms import describe
-from arms import ENDLESS_6R
-from arms import ENDLESS_RAIL
-from arms import full_state
-from arms import HALF_TURN
-from arms import joint
-from arms import load_arm
-from arms import MAIN_GROUP
-from arms import MIMICS
-from arms import moved
-from arms import on_mobile_base
-from arms import PLANAR_3R
-from arms import SCARA
-from arms import SERIAL
-from arms import STUCK
-from arms import SWING
-from arms import tip_errors
-from arms import tip_poses
-from arms import turned
-from arms import TWO_LINK
-from arms import within
-from arms import X
-from arms import Y
-from arms import Z
+from arms import (
+    chain,
+    closes,
+    describe,
+    ENDLESS_6R,
+    ENDLESS_RAIL,
+    full_state,
+    HALF_TURN,
+    joint,
+    load_arm,
+    MAIN_GROUP,
+    MIMICS,
+    moved,
+    on_mobile_base,
+    PLANAR_3R,
+    SCARA,
+    SERIAL,
+    STUCK,
+    SWING,
+    tip_errors,
+    tip_poses,
+    turned,
+    TWO_LINK,
+    within,
+    X,
+    Y,
+    Z,
+)
 import numpy as np
 import pytest
 
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
+from ssik_ros.errors import InvalidLimits, InvalidOption, InvalidTarget, JointNotFound
 from ssik_ros.kernels.search import pose_search
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import RotationKind
-from ssik_ros.problem.problem import Rows
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.problem.problem import Axes, position_rows, RotationKind, Rows
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver

@@ -1,23 +1,23 @@
 """PoseIK with several tips at once: two arms on one torso."""
 
-from arms import closes
-from arms import load_arm
-from arms import moved
-from arms import RAIL_6R
-from arms import tip_errors
-from arms import tip_poses
-from arms import TWO_ARMED
-from arms import TWO_ARMED_SRDF
-from arms import within
+from arms import (
+    closes,
+    load_arm,
+    moved,
+    RAIL_6R,
+    tip_errors,
+    tip_poses,
+    TWO_ARMED,
+    TWO_ARMED_SRDF,
+    within,
+)
 import numpy as np
 import pytest
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 

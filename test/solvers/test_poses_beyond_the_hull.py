@@ -1,22 +1,16 @@
 """What solvers do with poses that the hull of an arm proves to be out of reach, and what they must not do with others."""
 
-from arms import chain
-from arms import tip_errors
-from arms import X
-from arms import Y
-from arms import Z
+from arms import chain, tip_errors, X, Y, Z
 import numpy as np
 import pytest
 
-from ssik_ros import ik_LM
-from ssik_ros import Manipulator
+from ssik_ros import ik_LM, Manipulator
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.reach_hull import hull_of_wrist
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
 ARMS = ('ur5e', 'jaco2', 'panda')

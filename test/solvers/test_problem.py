@@ -5,30 +5,29 @@ import math
 import numpy as np
 from packed import Packed
 import pytest
-from tree_factory import Joint
-from tree_factory import make_tree
-from tree_factory import pose
-from tree_factory import random_pose
-from tree_factory import random_state
-from tree_factory import walk
+from tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import ModelError
+from ssik_ros.errors import (
+    DimensionMismatch,
+    FrameNotFound,
+    InvalidOption,
+    InvalidTarget,
+    JointNotFound,
+    ModelError,
+)
 from ssik_ros.kernels.rows import layout
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import Axes
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import JointRow
-from ssik_ros.problem.problem import PoseConstraint
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import rotation_to_axis
-from ssik_ros.problem.problem import RotationKind
-from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.problem import (
+    Axes,
+    build_problem,
+    JointRow,
+    PoseConstraint,
+    position_rows,
+    rotation_to_axis,
+    RotationKind,
+    Rows,
+)
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 

@@ -10,10 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import PluginLoadError
-from ssik_ros.errors import TopologyMismatch
-from ssik_ros.errors import UnknownSolver
+from ssik_ros.errors import InvalidParameter, PluginLoadError, TopologyMismatch, UnknownSolver
 from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers import registry
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions

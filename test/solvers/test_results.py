@@ -6,11 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ssik_ros.results import Cause
-from ssik_ros.results import FIELDS
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-from ssik_ros.results import OneSolution
+from ssik_ros.results import Cause, FIELDS, IkResult, IkStatus, OneSolution
 
 
 def whole(**changes):

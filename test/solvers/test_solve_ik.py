@@ -3,30 +3,22 @@
 import gc
 import weakref
 
-from arms import load_arm
-from arms import moved
-from arms import PLANAR_3R
-from arms import tip_poses
-from arms import turned
-from arms import TWO_ARMED
-from arms import TWO_ARMED_SRDF
+from arms import load_arm, moved, PLANAR_3R, tip_poses, turned, TWO_ARMED, TWO_ARMED_SRDF
 import numpy as np
 import pytest
 
 import ssik_ros
-from ssik_ros import PoseIkOptions
-from ssik_ros import PoseTarget
-from ssik_ros import RobotState
-from ssik_ros import solve_ik
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import SolverError
+from ssik_ros import PoseIkOptions, PoseTarget, RobotState, solve_ik
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidOption,
+    InvalidParameter,
+    InvalidTarget,
+    SolverError,
+)
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
+from ssik_ros.results import Cause, IkResult
 
 
 class Duration:

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import SearchTurns
-from ssik_ros.problem.scheduling import Slices
-from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.problem.scheduling import SearchTurns, Slices, TURNS
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.pose_ik import solver as pose_ik
 

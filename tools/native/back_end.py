@@ -11,8 +11,7 @@ from collections.abc import Iterable
 import functools
 import os
 import re
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from llvmlite import binding as llvm
 

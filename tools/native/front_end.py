@@ -10,18 +10,10 @@ from collections.abc import Iterable
 import importlib
 import itertools
 import pickle
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from llvmlite import binding as llvm
-from llvmlite import ir
-from numba.core import bytecode
-from numba.core import callconv
-from numba.core import cgutils
-from numba.core import codegen
-from numba.core import config
-from numba.core import cpu
-from numba.core import lowering
+from llvmlite import binding as llvm, ir
+from numba.core import bytecode, callconv, cgutils, codegen, config, cpu, lowering
 from numba.core.compiler import CompileResult
 from numba.core.runtime.context import NRTContext
 

@@ -6,8 +6,7 @@ kernel does not write the array, so that a read-only one is accepted.
 """
 
 import re
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba.core import types
 

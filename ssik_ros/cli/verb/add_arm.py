@@ -4,16 +4,10 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from ssik_ros.cli.arm_choice import add_arm_arguments
-from ssik_ros.cli.arm_choice import choose_arm
-from ssik_ros.cli.catalogue_entry import describe_arm
-from ssik_ros.cli.catalogue_entry import entry_text
-from ssik_ros.cli.catalogue_entry import with_entry
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import ModelError
-from ssik_ros.model.catalogue import catalogue_path
-from ssik_ros.model.catalogue import CatalogueArm
-from ssik_ros.model.catalogue import parse_catalogue
+from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm
+from ssik_ros.cli.catalogue_entry import describe_arm, entry_text, with_entry
+from ssik_ros.errors import InvalidOption, ModelError
+from ssik_ros.model.catalogue import catalogue_path, CatalogueArm, parse_catalogue
 from ssik_ros.strict_yaml import parse_yaml
 
 EXAMPLES = (

@@ -7,31 +7,34 @@ from pathlib import Path
 import sys
 
 from rich.console import Console
-from rich.progress import BarColumn
-from rich.progress import MofNCompleteColumn
-from rich.progress import Progress as ProgressBar
-from rich.progress import TaskID
-from rich.progress import TextColumn
-from rich.progress import TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress as ProgressBar,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from ssik_ros.benchmark.config import BenchmarkConfig
-from ssik_ros.benchmark.config import read_benchmark_config
-from ssik_ros.benchmark.plots import plot_grid
-from ssik_ros.benchmark.plots import plot_report
-from ssik_ros.benchmark.report import BenchmarkReport
-from ssik_ros.benchmark.report import describe
-from ssik_ros.benchmark.report import GRID_FILE
-from ssik_ros.benchmark.report import make_json
-from ssik_ros.benchmark.report import make_markdown
-from ssik_ros.benchmark.report import make_table
+from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config
+from ssik_ros.benchmark.plots import plot_grid, plot_report
+from ssik_ros.benchmark.report import (
+    BenchmarkReport,
+    describe,
+    GRID_FILE,
+    make_json,
+    make_markdown,
+    make_table,
+)
 from ssik_ros.benchmark.runner import Progress
-from ssik_ros.benchmark.session import BenchmarkSession
-from ssik_ros.benchmark.session import find_benchmark_config
-from ssik_ros.benchmark.session import prepare_benchmark
-from ssik_ros.benchmark.session import write_results
+from ssik_ros.benchmark.session import (
+    BenchmarkSession,
+    find_benchmark_config,
+    prepare_benchmark,
+    write_results,
+)
 from ssik_ros.benchmark.trials import write_atomically
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import ConfigError, InvalidOption
 
 EXAMPLES = (
     'ssik bench panda                       a shipped configuration',

@@ -7,18 +7,11 @@ import re
 import sys
 import tempfile
 
-from ssik_ros.artifact.module_text import ArtifactSubject
-from ssik_ros.artifact.module_text import write_module
+from ssik_ros.artifact.module_text import ArtifactSubject, write_module
 from ssik_ros.artifact.sources import SourceNotPortable
-from ssik_ros.artifact.trial import EXACT
-from ssik_ros.artifact.trial import load_module
-from ssik_ros.artifact.trial import make_judge
-from ssik_ros.artifact.trial import TrialReport
-from ssik_ros.artifact.trial import try_module
-from ssik_ros.cli.arm_choice import add_arm_arguments
-from ssik_ros.cli.arm_choice import choose_arm
-from ssik_ros.cli.closed_form import describe_tier
-from ssik_ros.cli.closed_form import find_closed_form
+from ssik_ros.artifact.trial import EXACT, load_module, make_judge, TrialReport, try_module
+from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm
+from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.analytic_answers import describe_plan

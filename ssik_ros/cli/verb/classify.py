@@ -9,15 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ssik_ros.cli.arm_choice import add_arm_arguments
-from ssik_ros.cli.arm_choice import choose_arm
-from ssik_ros.cli.arm_choice import ChosenArm
-from ssik_ros.cli.axis_relations import AxisRelation
-from ssik_ros.cli.axis_relations import find_relations
-from ssik_ros.cli.branch_sample import BranchSample
-from ssik_ros.cli.branch_sample import sample_branches
-from ssik_ros.cli.closed_form import describe_tier
-from ssik_ros.cli.closed_form import find_closed_form
+from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm, ChosenArm
+from ssik_ros.cli.axis_relations import AxisRelation, find_relations
+from ssik_ros.cli.branch_sample import BranchSample, sample_branches
+from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import counted
 from ssik_ros.manipulator.analytic_answers import describe_plan

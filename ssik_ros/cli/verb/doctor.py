@@ -8,8 +8,7 @@ from typing import Any
 
 from ssik_ros.cli.installation import examine_installation
 from ssik_ros.errors import InvalidOption
-from ssik_ros.server.findings import Finding
-from ssik_ros.server.findings import Level
+from ssik_ros.server.findings import Finding, Level
 
 _WIDTH = 150
 _WORDS = {Level.FINE: 'fine', Level.NOTE: 'note', Level.FAULT: 'fault'}
@@ -67,8 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _examine_robot(robot: str, given: Mapping[str, Any]) -> list[Finding]:
     """Return what there is to say about the files of a robot; these imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
-    from ssik_ros.server.checkup import examine
-    from ssik_ros.server.checkup import Papers
+    from ssik_ros.server.checkup import examine, Papers
 
     path = Path(robot)
     if path.is_file():

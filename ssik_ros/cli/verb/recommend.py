@@ -12,27 +12,28 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ssik_ros.benchmark.comparison import compare_solvers
-from ssik_ros.benchmark.comparison import Comparison
-from ssik_ros.benchmark.comparison import Entrant
-from ssik_ros.benchmark.comparison import Kind
-from ssik_ros.benchmark.comparison import MOST_SOLUTIONS
-from ssik_ros.benchmark.comparison import TrialSettings
+from ssik_ros.benchmark.comparison import (
+    compare_solvers,
+    Comparison,
+    Entrant,
+    Kind,
+    MOST_SOLUTIONS,
+    TrialSettings,
+)
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.recommendation import Figures
-from ssik_ros.benchmark.recommendation import figures_of
-from ssik_ros.benchmark.recommendation import kinematics_snippet
-from ssik_ros.benchmark.recommendation import recommend
-from ssik_ros.benchmark.recommendation import Recommendation
+from ssik_ros.benchmark.recommendation import (
+    Figures,
+    figures_of,
+    kinematics_snippet,
+    recommend,
+    Recommendation,
+)
 from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE
 from ssik_ros.cli.command import NO
-from ssik_ros.cli.group_choice import add_group_arguments
-from ssik_ros.cli.group_choice import choose_group
-from ssik_ros.cli.group_choice import ChosenGroup
+from ssik_ros.cli.group_choice import add_group_arguments, choose_group, ChosenGroup
 from ssik_ros.errors import InvalidOption
-from ssik_ros.solvers.registry import list_solvers
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.registry import list_solvers, solver_spec
 
 EXAMPLES = (
     'ssik recommend arm.urdf --base base_link --tip tool0',

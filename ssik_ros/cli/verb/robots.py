@@ -7,10 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ssik_ros.model.catalogue import arm_data
-from ssik_ros.model.catalogue import list_arms
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import list_shipped_robots
+from ssik_ros.model.catalogue import arm_data, list_arms
+from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.loader import load_robot
 
 _WIDTH = 150

@@ -1,42 +1,26 @@
 """``ssik solve``: one pose in, verified joint values out."""
 
 import argparse
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import json
 from pathlib import Path
 import time
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.runner import in_group_order
-from ssik_ros.benchmark.runner import joint_order
-from ssik_ros.cli.answer import Answer
-from ssik_ros.cli.answer import as_mapping
-from ssik_ros.cli.answer import print_answer
-from ssik_ros.cli.targets import read_positions
-from ssik_ros.cli.targets import read_targets
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import UnknownGroup
+from ssik_ros.benchmark.runner import in_group_order, joint_order
+from ssik_ros.cli.answer import Answer, as_mapping, print_answer
+from ssik_ros.cli.targets import read_positions, read_targets
+from ssik_ros.errors import describe_choices, InvalidOption, UnknownGroup
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
-from ssik_ros.solvers.registry import create_solver
-from ssik_ros.solvers.registry import DEFAULT_SOLVER
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
+from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
-
-FloatArray = NDArray[np.float64]
 
 EXAMPLES = (
     'ssik solve --robot panda --group panda_arm --pose 0.4 0.1 0.5 1 0 0 0',

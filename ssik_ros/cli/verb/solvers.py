@@ -10,11 +10,8 @@ from rich.table import Table
 
 from ssik_ros.errors import SsikError
 from ssik_ros.problem.contract import SolverSpec
-from ssik_ros.solvers.options.parameters import Parameter
-from ssik_ros.solvers.options.parameters import REQUIRED
-from ssik_ros.solvers.registry import list_solvers
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
+from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 
 EXAMPLES = ('ssik solvers', 'ssik solvers ssik_ros/PoseIK', 'ssik solvers --json')
 

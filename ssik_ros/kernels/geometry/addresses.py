@@ -11,9 +11,7 @@ import weakref
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import IS_PLAIN
-from ssik_ros.kernels._jit import JIT_DISABLED
+from ssik_ros.kernels._jit import inline_kernel, IS_PLAIN, JIT_DISABLED
 
 if JIT_DISABLED and not IS_PLAIN:
     from ssik_ros.kernels.native.library import LIBRARY

@@ -6,8 +6,7 @@ angle, without a trigonometric function.
 """
 
 from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry import lanes, vectors
 
 
 @inline_kernel

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import JIT_DISABLED
+from ssik_ros.kernels._jit import inline_kernel, JIT_DISABLED
 from ssik_ros.kernels.geometry import so3
 
 if JIT_DISABLED:
@@ -79,21 +78,23 @@ if JIT_DISABLED:
         return np.abs(value)
 
 else:
-    from ssik_ros.kernels.native.lane_types import absolute
-    from ssik_ros.kernels.native.lane_types import bits_of
-    from ssik_ros.kernels.native.lane_types import floor
-    from ssik_ros.kernels.native.lane_types import HALF_LANES
-    from ssik_ros.kernels.native.lane_types import in_pairs
-    from ssik_ros.kernels.native.lane_types import LANES
-    from ssik_ros.kernels.native.lane_types import load
-    from ssik_ros.kernels.native.lane_types import load_half
-    from ssik_ros.kernels.native.lane_types import places
-    from ssik_ros.kernels.native.lane_types import places_half
-    from ssik_ros.kernels.native.lane_types import root
-    from ssik_ros.kernels.native.lane_types import select
-    from ssik_ros.kernels.native.lane_types import spread
-    from ssik_ros.kernels.native.lane_types import spread_half
-    from ssik_ros.kernels.native.lane_types import store
+    from ssik_ros.kernels.native.lane_types import (
+        absolute,
+        bits_of,
+        floor,
+        HALF_LANES,
+        in_pairs,
+        LANES,
+        load,
+        load_half,
+        places,
+        places_half,
+        root,
+        select,
+        spread,
+        spread_half,
+        store,
+    )
 
 __all__ = (
     'HALF_LANES',

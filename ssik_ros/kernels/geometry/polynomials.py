@@ -33,8 +33,7 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 
 NEARLY_REAL = 1e-3
 """Imaginary part, relative to 1 + x^2, up to which a complex pair counts as a double zero."""

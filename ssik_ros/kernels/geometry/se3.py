@@ -7,8 +7,7 @@ pinocchio. ``compose(out, T_ab, T_bc)`` writes T_ac.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 
 

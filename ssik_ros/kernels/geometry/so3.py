@@ -10,8 +10,7 @@ choice of the largest quaternion component.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 
 TWO_PI = 2.0 * math.pi
 SMALL_ANGLE = 1e-4

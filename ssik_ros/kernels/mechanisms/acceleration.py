@@ -23,8 +23,7 @@ References
     [Featherstone2008] for twists and their derivatives; [Sola2018] for the Jacobians of the logarithm.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, vector
 from ssik_ros.kernels.mechanisms import layout
 
 ANGULAR, LINEAR = 0, 3

@@ -41,17 +41,10 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.mechanisms import acceleration
-from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.kernels.mechanisms import mechanism
-from ssik_ros.kernels.mechanisms import normal
-from ssik_ros.kernels.mechanisms import second_order
-from ssik_ros.kernels.search import clock
-from ssik_ros.kernels.search import restarts
+from ssik_ros.kernels.mechanisms import acceleration, layout, mechanism, normal, second_order
+from ssik_ros.kernels.search import clock, restarts
 
 FLOOR = 1e-13
 """Damping, relative to the largest diagonal entry of H, that is always there."""

@@ -24,11 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.geometry.addresses import floats_at
-from ssik_ros.kernels.geometry.addresses import integers_at
+from ssik_ros.kernels._jit import inline_kernel, matrix, vector
+from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
 
 # Columns of the table of numbers, one row per frame.
 POSITION = 0

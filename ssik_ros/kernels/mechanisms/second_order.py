@@ -21,11 +21,8 @@ References
     [Sola2018] for the Jacobians of the logarithm.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
+from ssik_ros.kernels.geometry import se3, so3
 from ssik_ros.kernels.mechanisms import layout
 
 ALL_TRANSLATION = 7

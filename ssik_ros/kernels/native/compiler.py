@@ -15,13 +15,9 @@ from typing import Any
 
 from llvmlite import ir
 import numba
-from numba.core import cgutils
-from numba.core import config
-from numba.core import types
-from numba.core.caching import CompileResultCacheImpl
-from numba.core.caching import FunctionCache
-from numba.core.types import CPointer  # type: ignore[attr-defined]
-from numba.core.types import unliteral  # type: ignore[attr-defined]
+from numba.core import cgutils, config, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.types import CPointer, unliteral  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 
 from ssik_ros.kernels.native import sources

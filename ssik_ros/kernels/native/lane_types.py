@@ -11,15 +11,10 @@ import operator
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing import signature
-from numba.core.typing.templates import ConcreteTemplate
-from numba.core.typing.templates import infer_global
-from numba.extending import intrinsic
-from numba.extending import lower_builtin
-from numba.extending import models
-from numba.extending import register_model
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from ssik_ros.kernels.native.compiler import check_part
 

@@ -1,16 +1,13 @@
 """The native library of the kernels: found, compared with the sources, and its callables."""
 
 from collections.abc import Callable
-from importlib import machinery
-from importlib import util
+from importlib import machinery, util
 import json
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ssik_ros.errors import NativeLibraryError
-from ssik_ros.kernels.native import sources
-from ssik_ros.kernels.native import targets
+from ssik_ros.kernels.native import sources, targets
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 

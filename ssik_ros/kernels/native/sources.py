@@ -18,7 +18,7 @@ KERNELS = Path(__file__).parents[1]
 SIGNATURES = Path(__file__).parent / 'kernels.txt'
 """The list of the kernels that Python may call."""
 
-_IMPORT = r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\w+)|import\s+ssik_ros\.kernels([\w.]+))'
+_IMPORT = r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\([^)]*\)|.+)|import\s+ssik_ros\.kernels([\w.]+))'
 
 
 def modules() -> dict[str, Path]:
@@ -48,10 +48,11 @@ def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
     """
     # What stands behind "import" may be a module of the package before it, or a name of the module.
     names: dict[str, None] = {}
-    for package, name, module in re.findall(
+    for package, listed, module in re.findall(
         _IMPORT, path.read_text(encoding='utf-8'), re.MULTILINE
     ):
-        names |= dict.fromkeys([module] if module else [package, f'{package}.{name}'])
+        behind = [f'{package}.{name}' for name in re.findall(r'\w+', listed)]
+        names |= dict.fromkeys([module] if module else [package, *behind])
     return [name for name in (name.lstrip('.') for name in names) if name in known]
 
 

@@ -33,10 +33,7 @@ docs/math/eigenvalues.md: [Parlett1969], [Francis1961], [Ahues1997], [Anderson19
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 
 SCRATCH_ROWS = 3
 """A matrix of n rows needs ``SCRATCH_ROWS * n`` floats of scratch."""

@@ -6,9 +6,7 @@ one such step: a second one would spoil the vectors of defective matrices. Where
 at the start had hardly any part along the eigenvector, and another one is tried.
 """
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.rows import eigenvalues as values
 
 STARTS = 4

@@ -1,7 +1,6 @@
 """Small dense linear algebra in place, for the damped normal equations of a step."""
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 
 TINY = 1e-150
 """Pivot that replaces one that rounding made zero or negative: its direction then takes no part."""

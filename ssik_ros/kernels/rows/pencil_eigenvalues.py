@@ -34,18 +34,17 @@ docs/math/eigenvalues.md: [Moler1973], [Golub2013], [Anderson1999]
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.rows.eigenvalues import eigenvalues_of_two
-from ssik_ros.kernels.rows.eigenvalues import EPSILON
-from ssik_ros.kernels.rows.eigenvalues import EXCEPTIONAL
-from ssik_ros.kernels.rows.eigenvalues import NOTHING
-from ssik_ros.kernels.rows.eigenvalues import reflect_columns
-from ssik_ros.kernels.rows.eigenvalues import reflect_rows
-from ssik_ros.kernels.rows.eigenvalues import reflection
-from ssik_ros.kernels.rows.eigenvalues import STEPS
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.rows.eigenvalues import (
+    eigenvalues_of_two,
+    EPSILON,
+    EXCEPTIONAL,
+    NOTHING,
+    reflect_columns,
+    reflect_rows,
+    reflection,
+    STEPS,
+)
 
 
 @inline_kernel

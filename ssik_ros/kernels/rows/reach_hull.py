@@ -37,9 +37,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.geometry import vectors
 
 # Hulls of a problem or a plan: of each a point of the last link in the frame of the pose, its distance from that frame's

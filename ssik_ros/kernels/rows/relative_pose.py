@@ -2,9 +2,7 @@
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import tree
+from ssik_ros.kernels.rows import layout, rows, tree
 
 
 @kernel

@@ -43,13 +43,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import tree
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import se3, so3, vectors
+from ssik_ros.kernels.rows import layout, tree
 
 PARALLEL = 1e-12
 """Sine below which two z axes count as parallel: the rotation between them has no axis of its own."""

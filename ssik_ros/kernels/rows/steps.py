@@ -22,11 +22,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import linalg
+from ssik_ros.kernels.rows import layout, linalg
 
 TURN_SLACK = 1e-9
 """Rounding that full turns may leave on an angle [rad]."""

@@ -5,8 +5,7 @@ Turning a joint's frame so that its axis is +z costs nothing at solve time (the 
 constant placements on both sides) and makes every revolute joint a mix of two columns.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
 

@@ -5,8 +5,7 @@ import time
 
 import numpy as np
 
-from ssik_ros.kernels._jit import JIT_DISABLED
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import JIT_DISABLED, kernel
 
 CLOCK_MONOTONIC = 6 if sys.platform == 'darwin' else 1
 """The clock of ``time.monotonic_ns``, by its number in the C library."""

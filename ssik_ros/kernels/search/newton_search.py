@@ -43,49 +43,45 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.search import clock
-from ssik_ros.kernels.search import laws
-from ssik_ros.kernels.search import null_space
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.kernels.search import restarts
-from ssik_ros.kernels.search import serial
-from ssik_ros.kernels.search import six_rows
-from ssik_ros.kernels.search.pose_search import ACCEPTED
-from ssik_ros.kernels.search.pose_search import BAD_STATE
-from ssik_ros.kernels.search.pose_search import BAD_TARGET
-from ssik_ros.kernels.search.pose_search import CANCELLED
-from ssik_ros.kernels.search.pose_search import CANDIDATE
-from ssik_ros.kernels.search.pose_search import CLOCK
-from ssik_ros.kernels.search.pose_search import CLOCK_ENDED
-from ssik_ros.kernels.search.pose_search import COUNT
-from ssik_ros.kernels.search.pose_search import DEADLINE
-from ssik_ros.kernels.search.pose_search import EXHAUSTED
-from ssik_ros.kernels.search.pose_search import FOUND
-from ssik_ros.kernels.search.pose_search import FRESH
-from ssik_ros.kernels.search.pose_search import ITERATIONS
-from ssik_ros.kernels.search.pose_search import LIMITS_SEEN
-from ssik_ros.kernels.search.pose_search import OUT_OF_REACH
-from ssik_ros.kernels.search.pose_search import RANDOM
-from ssik_ros.kernels.search.pose_search import RIGID
-from ssik_ros.kernels.search.pose_search import RUNNING
-from ssik_ros.kernels.search.pose_search import SEARCHES
-from ssik_ros.kernels.search.pose_search import STALLED
-from ssik_ros.kernels.search.pose_search import STATE_SIZE
-from ssik_ros.kernels.search.pose_search import STOP
-from ssik_ros.kernels.search.pose_search import UNSAMPLED
-from ssik_ros.kernels.search.pose_search import UNSAMPLED_VARIABLE
-from ssik_ros.kernels.search.pose_search import VALIDATED
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.geometry import joint_values, se3, vectors
+from ssik_ros.kernels.rows import layout, reach_hull, rows, steps
+from ssik_ros.kernels.search import (
+    clock,
+    laws,
+    null_space,
+    pose_search,
+    restarts,
+    serial,
+    six_rows,
+)
+from ssik_ros.kernels.search.pose_search import (
+    ACCEPTED,
+    BAD_STATE,
+    BAD_TARGET,
+    CANCELLED,
+    CANDIDATE,
+    CLOCK,
+    CLOCK_ENDED,
+    COUNT,
+    DEADLINE,
+    EXHAUSTED,
+    FOUND,
+    FRESH,
+    ITERATIONS,
+    LIMITS_SEEN,
+    OUT_OF_REACH,
+    RANDOM,
+    RIGID,
+    RUNNING,
+    SEARCHES,
+    STALLED,
+    STATE_SIZE,
+    STOP,
+    UNSAMPLED,
+    UNSAMPLED_VARIABLE,
+    VALIDATED,
+)
 
 # Integer state (int64) of a search between calls: that of PoseIK, one of whose places it does not need.
 SINGULAR_SEEN = pose_search.OPTIMISE_STOP

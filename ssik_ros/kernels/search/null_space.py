@@ -28,13 +28,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import kernel, vector
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout, linalg, rows, steps
 
 # Single numbers, counted from where they start in a search's options.
 ACTIVE = 0

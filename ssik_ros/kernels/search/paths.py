@@ -26,9 +26,7 @@ import math
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.kernels.search import tracking
+from ssik_ros.kernels.search import newton_search, pose_search, tracking
 
 BOX_SEARCHES = 3
 """Searches within the box."""

@@ -26,24 +26,23 @@ Cost
 import math
 
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.closed_form.branches import branch_block
-from ssik_ros.kernels.closed_form.branches import search as closed_form
+from ssik_ros.kernels.closed_form.branches import branch_block, search as closed_form
 from ssik_ros.kernels.geometry.addresses import integers_at
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import single
-from ssik_ros.kernels.search.pose_search import BAD_STATE
-from ssik_ros.kernels.search.pose_search import BAD_TARGET
-from ssik_ros.kernels.search.pose_search import CANCELLED
-from ssik_ros.kernels.search.pose_search import CLOCK_ENDED
-from ssik_ros.kernels.search.pose_search import DEADLINE
-from ssik_ros.kernels.search.pose_search import EXHAUSTED
-from ssik_ros.kernels.search.pose_search import FOUND
-from ssik_ros.kernels.search.pose_search import ITERATIONS
-from ssik_ros.kernels.search.pose_search import RUNNING
-from ssik_ros.kernels.search.pose_search import SEARCHES
-from ssik_ros.kernels.search.pose_search import STOP
+from ssik_ros.kernels.rows import layout, steps
+from ssik_ros.kernels.search import newton_search, single
+from ssik_ros.kernels.search.pose_search import (
+    BAD_STATE,
+    BAD_TARGET,
+    CANCELLED,
+    CLOCK_ENDED,
+    DEADLINE,
+    EXHAUSTED,
+    FOUND,
+    ITERATIONS,
+    RUNNING,
+    SEARCHES,
+    STOP,
+)
 
 TOLERANCE, FARTHEST, LONGEST_WAY = 0, 1, 2
 """What a closed form's block holds of its own: norm over both errors that an answer may have; error at the seed, and way of

@@ -44,19 +44,10 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.search import clock
-from ssik_ros.kernels.search import restarts
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.geometry import joint_values, se3, so3, vectors
+from ssik_ros.kernels.rows import layout, reach_hull, rows, steps
+from ssik_ros.kernels.search import clock, restarts
 
 # Phases: what the caller says when it calls.
 FRESH = 0

@@ -14,8 +14,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
 

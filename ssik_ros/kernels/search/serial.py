@@ -21,13 +21,9 @@ Cost
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.rows import tree
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.rows import layout, steps, tree
 
 SINE, COSINE = 0, 1
 """Columns of the poses that hold sine and cosine of each joint for a while."""

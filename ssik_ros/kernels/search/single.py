@@ -15,20 +15,19 @@ Cost
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry.addresses import floats_at
-from ssik_ros.kernels.geometry.addresses import integers_at
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search.pose_search import BAD_STATE
-from ssik_ros.kernels.search.pose_search import BAD_TARGET
-from ssik_ros.kernels.search.pose_search import FOUND
-from ssik_ros.kernels.search.pose_search import ITERATIONS
-from ssik_ros.kernels.search.pose_search import RUNNING
-from ssik_ros.kernels.search.pose_search import SEARCHES
-from ssik_ros.kernels.search.pose_search import STATE_SIZE
+from ssik_ros.kernels.search.pose_search import (
+    BAD_STATE,
+    BAD_TARGET,
+    FOUND,
+    ITERATIONS,
+    RUNNING,
+    SEARCHES,
+    STATE_SIZE,
+)
 
 HEAD = 3
 """Sizes at the head of the block: of ints, reals and options."""

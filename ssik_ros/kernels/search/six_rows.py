@@ -24,9 +24,7 @@ References
 """
 
 from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout, linalg, steps
 
 ROWS = 6
 

@@ -22,15 +22,10 @@ Cost
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.search import laws
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import null_space
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.rows import layout, steps
+from ssik_ros.kernels.search import laws, newton_search, null_space, pose_search
 
 # Numbers of a cycle: error norm before and after, iterations, joints stopped by the cycle's motion and by limits.
 BEFORE = 0

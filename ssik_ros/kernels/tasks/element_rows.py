@@ -26,14 +26,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import rows
-from ssik_ros.kernels.rows import tree
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.rows import layout, rows, tree
 from ssik_ros.kernels.tasks import packing
 
 

@@ -29,12 +29,8 @@ import numpy as np
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import clock
-from ssik_ros.kernels.search import restarts
-from ssik_ros.kernels.tasks import element_rows
-from ssik_ros.kernels.tasks import packing
-from ssik_ros.kernels.tasks import protection
-from ssik_ros.kernels.tasks import task_steps
+from ssik_ros.kernels.search import clock, restarts
+from ssik_ros.kernels.tasks import element_rows, packing, protection, task_steps
 
 # Tasks.
 HANDLE = 0

@@ -22,9 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, matrix, vector
 from ssik_ros.kernels.rows import layout
 
 # Header of ``ints``: counts, then flags.

@@ -36,11 +36,8 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.tasks import element_rows
-from ssik_ros.kernels.tasks import packing
-from ssik_ros.kernels.tasks import task_steps
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.tasks import element_rows, packing, task_steps
 
 COST = 0.5
 """Share of what a group gains in a step that the groups below may take away: it still converges. Less would cost

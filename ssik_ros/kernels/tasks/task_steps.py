@@ -30,16 +30,10 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows import steps
-from ssik_ros.kernels.tasks import orthogonal_rows
-from ssik_ros.kernels.tasks import packing
+from ssik_ros.kernels.rows import layout, linalg, steps
+from ssik_ros.kernels.tasks import orthogonal_rows, packing
 
 LIMIT_SLACK = 1e-12
 """Rounding by which a step may end beyond a limit before it counts [rad or m]; the value itself is then clamped."""

@@ -1,26 +1,23 @@
 """Collisions of a robot on the geometry of its URDF, by coal: with itself, with the world, with what it carries."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import importlib
 import itertools
 from typing import Any
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import SolverError
-from ssik_ros.model.collision.geometry import CollisionShape
-from ssik_ros.model.collision.geometry import read_shapes
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import make_geometry
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.model.collision.scene import BodyKind
-from ssik_ros.model.collision.scene import CollisionScene
-from ssik_ros.model.collision.scene import IN_WORLD
-from ssik_ros.model.collision.scene import SceneShape
-from ssik_ros.model.kinematic_tree import FloatArray
+from ssik_ros.model.collision.geometry import CollisionShape, read_shapes
+from ssik_ros.model.collision.objects import (
+    CarriedObject,
+    make_geometry,
+    ObjectShape,
+    SolidKind,
+    WorldObject,
+)
+from ssik_ros.model.collision.scene import BodyKind, CollisionScene, IN_WORLD, SceneShape
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 

@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
-from ssik_ros.model.description_files import existing_file
-from ssik_ros.model.description_files import resolve_package_uri
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import quote, shorten
+from ssik_ros.model.description_files import existing_file, resolve_package_uri
 from ssik_ros.model.forward_kinematics import rotate_about
-from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.reader import parse_origin
 from ssik_ros.model.urdf.xml_document import XmlElement

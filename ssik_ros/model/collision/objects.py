@@ -1,17 +1,14 @@
 """Objects that are no part of a robot: solids, meshes and planes in the world or carried by a link."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import ModelError
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.kinematic_tree import IntArray
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import counted, ModelError
 from ssik_ros.value_class import dataclass
 
 

@@ -1,19 +1,15 @@
 """A robot among objects: which pairs of shapes are checked, and which of them collide in a state."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.collision.geometry import CollisionShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses
-from ssik_ros.model.kinematic_tree import FloatArray
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.robot_model import invert_pose, RobotModel
 
 IN_WORLD = -2
 """Carrier of shapes that stand in the world."""

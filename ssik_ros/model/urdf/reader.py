@@ -8,21 +8,17 @@ is x unless it says otherwise, and planar joints move in the plane that MoveIt g
 from collections.abc import Collection
 import math
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
-from ssik_ros.model.urdf.data import JOINT_TYPES
-from ssik_ros.model.urdf.data import LoopConstraint
-from ssik_ros.model.urdf.data import Mimic
-from ssik_ros.model.urdf.data import SCALAR_TYPES
-from ssik_ros.model.urdf.data import Urdf
-from ssik_ros.model.urdf.data import UrdfJoint
-from ssik_ros.model.urdf.structure import check_ends
-from ssik_ros.model.urdf.structure import check_mimic
-from ssik_ros.model.urdf.structure import find_root
-from ssik_ros.model.urdf.xml_document import parse_xml
-from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.errors import describe_choices, InvalidLimits, quote, shorten
+from ssik_ros.model.urdf.data import (
+    JOINT_TYPES,
+    LoopConstraint,
+    Mimic,
+    SCALAR_TYPES,
+    Urdf,
+    UrdfJoint,
+)
+from ssik_ros.model.urdf.structure import check_ends, check_mimic, find_root
+from ssik_ros.model.urdf.xml_document import parse_xml, XmlElement
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 UNBOUNDED = 1e9

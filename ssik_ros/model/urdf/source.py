@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 import re
 
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.errors import DescriptionNotFound, ModelError, quote
 from ssik_ros.value_class import dataclass
 
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)

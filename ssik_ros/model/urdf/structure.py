@@ -1,11 +1,7 @@
 """Checks that the joints of a URDF make one tree, and that mimic joints follow somebody."""
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.urdf.data import SCALAR_TYPES
-from ssik_ros.model.urdf.data import UrdfJoint
+from ssik_ros.errors import describe_choices, list_names, ModelError, quote
+from ssik_ros.model.urdf.data import SCALAR_TYPES, UrdfJoint
 from ssik_ros.model.urdf.xml_document import XmlElement
 
 

@@ -4,15 +4,13 @@ XML as elements that know their line; documents that could hurt the process are 
 The text between elements is not kept: no description says anything there.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 import math
 from typing import NoReturn
 from xml.parsers import expat
 
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.errors import ModelError, quote
 from ssik_ros.value_class import dataclass
 
 MOST_ELEMENTS = 500_000

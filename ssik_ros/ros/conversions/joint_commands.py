@@ -4,13 +4,10 @@ from array import array
 from collections.abc import Sequence
 
 from builtin_interfaces.msg import Time
-import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
-from trajectory_msgs.msg import JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-FloatArray = NDArray[np.float64]
+from ssik_ros.arrays import FloatArray
 
 
 def make_joint_state(names: Sequence[str], positions: FloatArray, stamp: Time) -> JointState:

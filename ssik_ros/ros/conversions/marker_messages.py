@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 import numpy as np
-from visualization_msgs.msg import Marker as MarkerMessage
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
 
 from ssik_ros.markers import Marker
 from ssik_ros.mechanisms.loop_closures import z_to

@@ -6,51 +6,46 @@ What every request and every answer has is read and written by the slots behind 
 """
 
 from array import array
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import itertools
 from typing import Any
 
-from geometry_msgs.msg import Pose
-from geometry_msgs.msg import PoseStamped
-from geometry_msgs.msg import Transform
-from moveit_msgs.msg import Constraints
-from moveit_msgs.msg import JointConstraint
-from moveit_msgs.msg import OrientationConstraint
-from moveit_msgs.msg import PositionConstraint
-from moveit_msgs.msg import PositionIKRequest
-from moveit_msgs.msg import RobotState
+from geometry_msgs.msg import Pose, PoseStamped, Transform
+from moveit_msgs.msg import (
+    Constraints,
+    JointConstraint,
+    OrientationConstraint,
+    PositionConstraint,
+    PositionIKRequest,
+    RobotState,
+)
 import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import MultiDOFJointState
 from std_msgs.msg import Header
 
 from ssik_ros.model.forward_kinematics import joint_motion
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.ros.conversions.object_conversions import read_carried
-from ssik_ros.ros.conversions.object_conversions import read_vertices
-from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.ros.conversions.pose_conversions import read_transform
-from ssik_ros.ros.conversions.pose_conversions import write_transform
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import OrientationWish
-from ssik_ros.server.requests.constraints import PositionWish
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.ros.conversions.object_conversions import read_carried, read_vertices
+from ssik_ros.ros.conversions.pose_conversions import read_pose, read_transform, write_transform
+from ssik_ros.server.requests.constraints import (
+    JointWish,
+    NO_WISHES,
+    OrientationWish,
+    PositionWish,
+    Wishes,
+)
 from ssik_ros.server.requests.index_ranges import index_range
 from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import IkQuestion
-from ssik_ros.server.requests.questions import NEW
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.regions import RegionPart
-from ssik_ros.server.requests.regions import Solid
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.server.requests.questions import (
+    AT_MODEL_FRAME,
+    FramedPose,
+    FullState,
+    IkQuestion,
+    NEW,
+    StateGiven,
+)
+from ssik_ros.server.requests.regions import RegionPart, Solid
 
 
 def read_state(message: RobotState) -> StateGiven:

@@ -1,27 +1,17 @@
 """Collision objects as messages, and as what questions and the world hold."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import itertools
 
 from geometry_msgs.msg import Pose
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
-from moveit_msgs.msg import RobotState
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, RobotState
 import numpy as np
-from numpy.typing import NDArray
-from shape_msgs.msg import Mesh
-from shape_msgs.msg import SolidPrimitive
+from shape_msgs.msg import Mesh, SolidPrimitive
 
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import SolidKind
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import ObjectGiven
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.server.requests.questions import CarriedGiven, NOTHING_CARRIED, ObjectGiven
 
 KINDS = {
     SolidPrimitive.BOX: SolidKind.BOX,

@@ -5,15 +5,10 @@ The fields that every request has are read from the slots behind them, ``_x`` fo
 function that returns its slot, and a request would call forty of them.
 """
 
-from geometry_msgs.msg import Pose
-from geometry_msgs.msg import Transform
-import numpy as np
-from numpy.typing import NDArray
+from geometry_msgs.msg import Pose, Transform
 
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import pose_of_numbers
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.arrays import FloatArray
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 
 
 def read_pose(message: Pose) -> FloatArray:

@@ -1,15 +1,13 @@
 """Where the robot is, and how long ago each joint said so."""
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import math
 import threading
 import time
 
 from rclpy.node import Node
 
-from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.ros.inputs.live_state import MOST_OLDER
+from ssik_ros.ros.inputs.live_state import LiveState, MOST_OLDER
 
 
 class AgedState(LiveState):

@@ -11,8 +11,7 @@ import logging
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 

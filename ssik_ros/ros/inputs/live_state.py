@@ -1,7 +1,6 @@
 """Where the robot is: the latest joint states, put together when somebody asks."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import logging
 import math
 import threading
@@ -12,13 +11,10 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
+from ssik_ros.errors import list_names, quote
 from ssik_ros.ros.inputs.input_topics import InputTopic
-from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.poses import IS_WITHIN
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.poses import FARTHEST, IS_WITHIN
+from ssik_ros.server.requests.questions import FullState, StateGiven
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')

@@ -5,31 +5,22 @@ URDF and SRDF are looked for one by one, in that order; what is found nowhere el
 topic, and may be replaced there at any time. A topic brings text: only parameters name files.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import logging
 from pathlib import Path
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.description_files import MoveItConfig
+from ssik_ros.errors import DescriptionNotFound, InvalidParameter, ModelError, quote
+from ssik_ros.model.description_files import find_moveit_config, MoveItConfig
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.model.urdf.source import require_xml_text
-from ssik_ros.model.urdf.source import robot_name_of
-from ssik_ros.model.urdf.source import TextSource
+from ssik_ros.model.urdf.source import require_xml_text, robot_name_of, TextSource
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 from ssik_ros.value_class import dataclass

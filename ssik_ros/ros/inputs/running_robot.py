@@ -5,28 +5,20 @@ import logging
 import time
 from types import SimpleNamespace
 
-import numpy as np
-from numpy.typing import NDArray
-from rclpy.executors import Executor
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.session import BenchmarkRobot
-from ssik_ros.errors import quote
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.ros.inputs.robot_source import MOST_JOINTS
-from ssik_ros.ros.inputs.robot_source import RobotDescription
-from ssik_ros.ros.inputs.robot_source import RobotSource
-from ssik_ros.ros.inputs.robot_source import URDF_TOPIC
+from ssik_ros.ros.inputs.robot_source import MOST_JOINTS, RobotDescription, RobotSource, URDF_TOPIC
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.running_robot')
-
-FloatArray = NDArray[np.float64]
 
 
 class RobotNotRunning(SolverError):

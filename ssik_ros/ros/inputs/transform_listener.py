@@ -6,8 +6,7 @@ import threading
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from ssik_ros.errors import quote
 from ssik_ros.ros.conversions.pose_conversions import read_transform

@@ -4,9 +4,7 @@ Parameters of groups: a kinematics.yaml, replaced by a node's own values, declar
 Each group's parameters stand below ``robot_description_kinematics.<group>.``, as MoveIt names them.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import operator
 from pathlib import Path
@@ -15,21 +13,18 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import quote
+from ssik_ros.errors import InvalidParameter, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.solvers.kinematics_layout import find_groups
-from ssik_ros.solvers.kinematics_yaml import COMMON_PARAMETERS_FILE
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
-from ssik_ros.solvers.kinematics_yaml import parse_kinematics
-from ssik_ros.solvers.registry import DEFAULT_SOLVER
-from ssik_ros.solvers.registry import is_known
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
-from ssik_ros.strict_yaml import LocatedMapping
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.solvers.kinematics_yaml import (
+    COMMON_PARAMETERS_FILE,
+    GroupKinematics,
+    KINEMATICS_FIELDS,
+    parse_kinematics,
+)
+from ssik_ros.solvers.registry import DEFAULT_SOLVER, is_known, solver_schema, solver_spec
+from ssik_ros.strict_yaml import LocatedMapping, read_yaml
 
 PREFIX = 'robot_description_kinematics.'
 RUN_TIME = 'set at run time'

@@ -4,15 +4,11 @@ The arguments of the launch files, from the parameter files of the nodes.
 Nothing here imports launch, so that the lists can be read and tested on machines without it.
 """
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import misspelt_name
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, misspelt_name, quote
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import Parameter
 

@@ -5,11 +5,7 @@ import logging
 
 from rclpy.node import Node
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import list_names
-from ssik_ros.errors import misspelt_name
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, InvalidParameter, list_names, misspelt_name, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 
 _LOGGER = logging.getLogger('ssik_ros.parameters')

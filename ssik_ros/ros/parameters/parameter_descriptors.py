@@ -3,9 +3,7 @@
 import sys
 from typing import Any
 
-from rcl_interfaces.msg import FloatingPointRange
-from rcl_interfaces.msg import IntegerRange
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.parameter import Parameter as RosParameter
 
 from ssik_ros.solvers.options.parameters import Parameter

@@ -9,11 +9,9 @@ import functools
 from pathlib import PurePosixPath
 from typing import Any
 
-from ssik_ros.ros.parameters.generated_parameters import adapt_generated
-from ssik_ros.ros.parameters.generated_parameters import find_generated
+from ssik_ros.ros.parameters.generated_parameters import adapt_generated, find_generated
 from ssik_ros.ros.parameters.parameter_listener import make_parameter_class
-from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.options.parameter_file import read_resource
+from ssik_ros.solvers.options.parameter_file import load_schema, read_resource
 
 
 @functools.cache

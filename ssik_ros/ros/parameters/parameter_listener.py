@@ -5,9 +5,7 @@ Declared with type, default, description and range; checked when they are set; h
 nested structs. A change counts after every callback of the node has agreed to it, and then as a whole.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import copy
 import threading
 from typing import Any
@@ -17,18 +15,13 @@ from rclpy.clock import Clock
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.logging import get_logger
 from rclpy.node import Node
-from rclpy.parameter import Parameter as RosParameter
-from rclpy.parameter import PARAMETER_SEPARATOR_STRING
+from rclpy.parameter import Parameter as RosParameter, PARAMETER_SEPARATOR_STRING
 from rclpy.time import Time
 
 from ssik_ros.errors import quote
-from ssik_ros.ros.parameters.integer_parameters import accept_integers
-from ssik_ros.ros.parameters.integer_parameters import promote
-from ssik_ros.ros.parameters.parameter_descriptors import make_descriptor
-from ssik_ros.ros.parameters.parameter_descriptors import ros_type
-from ssik_ros.solvers.options.parameters import Parameter
-from ssik_ros.solvers.options.parameters import ParameterSchema
-from ssik_ros.solvers.options.parameters import REQUIRED
+from ssik_ros.ros.parameters.integer_parameters import accept_integers, promote
+from ssik_ros.ros.parameters.parameter_descriptors import make_descriptor, ros_type
+from ssik_ros.solvers.options.parameters import Parameter, ParameterSchema, REQUIRED
 
 UserCallback = Callable[[Any], None]
 

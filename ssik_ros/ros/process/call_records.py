@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable
 import threading
 import time
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np

@@ -6,13 +6,10 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
 from ssik_ros.errors import counted
-from ssik_ros.ros.process.call_records import CallRecords
-from ssik_ros.ros.process.call_records import Summary
+from ssik_ros.ros.process.call_records import CallRecords, Summary
 
 try:
-    from diagnostic_msgs.msg import DiagnosticArray
-    from diagnostic_msgs.msg import DiagnosticStatus
-    from diagnostic_msgs.msg import KeyValue
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 except ImportError:
     DiagnosticArray = DiagnosticStatus = KeyValue = None
 

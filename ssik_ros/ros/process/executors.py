@@ -13,16 +13,17 @@ import time
 from typing import Any
 
 from rclpy.context import Context
-from rclpy.executors import ConditionReachedException
-from rclpy.executors import ExternalShutdownException
-from rclpy.executors import ShutdownException
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import (
+    ConditionReachedException,
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+)
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Task
 
-from ssik_ros.ros.process.wait_set import Ready
-from ssik_ros.ros.process.wait_set import ReusedWaitSet
+from ssik_ros.ros.process.wait_set import Ready, ReusedWaitSet
 
 PATIENCE = 0.004
 """Between two looks at the leading thread [s]; a callback that both of them find counts as long."""

@@ -1,7 +1,6 @@
 """How the process of a node begins: ROS, then the node, and one line with the reason where that fails."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import rclpy

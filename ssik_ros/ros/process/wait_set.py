@@ -6,15 +6,15 @@ node that takes longer than an answer itself. Here that is done when nodes say t
 waits only the handles are handed over again.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import contextlib
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rclpy.callback_groups import CallbackGroup
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.callback_groups import (
+    CallbackGroup,
+    MutuallyExclusiveCallbackGroup,
+    ReentrantCallbackGroup,
+)
 from rclpy.context import Context
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node

@@ -12,11 +12,8 @@ from ssik_ros.ros.conversions.messages import read_state
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.status_codes import code_of_cause
-from ssik_ros.ros.services.status_codes import code_of_link_refusal
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.node_services import answer_always, Served
+from ssik_ros.ros.services.status_codes import code_of_cause, code_of_link_refusal, write_code
 from ssik_ros.server.groups.batches import BatchQuestion
 
 CAUSE_NAMES = [cause.name for cause in Cause]

@@ -2,22 +2,17 @@
 
 from collections.abc import Callable
 import logging
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ssik_msgs.msg import GroupKinematics as GroupMessage
-from ssik_msgs.msg import SolverParameter
+from ssik_msgs.msg import GroupKinematics as GroupMessage, SolverParameter
 from ssik_msgs.srv import Describe
 import yaml
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
+from ssik_ros.errors import describe_choices, quote, shorten
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
-from ssik_ros.solvers.registry import solver_schema
-from ssik_ros.solvers.registry import solver_spec
+from ssik_ros.solvers.registry import solver_schema, solver_spec
 
 _LOGGER = logging.getLogger('ssik_ros.describe')
 

@@ -6,19 +6,15 @@ import math
 
 from ssik_msgs.srv import ExplainIk
 
-from ssik_ros.ros.conversions.messages import read_constraints
-from ssik_ros.ros.conversions.messages import read_state
+from ssik_ros.ros.conversions.messages import read_constraints, read_state
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.status_codes import code_of_ik
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.node_services import answer_always, Served
+from ssik_ros.ros.services.status_codes import code_of_ik, write_code
 from ssik_ros.server.groups.explanations import Explanation
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.server.requests.questions import FramedPose, IkQuestion
 
 
 class ExplainService:

@@ -1,15 +1,12 @@
 """``~/handle_groups``, ``~/find_configs`` and ``~/generate_path``: the IK groups of a file, asked by messages."""
 
 from array import array
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from moveit_msgs.msg import MoveItErrorCodes
 from ssik_msgs.msg import ElementError
-from ssik_msgs.srv import FindConfigs
-from ssik_msgs.srv import GeneratePath
-from ssik_msgs.srv import HandleGroups
+from ssik_msgs.srv import FindConfigs, GeneratePath, HandleGroups
 
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -18,23 +15,21 @@ from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.status_codes import code_of_cause
-from ssik_ros.ros.services.status_codes import code_of_refusal
-from ssik_ros.ros.services.status_codes import write_code
-from ssik_ros.server.requests.group_questions import ConfigsAnswer
-from ssik_ros.server.requests.group_questions import ConfigsQuestion
-from ssik_ros.server.requests.group_questions import GroupsAnswer
-from ssik_ros.server.requests.group_questions import GroupsQuestion
-from ssik_ros.server.requests.group_questions import LedPathAnswer
-from ssik_ros.server.requests.group_questions import LedPathQuestion
-from ssik_ros.server.requests.group_questions import TargetGiven
+from ssik_ros.ros.services.node_services import answer_always, Served
+from ssik_ros.ros.services.status_codes import code_of_cause, code_of_refusal, write_code
+from ssik_ros.server.requests.group_questions import (
+    ConfigsAnswer,
+    ConfigsQuestion,
+    GroupsAnswer,
+    GroupsQuestion,
+    LedPathAnswer,
+    LedPathQuestion,
+    TargetGiven,
+)
 from ssik_ros.server.requests.questions import FramedPose
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.tasks.ik_groups import IkGroups
-from ssik_ros.tasks.files.group_file import find_group_file
-from ssik_ros.tasks.files.group_file import read_group_file
+from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
 
 KEPT = 2
 """Robots whose groups are kept: a request in progress may be about the one before."""

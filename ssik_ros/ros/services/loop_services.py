@@ -3,28 +3,25 @@
 from array import array
 from collections.abc import Callable
 
-from ssik_msgs.msg import ChainReport
-from ssik_msgs.msg import LinkGoal
-from ssik_msgs.srv import CompleteState
-from ssik_msgs.srv import SolveGoals
+from ssik_msgs.msg import ChainReport, LinkGoal
+from ssik_msgs.srv import CompleteState, SolveGoals
 
 from ssik_ros.mechanisms.names import SOLVE_STATUS
 from ssik_ros.results import Cause
-from ssik_ros.ros.conversions.messages import read_state
-from ssik_ros.ros.conversions.messages import StateWriter
-from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.ros.conversions.messages import read_state, StateWriter
+from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.status_codes import code_of_loops
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.status_codes import code_of_loops, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
-from ssik_ros.server.loops.questions import ChainOutcome
-from ssik_ros.server.loops.questions import CompletionQuestion
-from ssik_ros.server.loops.questions import GoalsQuestion
-from ssik_ros.server.loops.questions import LoopAnswer
-from ssik_ros.server.loops.questions import PoseGoal
+from ssik_ros.server.loops.questions import (
+    ChainOutcome,
+    CompletionQuestion,
+    GoalsQuestion,
+    LoopAnswer,
+    PoseGoal,
+)
 from ssik_ros.server.requests.questions import FramedPose
 
 

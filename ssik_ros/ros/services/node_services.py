@@ -7,26 +7,20 @@ Every handler answers whatever happens: an exception becomes FAILURE with its te
 from collections.abc import Callable
 import functools
 import logging
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import MoveItErrorCodes
-from moveit_msgs.srv import GetPositionFK
-from moveit_msgs.srv import GetPositionIK
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 
 from ssik_ros.errors import shorten
-from ssik_ros.ros.conversions.messages import read_ik_question
-from ssik_ros.ros.conversions.messages import read_state
-from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.status_codes import code_of_ik
-from ssik_ros.ros.services.status_codes import code_of_refusal
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.status_codes import code_of_ik, code_of_refusal, write_code
 from ssik_ros.server.requests.questions import IkAnswer
 from ssik_ros.server.robot_server import RobotServer
 

@@ -1,29 +1,22 @@
 """``compute_cartesian_path``: a joint path that leads a link along straight lines."""
 
 from array import array
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Transform
-from moveit_msgs.msg import RobotState
-from moveit_msgs.msg import RobotTrajectory
+from moveit_msgs.msg import RobotState, RobotTrajectory
 from moveit_msgs.srv import GetCartesianPath
-from trajectory_msgs.msg import JointTrajectoryPoint
-from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
-from ssik_ros.ros.conversions.messages import read_constraints
-from ssik_ros.ros.conversions.messages import read_state
+from ssik_ros.ros.conversions.messages import read_constraints, read_state
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.status_codes import code_of_path
-from ssik_ros.ros.services.status_codes import write_code
-from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.ros.services.node_services import answer_always, Served
+from ssik_ros.ros.services.status_codes import code_of_path, write_code
+from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
 from ssik_ros.server.requests.questions import FullState
 
 

@@ -4,16 +4,13 @@ from collections.abc import Callable
 import dataclasses
 import logging
 
-from moveit_msgs.msg import AttachedCollisionObject
-from moveit_msgs.msg import CollisionObject
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
-from ssik_ros.ros.conversions.object_conversions import read_attached
-from ssik_ros.ros.conversions.object_conversions import read_object
+from ssik_ros.errors import quote, SsikError
+from ssik_ros.ros.conversions.object_conversions import read_attached, read_object
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.services.node_services import Served
 from ssik_ros.server.requests.questions import FullState

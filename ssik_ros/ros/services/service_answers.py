@@ -10,16 +10,11 @@ from typing import Any
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.calls import RemoteAnswer
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
 from ssik_ros.ros.services.status_codes import SOURCE
-
-FloatArray = NDArray[np.float64]
 
 _SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
 _SEARCHES = re.compile(r'\b(\d+) search(?:es)?\b')

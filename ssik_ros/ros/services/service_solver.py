@@ -8,26 +8,21 @@ from typing import Any
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
-from numpy.typing import NDArray
-from rclpy.executors import Executor
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.calls import RemoteAnswer
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import InvalidOption, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.ros.conversions.pose_conversions import write_pose
-from ssik_ros.ros.services.service_answers import missing_answer
-from ssik_ros.ros.services.service_answers import read_answer
+from ssik_ros.ros.services.service_answers import missing_answer, read_answer
 
 _LOGGER = logging.getLogger('ssik_ros.service_solver')
 
-FloatArray = NDArray[np.float64]
 
 DEPTH = 1000
 """Answers that the client keeps while they wait."""

@@ -3,8 +3,7 @@
 from array import array
 from collections.abc import Callable
 
-from ssik_msgs.msg import BranchDiagnostic
-from ssik_msgs.msg import IkBranch
+from ssik_msgs.msg import BranchDiagnostic, IkBranch
 from ssik_msgs.srv import SolveAll
 
 from ssik_ros.ros.conversions.messages import read_state
@@ -12,15 +11,15 @@ from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
-from ssik_ros.ros.services.node_services import answer_always
-from ssik_ros.ros.services.node_services import Served
-from ssik_ros.ros.services.status_codes import code_of_ik
-from ssik_ros.ros.services.status_codes import write_code
-from ssik_ros.server.requests.questions import Branch
-from ssik_ros.server.requests.questions import BranchReport
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import IkQuestion
+from ssik_ros.ros.services.node_services import answer_always, Served
+from ssik_ros.ros.services.status_codes import code_of_ik, write_code
+from ssik_ros.server.requests.questions import (
+    Branch,
+    BranchReport,
+    BranchWishes,
+    FramedPose,
+    IkQuestion,
+)
 
 
 class SolveAllService:

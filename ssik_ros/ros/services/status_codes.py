@@ -5,8 +5,7 @@ from moveit_msgs.msg import MoveItErrorCodes
 from ssik_ros.results import Cause
 from ssik_ros.server.loops.questions import LoopAnswer
 from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.requests.questions import BranchesAnswer
-from ssik_ros.server.requests.questions import IkAnswer
+from ssik_ros.server.requests.questions import BranchesAnswer, IkAnswer
 from ssik_ros.server.requests.refusals import Refusal
 
 SOURCE = 'ssik_ros'

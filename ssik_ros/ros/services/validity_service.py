@@ -3,16 +3,13 @@
 from collections.abc import Callable
 import logging
 
-from geometry_msgs.msg import Point
-from geometry_msgs.msg import Vector3
-from moveit_msgs.msg import ConstraintEvalResult
-from moveit_msgs.msg import ContactInformation
+from geometry_msgs.msg import Point, Vector3
+from moveit_msgs.msg import ConstraintEvalResult, ContactInformation
 from moveit_msgs.srv import GetStateValidity
 from rclpy.node import Node
 
 from ssik_ros.model.collision.scene import Contact
-from ssik_ros.ros.conversions.messages import read_constraints
-from ssik_ros.ros.conversions.messages import read_state
+from ssik_ros.ros.conversions.messages import read_constraints, read_state
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.services.node_services import Served

@@ -17,26 +17,19 @@ from typing import Any
 import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.qos import QoSProfile
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import counted, InvalidParameter, quote, SsikError
 from ssik_ros.mechanisms.markers import markers
 from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.ros.conversions.marker_messages import write_markers
-from ssik_ros.ros.inputs.robot_source import RobotDescription
-from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.robot_source import RobotDescription, RobotSource
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.early_end import EARLY_END
-from ssik_ros.ros.process.early_end import ignore_signals
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import begin
 from ssik_ros.server.loops.loop_files import read_loops_of

@@ -5,58 +5,50 @@ Structure comes from ``robot_description``, values from ``joint_states``, poses 
 as messages. The node is its user's, and has to be spun while the scene is asked; every method may be called from another thread.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 import threading
 
 from geometry_msgs.msg import TransformStamped
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import FrameNotFound
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.errors import SolverError
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    describe_choices,
+    FrameNotFound,
+    JointNotFound,
+    list_names,
+    quote,
+    SolverError,
+    SsikError,
+)
 from ssik_ros.model.joint_group import name_variables
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import KinematicTree
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import require_xml_text
-from ssik_ros.ros.conversions.joint_commands import make_joint_state
-from ssik_ros.ros.conversions.joint_commands import make_trajectory
+from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
 from ssik_ros.ros.conversions.pose_conversions import write_transform
 from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.input_topics import InputTopic
-from ssik_ros.ros.inputs.robot_source import LATCHED
-from ssik_ros.ros.inputs.robot_source import MOST_JOINTS
-from ssik_ros.ros.inputs.robot_source import URDF_TOPIC
+from ssik_ros.ros.inputs.robot_source import LATCHED, MOST_JOINTS, URDF_TOPIC
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.server.requests.questions import FullState
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.server.scene.world import PlacedFrame
 from ssik_ros.tasks.environment import Environment
 from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.scene import joint_parts
-from ssik_ros.tasks.scene import Positions
-from ssik_ros.tasks.scene import RobotScene
-from ssik_ros.tasks.scene import SceneItem
+from ssik_ros.tasks.scene import joint_parts, Positions, RobotScene, SceneItem
 
 try:
     from tf2_msgs.msg import TFMessage
 except ImportError:
     TFMessage = None
 
-FloatArray = NDArray[np.float64]
 PREFIX = 'ik/'
 """Of the names under which frames of an environment are broadcast."""
 

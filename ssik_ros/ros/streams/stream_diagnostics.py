@@ -5,13 +5,10 @@ import math
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
-from ssik_ros.server.tasks.stream_report import StreamRecords
-from ssik_ros.server.tasks.stream_report import StreamReport
+from ssik_ros.server.tasks.stream_report import StreamRecords, StreamReport
 
 try:
-    from diagnostic_msgs.msg import DiagnosticArray
-    from diagnostic_msgs.msg import DiagnosticStatus
-    from diagnostic_msgs.msg import KeyValue
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 except ImportError:
     DiagnosticArray = None
 

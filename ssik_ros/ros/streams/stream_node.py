@@ -16,50 +16,37 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from rclpy.qos import ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 from trajectory_msgs.msg import JointTrajectory
 
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
-from ssik_ros.ros.conversions.joint_commands import make_joint_state
-from ssik_ros.ros.conversions.joint_commands import make_trajectory
+from ssik_ros.errors import quote, SsikError
+from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.aged_state import AgedState
-from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
-from ssik_ros.ros.inputs.robot_source import RobotDescription
-from ssik_ros.ros.inputs.robot_source import RobotSource
+from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.early_end import EARLY_END
-from ssik_ros.ros.process.early_end import ignore_signals
+from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals
 from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.process.log_bridge import bridge_logging
-from ssik_ros.ros.process.log_bridge import unbridge_logging
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import begin
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.questions import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.tasks.group_stream import GroupStream
-from ssik_ros.server.tasks.group_stream import StreamCause
-from ssik_ros.server.tasks.group_stream import StreamSettings
-from ssik_ros.server.tasks.group_stream import StreamStep
+from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings, StreamStep
 from ssik_ros.server.tasks.ik_groups import IkGroups
 from ssik_ros.server.tasks.stream_report import StreamRecords
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
-from ssik_ros.tasks.files.group_file import find_group_file
-from ssik_ros.tasks.files.group_file import read_group_file
+from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
 
 NAME = 'ik_stream'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'

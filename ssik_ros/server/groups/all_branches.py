@@ -14,25 +14,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, SsikError
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.problem.contract import BranchSet
-from ssik_ros.problem.contract import BranchSolver
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.groups.group_server import StateCheck
-from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.posture_order import Postures
-from ssik_ros.server.requests.questions import Branch
-from ssik_ros.server.requests.questions import BranchesAnswer
-from ssik_ros.server.requests.questions import BranchReport
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.problem.contract import BranchSet, BranchSolver, Solver, SolveRequest
+from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.server.groups.group_server import GroupServer, StateCheck
+from ssik_ros.server.requests.posture_order import PostureOrder, Postures
+from ssik_ros.server.requests.questions import (
+    Branch,
+    BranchesAnswer,
+    BranchReport,
+    BranchWishes,
+    FullState,
+    LinkGoal,
+)
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.led_links import LedLink
 from ssik_ros.solvers.closed_form.labels import number_branches
@@ -40,7 +36,6 @@ from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
 _LOGGER = logging.getLogger('ssik_ros.server')
 
-FloatArray = NDArray[np.float64]
 
 SEARCHED_SOLUTIONS = 256
 """Solutions that a search collects before they are sorted into branches."""

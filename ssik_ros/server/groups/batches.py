@@ -6,25 +6,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
 from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.questions import (
+    CarriedGiven,
+    FullState,
+    LinkGoal,
+    NOTHING_CARRIED,
+    NOTHING_GIVEN,
+    StateGiven,
+)
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.solvers.search.many_rows import ManySolver
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 MOST_POSES = 100_000
 """Poses of one question."""

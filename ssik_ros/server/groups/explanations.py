@@ -19,20 +19,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, quote
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.all_branches import BranchFinder
-from ssik_ros.server.groups.all_branches import errors_between
+from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import IkAnswer
-from ssik_ros.server.requests.questions import LinkGoal
+from ssik_ros.server.requests.questions import FullState, IkAnswer, LinkGoal
 from ssik_ros.server.scene.led_links import LedLink
-
-FloatArray = NDArray[np.float64]
 
 STEPS = 200
 """Updates on the way beyond the limits."""

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 import logging
 
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
+from ssik_ros.errors import list_names, ModelError, quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 

@@ -1,34 +1,25 @@
 """One group of a robot that can be asked: its solver, where that came from, and its goals by link."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, list_names, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import Solver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.server.requests.index_ranges import index_range
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.questions import NEW
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState, LinkGoal, NEW
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 
-FloatArray = NDArray[np.float64]
 StateCheck = Callable[[FullState], bool]
 """Called with a candidate as a full state; false refuses it."""
 JointBounds = tuple[FloatArray, FloatArray]

@@ -4,22 +4,14 @@ from collections.abc import Sequence
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
+from ssik_ros.errors import counted, list_names, quote
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
+from ssik_ros.results import Cause, IkResult
 from ssik_ros.server.groups.all_branches import errors_between
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import LinkGoal
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.server.requests.questions import FramedPose, FullState, LinkGoal
 
 BEYOND = 1e-6
 """A seed so little outside its limits is a rounded one [rad or m]."""

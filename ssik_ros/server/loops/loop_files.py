@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.mechanisms.loop_closures import read_loop_closures
+from ssik_ros.errors import ConfigError, counted, describe_choices, quote
+from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.model.robot_model import RobotModel
 
 

@@ -1,51 +1,47 @@
 """A robot with loops that can be asked: goals on any of its links, and all joints from the active ones."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    JointNotFound,
+    quote,
+    RequestError,
+    SsikError,
+)
 from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.names import DOF_NAMES
+from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.urdf_robot import from_urdf
-from ssik_ros.server.loops.posed_robot import goal_key
-from ssik_ros.server.loops.posed_robot import MarkedLink
-from ssik_ros.server.loops.posed_robot import PosedRobot
-from ssik_ros.server.loops.questions import ChainOutcome
-from ssik_ros.server.loops.questions import CompletionQuestion
-from ssik_ros.server.loops.questions import describe
-from ssik_ros.server.loops.questions import GoalsQuestion
-from ssik_ros.server.loops.questions import ITERATIONS
-from ssik_ros.server.loops.questions import LoopAnswer
-from ssik_ros.server.loops.questions import MOST_GOALS
-from ssik_ros.server.loops.questions import MOST_ITERATIONS
-from ssik_ros.server.loops.questions import MOST_RESTARTS
-from ssik_ros.server.loops.questions import MOST_STEPS
-from ssik_ros.server.loops.questions import outcome_of
-from ssik_ros.server.loops.questions import PoseGoal
-from ssik_ros.server.loops.questions import TOLERANCE
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import NO_POSE
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
+from ssik_ros.server.loops.questions import (
+    ChainOutcome,
+    CompletionQuestion,
+    describe,
+    GoalsQuestion,
+    ITERATIONS,
+    LoopAnswer,
+    MOST_GOALS,
+    MOST_ITERATIONS,
+    MOST_RESTARTS,
+    MOST_STEPS,
+    outcome_of,
+    PoseGoal,
+    TOLERANCE,
+)
+from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
+from ssik_ros.server.requests.questions import FramedPose, FullState
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
-FloatArray = NDArray[np.float64]
 Marked = tuple[MarkedLink, ...]
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 import math
 from typing import NamedTuple
 
-from ssik_ros.errors import list_names
-from ssik_ros.errors import SsikError
-from ssik_ros.mechanisms.urdf_robot import CompletedState
-from ssik_ros.mechanisms.urdf_robot import UrdfRobot
+from ssik_ros.errors import list_names, SsikError
+from ssik_ros.mechanisms.urdf_robot import CompletedState, UrdfRobot
 
 STEP = 0.05
 """A joint that has moved by more than this since the last state gets there in parts [rad or m]."""

@@ -6,21 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, quote
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.solver import Solver
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-
-FloatArray = NDArray[np.float64]
 
 
 class MarkedLink(NamedTuple):

@@ -1,26 +1,17 @@
 """Questions about robots with loops by name, as a service receives them, and their answers."""
 
-from collections.abc import Container
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, list_names, quote
 from ssik_ros.mechanisms.names import SOLVE_STATUS
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.questions import FramedPose, FullState, NOTHING_GIVEN, StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-6
 """Largest error of goals and loops where a question does not say [m, rad]."""

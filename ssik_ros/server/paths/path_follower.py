@@ -1,7 +1,6 @@
 """Joint paths of one group along lines: the group's solvers, its link and its checks put to the search."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import itertools
 import math
 from typing import NamedTuple
@@ -9,35 +8,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
-from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.kinematic_tree import POSITION_SIZE
+from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.problem.contract import Solver
-from ssik_ros.results import Cause
-from ssik_ros.results import CAUSE_TEXT
-from ssik_ros.server.groups.all_branches import BranchFinder
-from ssik_ros.server.groups.all_branches import errors_between
+from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.paths.path_search import cut_at_jump
-from ssik_ros.server.paths.path_search import Found
-from ssik_ros.server.paths.path_search import PathModel
-from ssik_ros.server.paths.path_search import PathSearch
-from ssik_ros.server.paths.path_search import Postures
-from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION
-from ssik_ros.server.paths.path_timing import time_path
-from ssik_ros.server.paths.straight_lines import Line
-from ssik_ros.server.paths.straight_lines import make_line
+from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
+from ssik_ros.server.paths.path_search import cut_at_jump, Found, PathModel, PathSearch, Postures
+from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
+from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.questions import FullState, LinkGoal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-
-FloatArray = NDArray[np.float64]
 
 MOST_SAMPLES = 100_000
 """Samples of one path; more are refused rather than worked on for hours."""

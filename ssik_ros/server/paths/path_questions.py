@@ -3,21 +3,18 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
+from ssik_ros.server.requests.questions import (
+    CarriedGiven,
+    FullState,
+    NOTHING_CARRIED,
+    NOTHING_GIVEN,
+    StateGiven,
+)
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(slots=True)

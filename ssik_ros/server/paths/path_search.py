@@ -16,18 +16,15 @@ joins, the line between the samples is halved until all parts join, down to 1e-5
 **References.** docs/ros2.md.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 LARGEST_DEVIATION = (1e-3, 1e-2)
 """How far the link may leave the line between neighbours [m], [rad]."""

@@ -15,12 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.server.requests.poses import numbers_of_pose
-
-FloatArray = NDArray[np.float64]
 
 RADIANS_PER_METRE = 3.5
 """How far a step may turn for each metre that it may move."""

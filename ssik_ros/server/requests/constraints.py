@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.regions import RegionPart
-
-FloatArray = NDArray[np.float64]
 
 
 class JointWish(NamedTuple):

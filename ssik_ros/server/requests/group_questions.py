@@ -4,28 +4,26 @@ Questions about IK groups by name, as services receive them, and their answers.
 Groups, targets and tips are those of a group file; poses are (4, 4) in named frames.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import CarriedGiven
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import NOTHING_CARRIED
-from ssik_ros.server.requests.questions import NOTHING_GIVEN
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
+from ssik_ros.server.requests.questions import (
+    CarriedGiven,
+    FramedPose,
+    FullState,
+    NOTHING_CARRIED,
+    NOTHING_GIVEN,
+    StateGiven,
+)
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 NO_ROWS: FloatArray = np.empty((0, 0))
 
 

@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels import python_of
 from ssik_ros.kernels.geometry import so3
 
-FloatArray = NDArray[np.float64]
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
 FARTHEST = 1e9

@@ -6,15 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import BranchWishes
-from ssik_ros.server.requests.questions import LARGEST_ANSWER
+from ssik_ros.server.requests.questions import BranchWishes, LARGEST_ANSWER
 from ssik_ros.solvers.closed_form.arm import METRICS
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
-FloatArray = NDArray[np.float64]
 TWO_PI = 2.0 * math.pi
 
 

@@ -9,18 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.constraints import Wishes
+from ssik_ros.results import Cause, IkResult
+from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
-
 
 NEW = tuple.__new__
 """Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which

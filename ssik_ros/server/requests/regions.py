@@ -1,21 +1,14 @@
 """Volumes that a point may have to lie in: unions of solids, as constraints name them."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.arrays import FloatArray
+from ssik_ros.server.requests.poses import FARTHEST, is_within_reason, TOO_FAR
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 
 SURFACE = 1e-9
 """A point so near to a surface [m] lies inside: corners of boxes are asked for on purpose."""

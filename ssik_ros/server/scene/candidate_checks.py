@@ -1,17 +1,12 @@
 """What a candidate posture has to pass beside its pose: constraints first, then collisions."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Sequence
 
 from ssik_ros.errors import quote
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.questions import FullState
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
 
-FloatArray = NDArray[np.float64]
 PairFinder = Callable[[FullState], Sequence[str] | None]
 """Returns the names of two bodies that collide in a state, or None."""
 

@@ -19,29 +19,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.server.requests.constraints import JointWish
-from ssik_ros.server.requests.constraints import OrientationWish
-from ssik_ros.server.requests.constraints import PositionWish
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import NO_POSE
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import TOO_FAR
+from ssik_ros.server.requests.constraints import JointWish, OrientationWish, PositionWish, Wishes
+from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, numbers_of_pose, TOO_FAR
 from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.requests.regions import Region
 from ssik_ros.server.scene.frames import FrameReader
-
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """A value so far outside of its tolerance still holds [rad or m]."""

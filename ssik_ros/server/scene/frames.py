@@ -3,21 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.model.forward_kinematics import compute_joint_poses
-from ssik_ros.model.forward_kinematics import compute_link_pose
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, quote
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.world import PlacedFrame
-
-FloatArray = NDArray[np.float64]
 
 Elsewhere = Callable[[str], PlacedFrame | str]
 """Returns where a frame is, relative to a link or the model frame, or a sentence that says why nobody knows."""

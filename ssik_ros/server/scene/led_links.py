@@ -1,11 +1,9 @@
 """Where a link, or an object that it carries, is for joint positions of a group."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-
-FloatArray = NDArray[np.float64]
 
 
 class LedLink:

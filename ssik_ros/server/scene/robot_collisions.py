@@ -4,16 +4,13 @@ import contextlib
 import logging
 import threading
 
-from ssik_ros.errors import quote
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import quote, SolverError
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.collision.scene import CollisionScene
-from ssik_ros.model.collision.scene import Contact
+from ssik_ros.model.collision.scene import CollisionScene, Contact
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.candidate_checks import PairFinder
 from ssik_ros.server.scene.world import Surroundings
 

@@ -1,37 +1,27 @@
 """Full states from what messages name: requests strictly, live joint states leniently."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import logging
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, describe_choices, list_names, quote
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.robot_model import QUATERNION_START
-from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.index_ranges import index_range
-from ssik_ros.server.requests.index_ranges import Places
-from ssik_ros.server.requests.poses import as_floats
-from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.questions import NEW
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
+from ssik_ros.server.requests.index_ranges import index_range, Places
+from ssik_ros.server.requests.poses import (
+    as_floats,
+    FARTHEST,
+    is_within_reason,
+    numbers_of_pose,
+    TOO_FAR,
+)
+from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState, NEW, StateGiven
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')
 

@@ -4,17 +4,12 @@ from collections import deque
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices
 from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.scene.world import LONGEST_NAME
-from ssik_ros.server.scene.world import PlacedFrame
-
-FloatArray = NDArray[np.float64]
-
+from ssik_ros.server.requests.poses import is_within_reason, TOO_FAR
+from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame
 
 MOST_FRAMES = 10_000
 """Frames that are kept; those that come later are left out."""

@@ -1,26 +1,16 @@
 """What stands around a robot and what it carries: changed by messages, read by questions as one snapshot."""
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 import threading
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import quote
-from ssik_ros.model.collision.objects import CarriedObject
-from ssik_ros.model.collision.objects import check_shape
-from ssik_ros.model.collision.objects import ObjectShape
-from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import TOO_FAR
-
-FloatArray = NDArray[np.float64]
-
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, ModelError, quote
+from ssik_ros.model.collision.objects import CarriedObject, check_shape, ObjectShape, WorldObject
+from ssik_ros.server.requests.poses import is_within_reason, TOO_FAR
 
 MOST_PARTS = 10_000
 """Shapes, subframes and touch links of all objects together."""

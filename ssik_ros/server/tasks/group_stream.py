@@ -11,27 +11,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, list_names, quote
+from ssik_ros.server.requests.questions import FramedPose, FullState
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.tasks.ik_groups import IkGroups
-from ssik_ros.server.tasks.ik_groups import in_root
+from ssik_ros.server.tasks.ik_groups import IkGroups, in_root
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.files.group_file_builder import frames_in_use
-from ssik_ros.tasks.files.group_file_builder import place_frames
+from ssik_ros.tasks.files.group_file_builder import frames_in_use, place_frames
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 ORIGIN: FloatArray = np.eye(4)
 CAREFUL = (0.1, 0.4, 1.6)
 """Damping of steps towards targets that cannot be met."""

@@ -5,27 +5,22 @@ An environment serves one thread. Those that are idle are kept, and every loan b
 answers depend on nothing but their question.
 """
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 import math
 import threading
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.tasks import Environment
-from ssik_ros.tasks import RobotScene
+from ssik_ros.tasks import Environment, RobotScene
 from ssik_ros.tasks.files.group_file import GroupFile
 from ssik_ros.tasks.files.group_file_builder import build_environment
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.scene import joint_parts
 from ssik_ros.tasks.values import joint_values
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOVED = 1e-9
 """A value that an environment takes over with a larger change was outside its limits [rad or m]."""

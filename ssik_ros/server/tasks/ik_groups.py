@@ -5,60 +5,44 @@ What is wrong with a question is an answer too, with the codes of every other se
 questions.
 """
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import math
 import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
-from ssik_ros.errors import SsikError
-from ssik_ros.model.robot_model import invert_pose
-from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, describe_choices, list_names, quote, RequestError, SsikError
+from ssik_ros.model.robot_model import invert_pose, RobotModel
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.group_questions import ConfigsAnswer
-from ssik_ros.server.requests.group_questions import ConfigsQuestion
-from ssik_ros.server.requests.group_questions import ElementLeft
-from ssik_ros.server.requests.group_questions import GroupsAnswer
-from ssik_ros.server.requests.group_questions import GroupsQuestion
-from ssik_ros.server.requests.group_questions import LedPathAnswer
-from ssik_ros.server.requests.group_questions import LedPathQuestion
-from ssik_ros.server.requests.group_questions import NO_ROWS
-from ssik_ros.server.requests.group_questions import TargetGiven
-from ssik_ros.server.requests.poses import is_within_reason
-from ssik_ros.server.requests.poses import NO_POSE
-from ssik_ros.server.requests.poses import TOO_FAR
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
-from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.requests.group_questions import (
+    ConfigsAnswer,
+    ConfigsQuestion,
+    ElementLeft,
+    GroupsAnswer,
+    GroupsQuestion,
+    LedPathAnswer,
+    LedPathQuestion,
+    NO_ROWS,
+    TargetGiven,
+)
+from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
+from ssik_ros.server.requests.questions import FramedPose, FullState
+from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.tasks.group_worlds import GroupWorlds
 from ssik_ros.tasks import Environment
-from ssik_ros.tasks.configuration_search import DEFAULT_TIME
-from ssik_ros.tasks.configuration_search import joint_differences
+from ssik_ros.tasks.configuration_search import DEFAULT_TIME, joint_differences
 from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.files.group_file import GroupFile
-from ssik_ros.tasks.files.group_file import MOST_ITERATIONS
-from ssik_ros.tasks.files.group_file_builder import frames_in_use
-from ssik_ros.tasks.files.group_file_builder import place_frames
+from ssik_ros.tasks.files.group_file import GroupFile, MOST_ITERATIONS
+from ssik_ros.tasks.files.group_file_builder import frames_in_use, place_frames
 from ssik_ros.tasks.group import Group
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.paths import PathResult
-from ssik_ros.tasks.paths import TOLERANCE
+from ssik_ros.tasks.paths import PathResult, TOLERANCE
 from ssik_ros.tasks.values import joint_values
-
-FloatArray = NDArray[np.float64]
 
 SAMPLED_TIME = 10.0
 """Budget of a search that names its number of starts and no time [s]."""

@@ -7,30 +7,21 @@ general request. Everything else is for others to answer.
 
 from collections.abc import Callable
 import math
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.search import plain_question
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import plain_question, pose_search
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-from ssik_ros.results import OneSolution
-from ssik_ros.results import Report
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
-from ssik_ros.solvers.search.iterative_solver import checked_flag
-from ssik_ros.solvers.search.iterative_solver import nanoseconds
+from ssik_ros.solvers.search.iterative_solver import checked_flag, nanoseconds
 from ssik_ros.solvers.search.newton.single import SingleArrays
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
-
-FloatArray = NDArray[np.float64]
 
 FARTHEST = 0.3
 """Error at the seed up to which a descent starts there: more than that of joints turned by 0.05 rad on an arm of a metre."""

@@ -22,35 +22,22 @@ import functools
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import list_names
-from ssik_ros.errors import ModelError
-from ssik_ros.errors import TopologyMismatch
-from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.errors import counted, list_names, ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import Rows
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-from ssik_ros.solvers.auto.plain_questions import AT_THE_EDGE
-from ssik_ros.solvers.auto.plain_questions import ClosedForm
-from ssik_ros.solvers.auto.plain_questions import PlainQuestions
+from ssik_ros.problem.problem import position_rows, Rows
+from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.solvers.auto.plain_questions import AT_THE_EDGE, ClosedForm, PlainQuestions
 from ssik_ros.solvers.closed_form.arm import TURNING
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
 from ssik_ros.solvers.search.newton_settings import NewtonSettings
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
-from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
-
-FloatArray = NDArray[np.float64]
 
 NAME = 'ssik_ros/Auto'
 SOLVED = IkStatus.SOLVED

@@ -1,7 +1,6 @@
 """What a closed-chain solve is asked to do: every option with its range, and two sets of defaults."""
 
-from dataclasses import fields
-from dataclasses import replace
+from dataclasses import fields, replace
 import math
 from typing import Any
 import warnings
@@ -9,9 +8,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.value_class import dataclass
 

@@ -2,25 +2,17 @@
 
 import math
 import time
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.mechanisms import descent
-from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.kernels.mechanisms import mechanism
-from ssik_ros.solvers.closed_chain.structure import Chain
-from ssik_ros.solvers.closed_chain.structure import elimination_order
-from ssik_ros.solvers.closed_chain.structure import Shape
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from ssik_ros.kernels.mechanisms import descent, layout, mechanism
+from ssik_ros.solvers.closed_chain.structure import Chain, elimination_order, Shape
 
 MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""

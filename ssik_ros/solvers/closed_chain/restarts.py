@@ -5,15 +5,12 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.closed_chain.program import ChainProgram
-from ssik_ros.solvers.closed_chain.program import FIRST_TURN
+from ssik_ros.solvers.closed_chain.program import ChainProgram, FIRST_TURN
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 BALL_TURNS = (FIRST_TURN, FIRST_TURN + 1, FIRST_TURN + 2)
 
 

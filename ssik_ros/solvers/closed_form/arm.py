@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidLimits
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.branches import held_slide
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, search
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry import se3
@@ -21,19 +20,17 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.model.topology import EXACT_MEETING
-from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.closed_form.plan import AnalyticPlan
-from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
-from ssik_ros.solvers.closed_form.plan import make_plan
-from ssik_ros.solvers.closed_form.plan import SAME
-from ssik_ros.solvers.closed_form.plan import TOLERANCE
-from ssik_ros.solvers.closed_form.posture_search import Limits
-from ssik_ros.solvers.closed_form.posture_search import PostureSearch
+from ssik_ros.solvers.closed_form.plan import (
+    AnalyticPlan,
+    LARGEST_CAPACITY,
+    make_plan,
+    SAME,
+    TOLERANCE,
+)
+from ssik_ros.solvers.closed_form.posture_search import Limits, PostureSearch
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
-
-FloatArray = NDArray[np.float64]
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS

@@ -9,18 +9,15 @@ undefined where W lies on axis 1, or the elbow on the line from S to W.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp3
-from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems import sp3, three_axes
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
-
-FloatArray = NDArray[np.float64]
 
 UNDEFINED = 1e-9
 """Distance from the line S W, relative to the arm, below which a half plane is undefined."""

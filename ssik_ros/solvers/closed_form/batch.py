@@ -11,19 +11,12 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.kernels.closed_form.branches import batch
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Prepared
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.closed_form.branches import batch, held_search, search
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Prepared, Question
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 CHUNK = 256
 """Poses of one kernel call."""

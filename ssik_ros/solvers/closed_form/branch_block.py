@@ -3,16 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.kernels.closed_form.branches import branch_block
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Prepared
-from ssik_ros.solvers.closed_form.arm import Question
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Prepared, Question
 
 NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
 POSE_SHAPE = (4, 4)

@@ -11,22 +11,18 @@ change.
 holds for the reversed chain, the wrist of the formulas is the shoulder of the arm, and the other way round.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.model.kinematic_tree import FloatArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.closed_form.rules import RULES
-
-IntArray = NDArray[np.int64]
 
 VANISHES = 1e-9
 """Size of a factor, in metres or as a sine, below which the posture lies on the border of two branches."""

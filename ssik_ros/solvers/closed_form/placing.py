@@ -1,14 +1,11 @@
 """A posture that some iteration has found, as a row of branches: at a turn within limits, measured there."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
-
-FloatArray = NDArray[np.float64]
 
 
 def pose_numbers(pose: FloatArray) -> FloatArray:

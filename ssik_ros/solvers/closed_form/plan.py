@@ -5,15 +5,14 @@ Made once for a chain. A plan is taken only after it has found again the posture
 that a degenerate arm, for which a rule holds but not its mathematics, goes on to the next rule.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import TopologyMismatch
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.classes import candidates
@@ -22,18 +21,12 @@ from ssik_ros.kernels.search import restarts
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.model.topology import EXACT_MEETING
-from ssik_ros.model.topology import EXACT_PARALLEL
+from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.problem.reach_hull import hull_of_wrist
-from ssik_ros.solvers.closed_form.rules import Match
-from ssik_ros.solvers.closed_form.rules import matches
-from ssik_ros.solvers.closed_form.rules import RULES
+from ssik_ros.solvers.closed_form.rules import Match, matches, RULES
 from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 PROBES = 12
 """Poses that a plan has to solve before it is taken."""

@@ -21,19 +21,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.search import newton_search, pose_search
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
+from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
 from ssik_ros.solvers.search.iterative_solver import SearchArrays
 from ssik_ros.solvers.search.newton_settings import NewtonSettings
-
-FloatArray = NDArray[np.float64]
 
 NEAR = 1e-3
 """Norm of position [m] and rotation [rad] error from which a patient descent begins."""

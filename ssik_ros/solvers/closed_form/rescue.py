@@ -7,20 +7,14 @@ For targets on a ridge where candidates are lost to rounding. Asked for only whe
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL
-from ssik_ros.solvers.closed_form.arm import Question
-from ssik_ros.solvers.closed_form.placing import measure
-from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.closed_form.placing import pose_numbers
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.placing import measure, place, pose_numbers
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""

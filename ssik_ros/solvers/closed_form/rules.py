@@ -12,16 +12,17 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
-from ssik_ros.kernels.closed_form.classes import spherical_wrist
-from ssik_ros.kernels.closed_form.classes import three_parallel
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.classes import (
+    candidates,
+    prismatic_shoulder,
+    spherical_wrist,
+    three_parallel,
+)
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 NO_POINT: FloatArray = np.full(3, np.nan)
 MOST_SLIDES = 3
 """Directions that are independent; as many joints that turn make any orientation."""

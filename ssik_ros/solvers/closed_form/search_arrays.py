@@ -3,14 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.kernels.closed_form.branches import arcs
-from ssik_ros.kernels.closed_form.branches import held_branches
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.branches import arcs, held_branches, held_search, search
 from ssik_ros.kernels.closed_form.elimination import general_search
 from ssik_ros.kernels.closed_form.elimination.general_search import EliminationArrays
-
-FloatArray = NDArray[np.float64]
 
 
 class SearchArrays:

@@ -9,36 +9,29 @@ import dataclasses
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import list_names
-from ssik_ros.errors import TopologyMismatch
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    InvalidOption,
+    JointNotFound,
+    list_names,
+    TopologyMismatch,
+)
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.contract import BranchSet
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.arm import Branches
-from ssik_ros.solvers.closed_form.arm import METRICS
-from ssik_ros.solvers.closed_form.arm import Question
+from ssik_ros.problem.contract import BranchSet, SolveRequest
+from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Branches, METRICS, Question
 from ssik_ros.solvers.closed_form.labels import name_branches
-from ssik_ros.solvers.closed_form.options import AnalyticOptions
-from ssik_ros.solvers.closed_form.options import PARAMETERS_FILE
+from ssik_ros.solvers.closed_form.options import AnalyticOptions, PARAMETERS_FILE
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.iterative_solver import nanoseconds
-
-FloatArray = NDArray[np.float64]
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Members of enumerations by plain names: looking them up costs time at every solve."""

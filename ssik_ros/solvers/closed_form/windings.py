@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import InvalidOption
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, InvalidOption
 from ssik_ros.kernels.closed_form.certification import windings
-
-FloatArray = NDArray[np.float64]
 
 MOST = 1_000_000
 """Postures that are built when no cap is given."""

@@ -5,8 +5,7 @@ A file has one root key; below it stand leaves (mappings with ``type``) and nest
 (``__map_...``) are refused.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
 from pathlib import Path
@@ -14,20 +13,10 @@ import pkgutil
 import re
 from typing import Any
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.solvers.options.parameters import Parameter
-from ssik_ros.solvers.options.parameters import ParameterSchema
-from ssik_ros.solvers.options.parameters import ParameterType
-from ssik_ros.solvers.options.parameters import REQUIRED
-from ssik_ros.solvers.options.validators import Check
-from ssik_ros.solvers.options.validators import make_validator
-from ssik_ros.solvers.options.validators import RULES
-from ssik_ros.solvers.options.validators import Validator
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import parse_yaml
-from ssik_ros.strict_yaml import read_yaml
+from ssik_ros.errors import ConfigError, describe_choices, quote
+from ssik_ros.solvers.options.parameters import Parameter, ParameterSchema, ParameterType, REQUIRED
+from ssik_ros.solvers.options.validators import Check, make_validator, RULES, Validator
+from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
 _SIZED = ('string', 'int_array', 'double_array', 'string_array')

@@ -5,20 +5,15 @@ Values may be nested or have dotted names; a wrong type, a value out of range, a
 alias that contradicts the name are errors that say where the value was written.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import math
 import numbers
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidParameter
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
+from ssik_ros.errors import describe_choices, InvalidParameter, quote, shorten
 from ssik_ros.solvers.options.validators import Validator
 from ssik_ros.strict_yaml import location
 from ssik_ros.value_class import dataclass

@@ -8,11 +8,7 @@ written so that NaN fails them.
 from collections.abc import Callable
 from typing import Any
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.errors import shorten
+from ssik_ros.errors import ConfigError, counted, describe_choices, quote, shorten
 from ssik_ros.value_class import dataclass
 
 Check = Callable[..., str]

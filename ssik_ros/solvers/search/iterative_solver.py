@@ -11,28 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, DimensionMismatch, InvalidLimits, InvalidOption, quote
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import pose_search
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import build_problem
-from ssik_ros.problem.problem import PoseConstraint
-from ssik_ros.problem.problem import Problem
-from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.problem import build_problem, PoseConstraint, Problem, Rows
 from ssik_ros.problem.request_limits import narrow_limits
-from ssik_ros.results import Cause
-from ssik_ros.results import IkResult
-from ssik_ros.results import IkStatus
-
-FloatArray = NDArray[np.float64]
-
+from ssik_ros.results import Cause, IkResult, IkStatus
 
 EVIDENCE = 100
 """Starts that must all have got stuck before more of them are called useless."""

@@ -1,23 +1,18 @@
 """Many questions of one kind: a few threads for a while, then one that takes turns with other searches."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import itertools
 import math
 import threading
 import time
-from typing import NamedTuple
-from typing import Protocol
-from typing import runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import processors
-from ssik_ros.problem.scheduling import TURNS
-
-FloatArray = NDArray[np.float64]
+from ssik_ros.problem.scheduling import processors, TURNS
 
 BLOCK = 32
 """Rows that a thread takes at once."""

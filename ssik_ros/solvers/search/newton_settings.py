@@ -7,26 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidLimits
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import JointNotFound
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import (
+    counted,
+    describe_choices,
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    JointNotFound,
+    quote,
+)
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import laws
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import null_space
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.kernels.search import serial
+from ssik_ros.kernels.search import laws, newton_search, null_space, pose_search, serial
 from ssik_ros.problem.problem import Problem
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
-
-FloatArray = NDArray[np.float64]
 
 LAWS = {
     'newton': laws.NEWTON,

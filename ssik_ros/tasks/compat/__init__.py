@@ -8,101 +8,113 @@ Environments have nested priorities and element weights that act as gains, as th
 ``scene_handle`` stand for the simulator, ``overlay_of`` gives the markers of a debug overlay.
 """
 
-from ssik_ros.tasks.compat.calculation import computeGroupJacobian
-from ssik_ros.tasks.compat.calculation import computeJacobian
-from ssik_ros.tasks.compat.calculation import findConfigs
-from ssik_ros.tasks.compat.calculation import generatePath
-from ssik_ros.tasks.compat.calculation import getAlternateConfigs
-from ssik_ros.tasks.compat.calculation import handleGroup
-from ssik_ros.tasks.compat.calculation import handleGroups
-from ssik_ros.tasks.compat.deprecated import applyIkEnvironmentToScene
-from ssik_ros.tasks.compat.deprecated import applySceneToIkEnvironment
-from ssik_ros.tasks.compat.deprecated import findConfig
-from ssik_ros.tasks.compat.deprecated import getConfigForTipPose
-from ssik_ros.tasks.compat.deprecated import getLinkedDummy
-from ssik_ros.tasks.compat.deprecated import setLinkedDummy
-from ssik_ros.tasks.compat.frames import createDummy
-from ssik_ros.tasks.compat.frames import doesObjectExist
-from ssik_ros.tasks.compat.frames import eraseObject
-from ssik_ros.tasks.compat.frames import getObjectHandle
-from ssik_ros.tasks.compat.frames import getObjectMatrix
-from ssik_ros.tasks.compat.frames import getObjectParent
-from ssik_ros.tasks.compat.frames import getObjectPose
-from ssik_ros.tasks.compat.frames import getObjects
-from ssik_ros.tasks.compat.frames import getObjectTransformation
-from ssik_ros.tasks.compat.frames import getObjectType
-from ssik_ros.tasks.compat.frames import getTargetDummy
-from ssik_ros.tasks.compat.frames import setObjectMatrix
-from ssik_ros.tasks.compat.frames import setObjectParent
-from ssik_ros.tasks.compat.frames import setObjectPose
-from ssik_ros.tasks.compat.frames import setObjectTransformation
-from ssik_ros.tasks.compat.frames import setTargetDummy
-from ssik_ros.tasks.compat.joints import createJoint
-from ssik_ros.tasks.compat.joints import getJointDependency
-from ssik_ros.tasks.compat.joints import getJointInterval
-from ssik_ros.tasks.compat.joints import getJointLimitMargin
-from ssik_ros.tasks.compat.joints import getJointMatrix
-from ssik_ros.tasks.compat.joints import getJointMaxStepSize
-from ssik_ros.tasks.compat.joints import getJointMode
-from ssik_ros.tasks.compat.joints import getJointPosition
-from ssik_ros.tasks.compat.joints import getJointScrewLead
-from ssik_ros.tasks.compat.joints import getJointTransformation
-from ssik_ros.tasks.compat.joints import getJointType
-from ssik_ros.tasks.compat.joints import getJointWeight
-from ssik_ros.tasks.compat.joints import setJointDependency
-from ssik_ros.tasks.compat.joints import setJointInterval
-from ssik_ros.tasks.compat.joints import setJointLimitMargin
-from ssik_ros.tasks.compat.joints import setJointMaxStepSize
-from ssik_ros.tasks.compat.joints import setJointMode
-from ssik_ros.tasks.compat.joints import setJointPosition
-from ssik_ros.tasks.compat.joints import setJointScrewLead
-from ssik_ros.tasks.compat.joints import setJointWeight
-from ssik_ros.tasks.compat.joints import setSphericalJointMatrix
-from ssik_ros.tasks.compat.joints import setSphericalJointRotation
-from ssik_ros.tasks.compat.registry import overlay_of
-from ssik_ros.tasks.compat.registry import scene_handle
-from ssik_ros.tasks.compat.registry import use_scene
-from ssik_ros.tasks.compat.tasks import addElement
-from ssik_ros.tasks.compat.tasks import createGroup
-from ssik_ros.tasks.compat.tasks import doesGroupExist
-from ssik_ros.tasks.compat.tasks import getElementBase
-from ssik_ros.tasks.compat.tasks import getElementConstraints
-from ssik_ros.tasks.compat.tasks import getElementFlags
-from ssik_ros.tasks.compat.tasks import getElementPrecision
-from ssik_ros.tasks.compat.tasks import getElementWeights
-from ssik_ros.tasks.compat.tasks import getGroupCalculation
-from ssik_ros.tasks.compat.tasks import getGroupFlags
-from ssik_ros.tasks.compat.tasks import getGroupHandle
-from ssik_ros.tasks.compat.tasks import getGroupJointLimitHits
-from ssik_ros.tasks.compat.tasks import getGroupJoints
-from ssik_ros.tasks.compat.tasks import setElementBase
-from ssik_ros.tasks.compat.tasks import setElementConstraints
-from ssik_ros.tasks.compat.tasks import setElementFlags
-from ssik_ros.tasks.compat.tasks import setElementPrecision
-from ssik_ros.tasks.compat.tasks import setElementWeights
-from ssik_ros.tasks.compat.tasks import setGroupCalculation
-from ssik_ros.tasks.compat.tasks import setGroupFlags
-from ssik_ros.tasks.compat.worlds import addElementFromScene
-from ssik_ros.tasks.compat.worlds import createDebugOverlay
-from ssik_ros.tasks.compat.worlds import createEnvironment
-from ssik_ros.tasks.compat.worlds import duplicateEnvironment
-from ssik_ros.tasks.compat.worlds import eraseDebugOverlay
-from ssik_ros.tasks.compat.worlds import eraseEnvironment
-from ssik_ros.tasks.compat.worlds import load
-from ssik_ros.tasks.compat.worlds import save
-from ssik_ros.tasks.compat.worlds import syncFromSim
-from ssik_ros.tasks.compat.worlds import syncToSim
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.constants import GroupFlag
-from ssik_ros.tasks.constants import JointMode
-from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.constants import Method
-from ssik_ros.tasks.constants import ObjectType
-from ssik_ros.tasks.constants import Outcome
-from ssik_ros.tasks.constants import PARENT
-from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.constants import TIP_FLAG
-from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.compat.calculation import (
+    computeGroupJacobian,
+    computeJacobian,
+    findConfigs,
+    generatePath,
+    getAlternateConfigs,
+    handleGroup,
+    handleGroups,
+)
+from ssik_ros.tasks.compat.deprecated import (
+    applyIkEnvironmentToScene,
+    applySceneToIkEnvironment,
+    findConfig,
+    getConfigForTipPose,
+    getLinkedDummy,
+    setLinkedDummy,
+)
+from ssik_ros.tasks.compat.frames import (
+    createDummy,
+    doesObjectExist,
+    eraseObject,
+    getObjectHandle,
+    getObjectMatrix,
+    getObjectParent,
+    getObjectPose,
+    getObjects,
+    getObjectTransformation,
+    getObjectType,
+    getTargetDummy,
+    setObjectMatrix,
+    setObjectParent,
+    setObjectPose,
+    setObjectTransformation,
+    setTargetDummy,
+)
+from ssik_ros.tasks.compat.joints import (
+    createJoint,
+    getJointDependency,
+    getJointInterval,
+    getJointLimitMargin,
+    getJointMatrix,
+    getJointMaxStepSize,
+    getJointMode,
+    getJointPosition,
+    getJointScrewLead,
+    getJointTransformation,
+    getJointType,
+    getJointWeight,
+    setJointDependency,
+    setJointInterval,
+    setJointLimitMargin,
+    setJointMaxStepSize,
+    setJointMode,
+    setJointPosition,
+    setJointScrewLead,
+    setJointWeight,
+    setSphericalJointMatrix,
+    setSphericalJointRotation,
+)
+from ssik_ros.tasks.compat.registry import overlay_of, scene_handle, use_scene
+from ssik_ros.tasks.compat.tasks import (
+    addElement,
+    createGroup,
+    doesGroupExist,
+    getElementBase,
+    getElementConstraints,
+    getElementFlags,
+    getElementPrecision,
+    getElementWeights,
+    getGroupCalculation,
+    getGroupFlags,
+    getGroupHandle,
+    getGroupJointLimitHits,
+    getGroupJoints,
+    setElementBase,
+    setElementConstraints,
+    setElementFlags,
+    setElementPrecision,
+    setElementWeights,
+    setGroupCalculation,
+    setGroupFlags,
+)
+from ssik_ros.tasks.compat.worlds import (
+    addElementFromScene,
+    createDebugOverlay,
+    createEnvironment,
+    duplicateEnvironment,
+    eraseDebugOverlay,
+    eraseEnvironment,
+    load,
+    save,
+    syncFromSim,
+    syncToSim,
+)
+from ssik_ros.tasks.constants import (
+    Constraint,
+    GroupFlag,
+    JointMode,
+    JointType,
+    Method,
+    ObjectType,
+    Outcome,
+    PARENT,
+    Reason,
+    TIP_FLAG,
+    WORLD,
+)
 
 handle_world = WORLD
 handle_parent = PARENT

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
+from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.tasks.compat import registry
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import group_of
-from ssik_ros.tasks.compat.registry import read_function
-from ssik_ros.tasks.compat.registry import reference
-from ssik_ros.tasks.compat.registry import validation
+from ssik_ros.tasks.compat.registry import (
+    environment_of,
+    group_of,
+    read_function,
+    reference,
+    validation,
+)
 
 HANDLE_OPTIONS = ('syncWorlds', 'allowError', 'debug', 'callback')
 SEARCH_PARAMS = {

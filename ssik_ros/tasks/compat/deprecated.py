@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 import warnings
 
 from ssik_ros.tasks.compat.calculation import handleGroup
-from ssik_ros.tasks.compat.frames import getTargetDummy
-from ssik_ros.tasks.compat.frames import setTargetDummy
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import group_of
-from ssik_ros.tasks.compat.registry import validation
-from ssik_ros.tasks.compat.worlds import syncFromSim
-from ssik_ros.tasks.compat.worlds import syncToSim
-from ssik_ros.tasks.constants import Outcome
-from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.compat.frames import getTargetDummy, setTargetDummy
+from ssik_ros.tasks.compat.registry import environment_of, group_of, validation
+from ssik_ros.tasks.compat.worlds import syncFromSim, syncToSim
+from ssik_ros.tasks.constants import Outcome, WORLD
 
 METRIC = (1.0, 1.0, 1.0, 0.1)
 

@@ -7,18 +7,11 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import handle_of
-from ssik_ros.tasks.compat.registry import object_of
-from ssik_ros.tasks.compat.registry import reference
+from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.tasks.compat.registry import environment_of, handle_of, object_of, reference
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.pose_formats import read_rotation
-from ssik_ros.tasks.pose_formats import to_euler
-from ssik_ros.tasks.pose_formats import to_seven
-from ssik_ros.tasks.pose_formats import to_twelve
+from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_twelve
 
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from numpy.typing import ArrayLike
 
 from ssik_ros.errors import DimensionMismatch
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import handle_of
-from ssik_ros.tasks.compat.registry import read_function
-from ssik_ros.tasks.compat.registry import reference
+from ssik_ros.tasks.compat.registry import environment_of, handle_of, read_function, reference
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.pose_formats import to_euler
-from ssik_ros.tasks.pose_formats import to_seven
-from ssik_ros.tasks.pose_formats import to_twelve
+from ssik_ros.tasks.pose_formats import to_euler, to_seven, to_twelve
 
 
 def _joint(environment: int, handle: int) -> Joint:

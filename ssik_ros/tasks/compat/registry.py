@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import importlib
 from typing import Any
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import quote
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.group import Group
-from ssik_ros.tasks.group import GroupNotFound
+from ssik_ros.tasks.group import Group, GroupNotFound
 from ssik_ros.tasks.objects import IkObject
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.scene import Scene

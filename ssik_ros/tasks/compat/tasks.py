@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssik_ros.errors import DimensionMismatch
-from ssik_ros.tasks.compat.registry import element_of
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import group_of
-from ssik_ros.tasks.compat.registry import handle_of
-from ssik_ros.tasks.compat.registry import reference
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.compat.registry import (
+    element_of,
+    environment_of,
+    group_of,
+    handle_of,
+    reference,
+)
+from ssik_ros.tasks.constants import Constraint, WORLD
 
 
 def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:

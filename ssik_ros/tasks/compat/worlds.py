@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks import document
 from ssik_ros.tasks.compat import registry
-from ssik_ros.tasks.compat.registry import environment_of
-from ssik_ros.tasks.compat.registry import group_of
+from ssik_ros.tasks.compat.registry import environment_of, group_of
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.environment import Environment
 

@@ -7,8 +7,7 @@ The reader checks what can be checked without the robot, and names the line of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 import os
 from pathlib import Path
@@ -16,20 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import counted
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.errors import quote
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, describe_choices, DescriptionNotFound, quote
 from ssik_ros.model.description_files import config_directory
-from ssik_ros.strict_yaml import checked_mapping
-from ssik_ros.strict_yaml import finite_number
-from ssik_ros.strict_yaml import location
-from ssik_ros.strict_yaml import read_yaml
-from ssik_ros.strict_yaml import refuse
+from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.element import PRECISION
 from ssik_ros.tasks.group import METHOD_NAMES
-from ssik_ros.tasks.pose_formats import FloatArray
 from ssik_ros.value_class import dataclass
 
 FILE_KEYS = ('priority', 'frames', 'joints', 'groups')

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.errors import describe_choices
-from ssik_ros.errors import quote
-from ssik_ros.errors import SsikError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ConfigError, describe_choices, quote, SsikError
 from ssik_ros.strict_yaml import refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.files.group_file import FileElement
-from ssik_ros.tasks.files.group_file import FileFrame
-from ssik_ros.tasks.files.group_file import FileJoint
-from ssik_ros.tasks.files.group_file import GroupFile
+from ssik_ros.tasks.files.group_file import FileElement, FileFrame, FileJoint, GroupFile
 from ssik_ros.tasks.group import Group
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.pose_formats import FloatArray
+from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.scene import Scene
 
 

@@ -42,9 +42,7 @@ References
 import math
 from typing import NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import held_branches as hb
 from ssik_ros.kernels.geometry import lanes
 from ssik_ros.kernels.geometry.lanes import LANES

@@ -5,8 +5,7 @@ Only what differs between poses is handled here: the target, its seed, and the f
 """
 
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.closed_form.branches import held_search
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import held_search, search
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 
 NOT_RIGID = -1

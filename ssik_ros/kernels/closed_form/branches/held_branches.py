@@ -7,17 +7,11 @@ number from value to value, so that one branch is a curve over the held joint.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.branches import held_wrist_lanes
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.kernels.closed_form.classes import lane_pipeline
-from ssik_ros.kernels.closed_form.classes import spherical_wrist
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline, spherical_wrist
+from ssik_ros.kernels.geometry import lanes, se3
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
 

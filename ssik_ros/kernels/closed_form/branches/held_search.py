@@ -7,13 +7,8 @@ range, then what :mod:`ssik_ros.kernels.closed_form.branches.arcs` finds between
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.branches import arcs
-from ssik_ros.kernels.closed_form.branches import held_branches as hb
-from ssik_ros.kernels.closed_form.branches import search as common
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.branches import arcs, held_branches as hb, search as common
 from ssik_ros.kernels.closed_form.certification import newton_lanes
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry.lanes import LANES

@@ -34,11 +34,9 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import kernel, vector
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
 
 

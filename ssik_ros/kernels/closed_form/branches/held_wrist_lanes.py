@@ -33,20 +33,17 @@ References
 [Pieper1968], [Elias2025]
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
-from ssik_ros.kernels.geometry import lane_angles
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    map_point,
+    screw,
+    triple,
+    unmap_direction,
+)
+from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
-from ssik_ros.kernels.geometry.subproblems import sp2
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry.subproblems import sp2, sp4, three_axes
 
 BRANCHES = 8
 COLUMNS = 7

@@ -8,24 +8,14 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.kernels.closed_form.classes import lane_pipeline
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification import certify, ranking
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
+from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline
 from ssik_ros.kernels.closed_form.singular import singular_refinement
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry import lanes, se3, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
-from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.geometry.vectors import fill
+from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows import reach_hull
 
 # Integers of a plan.

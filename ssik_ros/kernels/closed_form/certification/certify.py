@@ -28,16 +28,10 @@ One forward pass, and one more and one solve for each Newton step. Candidates th
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.geometry.vectors import copy_table
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
+from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry.vectors import copy, copy_table
 
 TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20

@@ -9,10 +9,8 @@ numbers as in :mod:`ssik_ros.kernels.geometry.se3`. Tool and rotation at zero ha
 
 from collections.abc import Iterable
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import so3, vectors
 
 
 def pack_slides(is_prismatic: Iterable[bool]) -> int:

@@ -17,12 +17,9 @@ Cost
 One forward pass and one elimination of six equations for each candidate.
 """
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
 
 JOINTS = 6

@@ -25,12 +25,10 @@ Cost
 A forward pass and the solution of six equations for each step, eight at a time.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 STEPS = 4

@@ -2,8 +2,7 @@
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
 

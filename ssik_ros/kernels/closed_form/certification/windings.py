@@ -22,10 +22,8 @@ n insertions for each combination that is returned, whatever the number of all c
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import fill

@@ -5,18 +5,20 @@ Seven joints with joint L held are six: what hangs behind joint L is moved by E_
 E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import write_motion
-from ssik_ros.kernels.closed_form.classes import orientation_first
-from ssik_ros.kernels.closed_form.classes import prismatic_shoulder
-from ssik_ros.kernels.closed_form.classes import spherical_wrist
-from ssik_ros.kernels.closed_form.classes import three_parallel
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    is_slide,
+    map_direction,
+    map_point,
+    triple,
+    write_motion,
+)
+from ssik_ros.kernels.closed_form.classes import (
+    orientation_first,
+    prismatic_shoulder,
+    spherical_wrist,
+    three_parallel,
+)
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.vectors import copy
 

@@ -27,14 +27,10 @@ That of one forward pass with the vectors of the processor, for eight.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import ranking
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
+from ssik_ros.kernels.geometry import lanes, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 # Rows of an area behind the n rows of joint values, each with a number for every candidate.

@@ -33,17 +33,17 @@ References
 [Pieper1968], [Shuster2003]
 """
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels._jit import kernel, matrix
+from ssik_ros.kernels.closed_form.certification.chain import (
+    is_slide,
+    map_direction,
+    map_point,
+    screw,
+    triple,
+    unmap_direction,
+)
 from ssik_ros.kernels.closed_form.classes import slide_lengths
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import three_axes
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 

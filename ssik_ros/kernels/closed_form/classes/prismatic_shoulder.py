@@ -49,20 +49,17 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.classes import orientation_first
-from ssik_ros.kernels.closed_form.classes import slide_lengths
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    is_slide,
+    map_direction,
+    map_point,
+    triple,
+)
+from ssik_ros.kernels.closed_form.classes import orientation_first, slide_lengths
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 

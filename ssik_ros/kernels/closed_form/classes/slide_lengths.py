@@ -27,12 +27,9 @@ References
 [Elias2025]
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
-from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, SMALL
 
 
 @inline_kernel

@@ -39,22 +39,17 @@ References
 [Pieper1968], [Elias2025]
 """
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    map_point,
+    screw,
+    triple,
+    unmap_direction,
+)
 from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp2
-from ssik_ros.kernels.geometry.subproblems import sp3
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp5
-from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry.subproblems import sp2, sp3, sp4, sp5, three_axes
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 PARALLEL_23 = 0

@@ -4,18 +4,15 @@ The candidates of :mod:`spherical_wrist`, where the wrist is not nearly straight
 The formulas are the same: up to four postures of the first three joints, then both wrists of each in two neighbouring lanes.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
-from ssik_ros.kernels.geometry import lane_angles
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    screw,
+    triple,
+    unmap_direction,
+)
+from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
+from ssik_ros.kernels.geometry.subproblems import sp4, three_axes
 
 SCRATCH = 9 * lanes.HALF_LANES
 """Numbers that the kernels here need: three angles of each posture, with their sines and cosines."""

@@ -46,22 +46,18 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
-from ssik_ros.kernels.closed_form.certification.chain import unmap_point
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    map_point,
+    screw,
+    triple,
+    unmap_direction,
+    unmap_point,
+)
 from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp3
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp6
-from ssik_ros.kernels.geometry.subproblems import three_axes
+from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4, sp6, three_axes
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 AXES_234 = 0

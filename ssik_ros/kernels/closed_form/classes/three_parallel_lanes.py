@@ -7,21 +7,16 @@ free and keeps digits that are lost, are left to it.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.certification.chain import map_direction
-from ssik_ros.kernels.closed_form.certification.chain import map_point
-from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.closed_form.certification.chain import triple
-from ssik_ros.kernels.closed_form.certification.chain import unmap_direction
-from ssik_ros.kernels.geometry import lane_angles
-from ssik_ros.kernels.geometry import lanes
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.certification.chain import (
+    map_direction,
+    map_point,
+    screw,
+    triple,
+    unmap_direction,
+)
+from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
+from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 
 NEARLY_LINED_UP = 1e-3
 """Sine of the angle between the parallel axes and axis 6 up to which a pose is left to the one-by-one kernel."""

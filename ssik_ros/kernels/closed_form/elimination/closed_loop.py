@@ -8,19 +8,16 @@ reversed loop has the axes -h_5 .. -h_0 and the target G^-1, and the same angles
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination import elimination as el
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
-from ssik_ros.kernels.geometry.se3 import compose
-from ssik_ros.kernels.geometry.se3 import invert
-from ssik_ros.kernels.geometry.vectors import cross
-from ssik_ros.kernels.geometry.vectors import perpendicular
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    JOINTS,
+    W_INVERSES,
+    W_LOOP,
+    W_SCRATCH,
+)
+from ssik_ros.kernels.geometry.se3 import compose, invert
+from ssik_ros.kernels.geometry.vectors import cross, perpendicular
 
 CUTS = 12
 """Places to cut the loop: six joints, then the same six of the reversed chain."""

@@ -11,18 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.elimination.householder import factorise
-from ssik_ros.kernels.closed_form.elimination.householder import reduce_complex
-from ssik_ros.kernels.closed_form.elimination.householder import reflect
-from ssik_ros.kernels.closed_form.elimination.householder import write_orthogonal
-from ssik_ros.kernels.closed_form.elimination.line_representation import expand_turn
-from ssik_ros.kernels.closed_form.elimination.line_representation import LINE
-from ssik_ros.kernels.closed_form.elimination.line_representation import transform_lines
-from ssik_ros.kernels.closed_form.elimination.line_representation import write_line
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.elimination.householder import (
+    factorise,
+    reduce_complex,
+    reflect,
+    write_orthogonal,
+)
+from ssik_ros.kernels.closed_form.elimination.line_representation import (
+    expand_turn,
+    LINE,
+    transform_lines,
+    write_line,
+)
 
 EQUATIONS = 14
 RANK = 8

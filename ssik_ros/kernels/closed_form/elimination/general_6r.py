@@ -39,52 +39,52 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination import elimination as el
-from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_ELIMINATION
-from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_FIXED
-from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_JOINT
-from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_REVERSED
-from ssik_ros.kernels.closed_form.elimination.closed_loop import AT_SCALE
-from ssik_ros.kernels.closed_form.elimination.closed_loop import close_loop
-from ssik_ros.kernels.closed_form.elimination.closed_loop import CONSTANTS
-from ssik_ros.kernels.closed_form.elimination.closed_loop import CUT
-from ssik_ros.kernels.closed_form.elimination.closed_loop import CUTS
-from ssik_ros.kernels.closed_form.elimination.closed_loop import prepare_constants
-from ssik_ros.kernels.closed_form.elimination.closed_loop import prepare_cut
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import INTS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import PENCIL
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import ROWS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_BETA
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_COUNT
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_DOUBT
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_ELIMINATION
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_FOUND
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_IMAGINARY
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LARGEST
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MATRIX
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MIXED
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MULTIPLE
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_NUDGED
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_PENCIL
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POLYNOMIALS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_REAL
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_ROOTS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SPARE
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import WORKSPACE
+from ssik_ros.kernels.closed_form.elimination.closed_loop import (
+    AT_ELIMINATION,
+    AT_FIXED,
+    AT_JOINT,
+    AT_REVERSED,
+    AT_SCALE,
+    close_loop,
+    CONSTANTS,
+    CUT,
+    CUTS,
+    prepare_constants,
+    prepare_cut,
+)
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    INTS,
+    JOINTS,
+    PENCIL,
+    ROWS,
+    W_BETA,
+    W_COUNT,
+    W_DOUBT,
+    W_ELIMINATION,
+    W_FOUND,
+    W_IMAGINARY,
+    W_INVERSES,
+    W_LARGEST,
+    W_LOOP,
+    W_MATRIX,
+    W_MIXED,
+    W_MULTIPLE,
+    W_NUDGED,
+    W_PENCIL,
+    W_POLYNOMIALS,
+    W_REAL,
+    W_ROOTS,
+    W_SCRATCH,
+    W_SPARE,
+    WORKSPACE,
+)
 from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import rotate
-from ssik_ros.kernels.rows.eigenvalues import eigenvalues
-from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS
+from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
 MOST = 16

@@ -11,25 +11,20 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.branches import search as common
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification import nearby_branches
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, nearby_branches, ranking
 from ssik_ros.kernels.closed_form.certification.chain import write_motion
 from ssik_ros.kernels.closed_form.classes import candidates
-from ssik_ros.kernels.closed_form.elimination import closed_loop
-from ssik_ros.kernels.closed_form.elimination import general_6r
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import ROWS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_COUNT
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_DOUBT
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_FOUND
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import WORKSPACE
-from ssik_ros.kernels.closed_form.singular import singular_postures
-from ssik_ros.kernels.closed_form.singular import singular_refinement
+from ssik_ros.kernels.closed_form.elimination import closed_loop, general_6r
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    ROWS,
+    W_COUNT,
+    W_DOUBT,
+    W_FOUND,
+    WORKSPACE,
+)
+from ssik_ros.kernels.closed_form.singular import singular_postures, singular_refinement
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy

@@ -6,8 +6,7 @@ maps X to rho(R, b) X, where rho is a homomorphism; a turn about z mixes four pa
 other seven alone. Tables of lines have one line per column. The derivation is in docs/math/general_6r.md.
 """
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 
 LINE = 15
 """Numbers of a line, the leading 1 included."""

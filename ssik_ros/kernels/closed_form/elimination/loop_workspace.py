@@ -1,7 +1,6 @@
 """Where the scratch of the elimination lies in one flat array, and how the rows of candidates are laid out."""
 
-from ssik_ros.kernels.closed_form.elimination import elimination as el
-from ssik_ros.kernels.closed_form.elimination import null_vectors as nv
+from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vectors as nv
 from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS
 
 JOINTS = 6

@@ -8,18 +8,10 @@ eigenvectors of both are the solutions.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST
-from ssik_ros.kernels.closed_form.elimination.elimination import LEFT
-from ssik_ros.kernels.closed_form.elimination.elimination import PRODUCTS
-from ssik_ros.kernels.closed_form.elimination.elimination import SIZE
-from ssik_ros.kernels.closed_form.elimination.householder import factorise
-from ssik_ros.kernels.closed_form.elimination.householder import reflect
-from ssik_ros.kernels.rows.eigenvectors import eigensystem
-from ssik_ros.kernels.rows.eigenvectors import scratch_size
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels.closed_form.elimination.elimination import LARGEST, LEFT, PRODUCTS, SIZE
+from ssik_ros.kernels.closed_form.elimination.householder import factorise, reflect
+from ssik_ros.kernels.rows.eigenvectors import eigensystem, scratch_size
 
 TINY = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""

@@ -7,24 +7,23 @@ that several solutions span; what does not nearly close the loop is dropped.
 
 import math
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.elimination import elimination as el
-from ssik_ros.kernels.closed_form.elimination import null_vectors as nv
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vectors as nv
 from ssik_ros.kernels.closed_form.elimination.closed_loop import turn
 from ssik_ros.kernels.closed_form.elimination.line_representation import write_line
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import JOINTS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_INVERSES
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LINE
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LOOP
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_LU
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_MULTIPLE
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POLYNOMIALS
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_POSES
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SCRATCH
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_SPACE
-from ssik_ros.kernels.closed_form.elimination.loop_workspace import W_VECTORS
+from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    JOINTS,
+    W_INVERSES,
+    W_LINE,
+    W_LOOP,
+    W_LU,
+    W_MULTIPLE,
+    W_POLYNOMIALS,
+    W_POSES,
+    W_SCRATCH,
+    W_SPACE,
+    W_VECTORS,
+)
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 

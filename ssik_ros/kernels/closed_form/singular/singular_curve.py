@@ -32,10 +32,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr

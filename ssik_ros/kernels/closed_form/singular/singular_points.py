@@ -21,13 +21,9 @@ Cost
 2 k^2 + 2 k + 1 forward passes and two decompositions of 6x6 matrices for each of three steps.
 """
 
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
-from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
-from ssik_ros.kernels.closed_form.singular import singular_values
-from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.geometry.vectors import copy_table
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr, singular_values
+from ssik_ros.kernels.geometry.vectors import copy, copy_table
 
 STEPS = 3
 SIDE = 1e-3

@@ -32,17 +32,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.certification.nearby_branches import smallest_pivot
-from ssik_ros.kernels.closed_form.singular import singular_curve as sc
-from ssik_ros.kernels.closed_form.singular import singular_points as sp
-from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
-from ssik_ros.kernels.closed_form.singular import singular_values
+from ssik_ros.kernels.closed_form.singular import (
+    singular_curve as sc,
+    singular_points as sp,
+    singular_refinement as sr,
+    singular_values,
+)
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy
 

@@ -34,17 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels._jit import matrix
-from ssik_ros.kernels._jit import vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification.chain import is_slide
-from ssik_ros.kernels.closed_form.certification.chain import triple
+from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.closed_form.singular import singular_values
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.geometry.vectors import copy_table
+from ssik_ros.kernels.geometry.vectors import copy, copy_table
 
 ROWS = 6
 MOST_STEPS = 60

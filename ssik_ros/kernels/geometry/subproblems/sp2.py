@@ -37,11 +37,7 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
-from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
-from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 PARALLEL = 1e-18

@@ -31,8 +31,7 @@ References
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems import sp6
+from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 

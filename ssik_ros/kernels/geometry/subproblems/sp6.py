@@ -33,14 +33,10 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.polynomials import trigonometric_zeros
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
-from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST
 from ssik_ros.kernels.geometry.subproblems.sp4 import solve_linear
 
 RANK_ONE = 1e-9

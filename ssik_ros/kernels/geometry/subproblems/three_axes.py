@@ -34,16 +34,10 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel
-from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4
-from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE
-from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.geometry.subproblems.outcomes import FREE
-from ssik_ros.kernels.geometry.subproblems.outcomes import NEAREST
-from ssik_ros.kernels.geometry.subproblems.outcomes import SMALL
+from ssik_ros.kernels.geometry.subproblems.outcomes import CLOSE, EXACT, FREE, NEAREST, SMALL
 from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 
 ALIGNED = 1e-11

@@ -5,18 +5,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import paths
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import newton_search, paths, pose_search
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 SMALLEST_CHUNK = 64
 """Poses that are worth a call of their own."""

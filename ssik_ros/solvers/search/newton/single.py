@@ -4,15 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.kernels.search import single
+from ssik_ros.kernels.search import pose_search, single
 from ssik_ros.problem.problem import Problem
 from ssik_ros.solvers.search.iterative_solver import SearchArrays
-
-FloatArray = NDArray[np.float64]
 
 
 class SingleArrays(SearchArrays):

@@ -12,28 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.search import newton_search, pose_search
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import Problem
-from ssik_ros.problem.problem import Rows
-from ssik_ros.results import Cause
-from ssik_ros.results import IkStatus
+from ssik_ros.problem.problem import position_rows, Problem, Rows
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.iterative_solver import IterativeSolver
-from ssik_ros.solvers.search.newton.options import GAUSS_FILE
-from ssik_ros.solvers.search.newton.options import GaussNewtonOptions
-from ssik_ros.solvers.search.newton.options import LEVENBERG_FILE
-from ssik_ros.solvers.search.newton.options import LevenbergMarquardtOptions
-from ssik_ros.solvers.search.newton.options import NEWTON_FILE
-from ssik_ros.solvers.search.newton.options import NewtonRaphsonOptions
+from ssik_ros.solvers.search.newton.options import (
+    GAUSS_FILE,
+    GaussNewtonOptions,
+    LEVENBERG_FILE,
+    LevenbergMarquardtOptions,
+    NEWTON_FILE,
+    NewtonRaphsonOptions,
+)
 from ssik_ros.solvers.search.newton.single import SingleSearch
 from ssik_ros.solvers.search.newton_settings import NewtonSettings
-
-FloatArray = NDArray[np.float64]
 
 
 class NewtonSolver(IterativeSolver):

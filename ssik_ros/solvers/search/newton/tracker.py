@@ -4,20 +4,14 @@ from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
-from ssik_ros.errors import DimensionMismatch
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import RequestError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search import newton_search
-from ssik_ros.kernels.search import pose_search
-from ssik_ros.kernels.search import tracking
+from ssik_ros.kernels.search import newton_search, pose_search, tracking
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.many import per_variable
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
-
-FloatArray = NDArray[np.float64]
 
 
 class TrackStatus(IntEnum):

@@ -5,34 +5,28 @@ The call and its arguments are those of PoseIK's ``solveIK``; what C++ returns a
 text is an :class:`IkOutcome` here.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import functools
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.errors import InvalidOption
-from ssik_ros.errors import InvalidTarget
-from ssik_ros.errors import list_names
-from ssik_ros.errors import quote
-from ssik_ros.errors import SolverError
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget, list_names, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.robot_state import RobotState
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.pose_ik.options import PARAMETER_ALIASES
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
-from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.options import (
+    PARAMETER_ALIASES,
+    PARAMETERS_FILE,
+    PoseIkOptions,
+)
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
 
 

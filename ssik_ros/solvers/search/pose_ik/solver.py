@@ -9,29 +9,19 @@ import dataclasses
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.search import pose_search
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import position_rows
-from ssik_ros.problem.problem import Problem
-from ssik_ros.problem.problem import Rows
-from ssik_ros.problem.scheduling import Slices
-from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.problem.problem import position_rows, Problem, Rows
+from ssik_ros.problem.scheduling import Slices, TURNS
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.iterative_solver import IterativeSolver
-from ssik_ros.solvers.search.iterative_solver import LARGEST_TIMEOUT
-from ssik_ros.solvers.search.iterative_solver import SearchArrays
-from ssik_ros.solvers.search.many_rows import ManyAnswers
-from ssik_ros.solvers.search.many_rows import RowWork
-from ssik_ros.solvers.search.many_rows import solve_rows
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE
-from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.iterative_solver import IterativeSolver, LARGEST_TIMEOUT, SearchArrays
+from ssik_ros.solvers.search.many_rows import ManyAnswers, RowWork, solve_rows
+from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
-
-FloatArray = NDArray[np.float64]
 
 FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
