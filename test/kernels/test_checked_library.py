@@ -211,4 +211,4 @@ def test_an_address_is_one_that_python_has_told_of_and_its_array_is_not_left(ask
     )
     assert texts[:2] == ['', '']
     for text in texts[2:]:
-        assert text.startswith('kernel small.fill_at: addresses.floats_at (line ')
+        assert text.startswith('kernel small.fill_at: geometry.addresses.floats_at (line ')
