@@ -5,13 +5,13 @@ from collections.abc import Callable
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 
-from ssik_ros.ros import node
+from ssik_ros.ros.process import node_process
 from ssik_ros.ros.process.executors import InlineExecutor
 
 
 def _product(threads: int) -> Executor:
     """Return what the product itself uses."""
-    return node.make_executor(threads)
+    return node_process.make_executor(threads)
 
 
 def _report(error: Exception) -> None:

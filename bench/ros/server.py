@@ -7,6 +7,7 @@ executor of choice and with clocks around its handler and its solver.
 
 import argparse
 from collections.abc import Sequence
+import contextlib
 from pathlib import Path
 import sys
 from time import perf_counter_ns
@@ -18,12 +19,14 @@ from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
 from bench.ros.executors import EXECUTORS
 from ssik_ros.ros import node
+from ssik_ros.ros.process import node_process
 from ssik_ros.ros.services.node_services import KinematicsServices
 from ssik_ros.server.groups.group_server import GroupServer
 
@@ -104,7 +107,8 @@ def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
     server = EmptyServer(deserialize_message(prepared, GetPositionIK.Response))
     executor = EXECUTORS[executor_name](threads)
     executor.add_node(server)
-    node.spin(executor)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
     rclpy.try_shutdown()
     return 0
 
@@ -124,7 +128,7 @@ def serve_own(times: Path | None, executor_name: str, threads: int, searches: in
     if searches:
         node.searches_at_once = lambda: searches
     if executor_name != 'product':
-        node.make_executor = lambda _: EXECUTORS[executor_name](threads)
+        node_process.make_executor = lambda _: EXECUTORS[executor_name](threads)
     try:
         return node.main()
     finally:

@@ -8,26 +8,20 @@ with.
 """
 
 from collections.abc import Callable, Sequence
-import contextlib
 import functools
 import gc
 import logging
-import os
 import queue
 import sys
 import threading
-import time
 from typing import Any, TYPE_CHECKING
 
 from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
-import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import Executor, ExternalShutdownException
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
@@ -42,12 +36,9 @@ from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.ros.process.call_records import CallRecords
 from ssik_ros.ros.process.diagnostics import Diagnostics
-from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals, LAST_RESORT
-from ssik_ros.ros.process.executors import InlineExecutor
 from ssik_ros.ros.process.loading_report import LoadingReport, REPORT_EVERY
-from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
-from ssik_ros.ros.process.node_process import begin
+from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.services.node_services import KinematicsServices, Served, tell_assumptions
 from ssik_ros.ros.services.path_service import PathService
 from ssik_ros.ros.services.scene_topics import SceneTopics
@@ -92,11 +83,9 @@ DESCRIBE = '~/describe'
 """The service that answers without a state of the robot."""
 SILENCE = 5.0
 """After this long without joint states the log says so [s]."""
-SHUTDOWN_WAIT = 0.5
-"""Time that requests in progress have to end after a signal [s]; they are told to."""
 
 
-class IkServer(Node):
+class IkServer(ProcessNode):
     """Answers MoveIt's kinematics services."""
 
     def __init__(self, **options: Any) -> None:
@@ -107,8 +96,6 @@ class IkServer(Node):
         :raises SsikError: when a parameter is wrong or a named file does not exist.
         """
         super().__init__(NAME, **options)
-        self.exit_code = 0
-        self._bridge = bridge_logging(self.get_logger())
         self._cancel = np.zeros(1, dtype=np.int64)
         self._exchange = threading.Lock()
         self._description: RobotDescription | None = None
@@ -161,11 +148,6 @@ class IkServer(Node):
         """End every search; return whether the loading thread is idle too."""
         self._cancel[0] = 1
         return self._loader.stop()
-
-    def destroy_node(self) -> None:
-        """Give the log back, and destroy everything that the node made."""
-        unbridge_logging(self._bridge)
-        super().destroy_node()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """
@@ -431,74 +413,14 @@ def searches_at_once() -> int:
     return max(1, processors() - 1)
 
 
-def make_executor(threads: int) -> Executor:
-    """
-    Return an executor that goes on after messages that cannot be read; they are logged.
-
-    :param threads: how many callbacks may run at once.
-    """
-    return InlineExecutor(threads, _report_dropped)
-
-
-def _report_dropped(error: Exception) -> None:
-    """Log what was raised outside of our handlers: text that is not UTF-8, for instance."""
-    _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
-
-
-def spin(executor: Executor) -> None:
-    """
-    Run callbacks until a signal or the context ends it.
-
-    :param executor: the executor.
-    """
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        executor.spin()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    node = begin(NAME, IkServer, arguments)
-    if isinstance(node, int):
-        return node
     TURNS.allow(searches_at_once())
-    has_ended = threading.Event()
-    threading.Thread(target=_end_in_any_case, args=(node, has_ended), daemon=True).start()
-    executor = make_executor(node.threads)
-    executor.add_node(node)
-    try:
-        # A signal may come before there is anything to spin.
-        with contextlib.suppress(KeyboardInterrupt):
-            node.start()
-            EARLY_END.hand_over()
-            spin(executor)
-    except Exception:
-        if rclpy.ok():
-            raise
-    finally:
-        # Ctrl-C below a launch file arrives twice: from the terminal, and from launch.
-        ignore_signals()
-        is_idle = node.stop()
-        executor.shutdown(SHUTDOWN_WAIT)
-        node.destroy_node()
-        rclpy.try_shutdown()
-    if not is_idle:
-        # The loading thread is in the middle of a robot, which would hold up the interpreter's end.
-        sys.stdout.flush()
-        os._exit(node.exit_code)
-    has_ended.set()
-    return node.exit_code
-
-
-def _end_in_any_case(node: IkServer, has_ended: threading.Event) -> None:
-    """End the process a while after ROS has ended, whatever still holds it up."""
-    while node.context.ok():
-        time.sleep(0.1)
-    if not has_ended.wait(LAST_RESORT):
-        os._exit(node.exit_code)
+    return run_node(NAME, IkServer, arguments)
 
 
 if __name__ == '__main__':

@@ -2,15 +2,14 @@
 What SIGINT and SIGTERM do to an executable of this package, from its first moment on.
 
 Importing ROS and the solvers takes a second or more. This module imports neither, so its handlers are there before:
-until the node runs, a signal ends the process at once. rclpy keeps these handlers and calls them behind its own, which
-end the node. Nobody may set handlers after ``rclpy.init``, which would take away those of rclpy.
+until the node runs, a signal ends the process at once. Then it interrupts the main thread, which ends the node. Nobody may
+set handlers after ``rclpy.init``, which would take away those of a benchmark, where rclpy has handlers of its own.
 """
 
 from collections.abc import Callable
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 
 LAST_RESORT = 2.0
@@ -36,32 +35,25 @@ class EarlyEnd:
         for number in SIGNALS:
             signal.signal(number, self._handle)
 
-    def hand_over(self, handler: Handler | None = None) -> None:
+    def hand_over(self, handler: Handler) -> None:
         """
-        Leave it to ROS, from now on, to end the node; the process ends soon in any case.
+        Call another handler from now on, where the process was armed.
 
-        :param handler: is called as well.
+        :param handler: the handler.
         """
         if self._handler is not None:
-            self._handler = handler or _end_soon
+            self._handler = handler
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._handler is not None:
             self._handler(number, frame)
 
 
-def _end_soon(number: int, frame: FrameType | None) -> None:
-    """End the process a while after a signal, whatever still holds it up."""
-    del number, frame
-    timer = threading.Timer(LAST_RESORT, os._exit, (0,))
-    timer.daemon = True
-    timer.start()
-
-
 def ignore_signals() -> None:
     """Ignore further signals: Ctrl-C below a launch file arrives twice, from the terminal and from launch."""
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        # Not SIG_IGN: Python reports a signal that is already waiting for its handler then.
+        signal.signal(number, lambda number, frame: None)
 
 
 def interrupt_once(number: int, frame: FrameType | None) -> None:

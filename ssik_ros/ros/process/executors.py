@@ -27,6 +27,8 @@ from ssik_ros.ros.process.wait_set import Ready, ReusedWaitSet
 
 PATIENCE = 0.004
 """Between two looks at the leading thread [s]; a callback that both of them find counts as long."""
+LONGEST_WAIT = 0.2
+"""Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
 """The same for a while after a long callback, because they seldom come alone [s]."""
 HASTY_LOOKS = 50
@@ -84,7 +86,9 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._is_led = True
                 self._add_thread(self._watch)
                 self._add_thread(self._lead)
-        self._ended.wait()
+        # A signal just before the wait begins does not end the wait, and Python runs its handler afterwards.
+        while not self._ended.wait(LONGEST_WAIT):
+            pass
 
     def add_node(self, node: Node) -> bool:
         """

@@ -7,16 +7,12 @@ the drivers and keeps one assembly mode, whatever requests the server of a robot
 """
 
 from collections.abc import Sequence
-import contextlib
 import logging
 import sys
 import time
 from types import SimpleNamespace
 from typing import Any
 
-import rclpy
-from rclpy.executors import ExternalShutdownException
-from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
@@ -28,10 +24,8 @@ from ssik_ros.ros.conversions.marker_messages import write_markers
 from ssik_ros.ros.inputs.robot_source import RobotDescription, RobotSource
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals
-from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
-from ssik_ros.ros.process.node_process import begin
+from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.passive_joints import PassiveJoints
 
@@ -42,7 +36,7 @@ STATE_TOPIC = 'joint_states'
 _LOGGER = logging.getLogger('ssik_ros.relay')
 
 
-class JointStateRelay(Node):
+class JointStateRelay(ProcessNode):
     """Publishes the joints of a robot with loops whenever its active joints are reported."""
 
     def __init__(self, **options: Any) -> None:
@@ -53,8 +47,6 @@ class JointStateRelay(Node):
         :raises SsikError: when a parameter is wrong or a named file does not exist.
         """
         super().__init__(NAME, **options)
-        self.exit_code = 0
-        self._bridge = bridge_logging(self.get_logger())
         self.create_timer(PERIOD, self._bridge.flush)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, ())
@@ -93,11 +85,6 @@ class JointStateRelay(Node):
     def start(self) -> None:
         """Load the robot, or begin to wait for it."""
         self._source.start()
-
-    def destroy_node(self) -> None:
-        """Give the log back, and destroy everything that the node made."""
-        unbridge_logging(self._bridge)
-        super().destroy_node()
 
     def _load(self, description: RobotDescription) -> None:
         """Take a robot; what is wrong with it is logged, and fatal when no topic can bring another one."""
@@ -162,23 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    node = begin(NAME, JointStateRelay, arguments)
-    if isinstance(node, int):
-        return node
-    try:
-        with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-            node.start()
-            EARLY_END.hand_over()
-            rclpy.spin(node)
-    except Exception:
-        # A signal ended the context in the middle of a call.
-        if rclpy.ok():
-            raise
-    finally:
-        ignore_signals()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return node.exit_code
+    return run_node(NAME, JointStateRelay, arguments)
 
 
 if __name__ == '__main__':

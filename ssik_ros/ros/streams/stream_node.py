@@ -14,11 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
@@ -33,11 +30,8 @@ from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, Ro
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.early_end import EARLY_END, ignore_signals
-from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
 from ssik_ros.ros.process.log_throttle import PERIOD
-from ssik_ros.ros.process.node_process import begin
+from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
 from ssik_ros.server.requests.questions import FramedPose, FullState
@@ -51,16 +45,13 @@ from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
 NAME = 'ik_stream'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
 _LOGGER = logging.getLogger('ssik_ros.stream')
-_MESSAGES = logging.getLogger('ssik_ros.messages')
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Of targets only the newest one counts; best effort hears reliable publishers too."""
 COMMANDS = 10
 """Commands that wait for a slow listener."""
-SHUTDOWN_WAIT = 0.5
-THREADS = 2
 
 
-class StreamNode(Node):
+class StreamNode(ProcessNode):
     """Follows targets."""
 
     def __init__(self, **options: Any) -> None:
@@ -71,8 +62,6 @@ class StreamNode(Node):
         :raises SsikError: when a parameter or the file is wrong, or a named file does not exist.
         """
         super().__init__(NAME, **options)
-        self.exit_code = 0
-        self._bridge = bridge_logging(self.get_logger())
         self._callbacks = MutuallyExclusiveCallbackGroup()
         self.create_timer(PERIOD, self._bridge.flush, callback_group=self._callbacks)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
@@ -88,11 +77,6 @@ class StreamNode(Node):
     def start(self) -> None:
         """Load the robot, or wait for it."""
         self._source.start()
-
-    def destroy_node(self) -> None:
-        """Give the log back, and destroy everything that the node made."""
-        unbridge_logging(self._bridge)
-        super().destroy_node()
 
     def _load(self, description: RobotDescription) -> None:
         """Load the robot and begin; what is wrong ends the node unless the topic can bring another robot."""
@@ -248,38 +232,13 @@ def _write_status(step: StreamStep, stamp: Any, cycle: int, latency: float) -> S
     return message
 
 
-def _report_dropped(error: Exception) -> None:
-    """Log what was raised outside of our handlers."""
-    _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the node until SIGINT, SIGTERM or a fatal error; return the exit code.
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    node = begin(NAME, StreamNode, arguments)
-    if isinstance(node, int):
-        return node
-    executor = InlineExecutor(THREADS, _report_dropped)
-    executor.add_node(node)
-    try:
-        node.start()
-        EARLY_END.hand_over()
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except Exception:
-        # A signal ended the context in the middle of a call.
-        if rclpy.ok():
-            raise
-    finally:
-        ignore_signals()
-        executor.shutdown(SHUTDOWN_WAIT)
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return node.exit_code
+    return run_node(NAME, StreamNode, arguments)
 
 
 if __name__ == '__main__':
