@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from ssik_ros.ros.services.group_services import GroupServices
 
 NAME = 'ssik_ros'
+_LOGGER = logging.getLogger('ssik_ros.node')
 _MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
@@ -115,7 +116,7 @@ class IkServer(ProcessNode):
         self._groups = self._read_groups()
         self._loops = None if SolveAll is None else LoopServices(self._live)
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
-        self._loading = LoadingReport(self.get_logger().info)
+        self._loading = LoadingReport(_LOGGER.info)
         self.create_timer(
             REPORT_EVERY,
             self._loading.tell,
@@ -180,9 +181,7 @@ class IkServer(ProcessNode):
         except Exception as error:
             if not self.context.ok():
                 return  # Ended by a signal: nothing can be declared or offered any more.
-            self.get_logger().error(
-                f'Internal fault while loading the robot: {shorten(repr(error))}'
-            )
+            _LOGGER.error(f'Internal fault while loading the robot: {shorten(repr(error))}')
             can_mend = self._source.may_mend(description)
             self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
         finally:
@@ -199,7 +198,7 @@ class IkServer(ProcessNode):
         elif can_mend:
             _MESSAGES.error('No robot yet: %s', text)
         else:
-            self.get_logger().fatal(text)
+            _LOGGER.fatal(text)
             self.exit_code = 1
             self.context.try_shutdown()
 
@@ -210,7 +209,7 @@ class IkServer(ProcessNode):
         robot = description.load()
         loops = read_loops_of(settings.loop_closures_file, robot)
         for warning in robot.warnings:
-            self.get_logger().warning(warning)
+            _LOGGER.warning(warning)
         groups = choose_groups(
             robot,
             settings.groups.replace(',', ' ').split(),
@@ -268,16 +267,16 @@ class IkServer(ProcessNode):
             if self._settings.loop_closures_file:
                 raise
             # All other services answer for the tree that the URDF is without its constraints.
-            self.get_logger().error(f'The <constraint> elements of the URDF do not count: {error}')
+            _LOGGER.error(f'The <constraint> elements of the URDF do not count: {error}')
             loop_server = make(use_constraints=False)
         for warning in loop_server.warnings:
-            self.get_logger().warning(warning)
+            _LOGGER.warning(warning)
         return loop_server
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
         """Log what is served."""
         srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
-        self.get_logger().info(
+        _LOGGER.info(
             f'Ready: robot {quote(server.robot.name)} (URDF: {description.urdf.origin}; {srdf}), '
             f'model frame {quote(server.robot.model_frame)}\n{make_start_table(server)}'
         )
@@ -308,7 +307,7 @@ class IkServer(ProcessNode):
     def _advertise_describe(self) -> None:
         """Offer the service of this package's own messages, if they are installed."""
         if Describe is None:
-            self.get_logger().warning(
+            _LOGGER.warning(
                 "The package ssik_msgs is not installed: MoveIt's services only, and none of those "
                 'below the name of the node.'
             )
@@ -340,7 +339,7 @@ class IkServer(ProcessNode):
         """Log once that no joint states come, if so."""
         self._silence.cancel()
         if self._live.is_silent:
-            self.get_logger().warning(
+            _LOGGER.warning(
                 f'No joint states on {self._live.topics} after {SILENCE:g} s. Joints that a request '
                 'does not name are taken at their default positions. Publish the joint states of '
                 'the robot, or give robot_state in each request.'

@@ -1,6 +1,7 @@
 """What the package logs appears in a node's log, each level as itself, and no error there comes back."""
 
 import logging
+from pathlib import Path
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 import pytest
@@ -16,8 +17,10 @@ class Kept:
     def __init__(self):
         self.lines = []
 
-    def __getattr__(self, level):
-        return lambda text: self.lines.append((level, text))
+    def write(self, severity, text, function, file, line):
+        """Keep a line with the name of its level."""
+        self.lines.append((logging.getLevelName(severity).lower(), text))
+        self.place = function, Path(file).name, line
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def kept():
     package = logging.getLogger('ssik_ros')
     before = package.level, package.propagate, list(package.handlers)
     logger = Kept()
-    bridge = bridge_logging(logger)
+    bridge = logger.bridge = bridge_logging(logger.write)
     yield logger
     unbridge_logging(bridge)
     package.setLevel(before[0])
@@ -39,7 +42,16 @@ def test_each_level_is_itself(kept):
     logger.warning('b')
     logger.error('c')
     logger.critical('d')
-    assert kept.lines == [('info', 'a 1'), ('warning', 'b'), ('error', 'c'), ('error', 'd')]
+    assert kept.lines == [('info', 'a 1'), ('warning', 'b'), ('error', 'c'), ('critical', 'd')]
+
+
+def test_a_line_names_the_place_that_logs_it(kept):
+    logging.getLogger('ssik_ros.some.module').info('here')
+    function, file, _ = kept.place
+    assert (function, file) == (
+        'test_a_line_names_the_place_that_logs_it',
+        'test_log_bridge.py',
+    )
 
 
 def test_an_exception_comes_with_its_traceback(kept):
@@ -68,15 +80,15 @@ def test_lines_appear_once(kept, caplog):
 def test_a_logger_that_fails_stops_nobody(kept, monkeypatch):
     monkeypatch.setattr(logging, 'raiseExceptions', False)
 
-    def fail(text):
+    def fail(*line):
         raise RuntimeError('the context is gone')
 
-    kept.warning = fail
+    kept.bridge._write = fail
     logging.getLogger('ssik_ros.x').warning('x')
 
 
 def test_after_the_node_the_log_is_as_before(caplog):
     logger = Kept()
-    unbridge_logging(bridge_logging(logger))
+    unbridge_logging(bridge_logging(logger.write))
     logging.getLogger('ssik_ros.x').warning('later')
     assert logger.lines == [] and 'later' in caplog.text

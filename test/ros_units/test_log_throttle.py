@@ -1,6 +1,7 @@
 """One line for each cause in a while, and how many were left out."""
 
 import logging
+from pathlib import Path
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 import pytest
@@ -21,8 +22,10 @@ class Kept:
     def __init__(self):
         self.lines = []
 
-    def __getattr__(self, level):
-        return lambda text: self.lines.append((level, text))
+    def write(self, severity, text, function, file, line):
+        """Keep a line with the name of its level."""
+        self.lines.append((logging.getLevelName(severity).lower(), text))
+        self.place = function, Path(file).name, line
 
 
 class Clock:
@@ -47,7 +50,7 @@ def clock(monkeypatch):
 def log(clock):
     """Give the lines of a node's log, and its bridge."""
     logger = Kept()
-    bridge = bridge_logging(logger)
+    bridge = bridge_logging(logger.write)
     yield logger, bridge
     unbridge_logging(bridge)
 
@@ -137,7 +140,7 @@ def test_what_was_left_out_is_told_when_the_flood_is_over(log, clock):
 
 def test_the_end_of_the_node_tells_what_was_left_out():
     kept = Kept()
-    bridge = bridge_logging(kept)
+    bridge = bridge_logging(kept.write)
     fail(3)
     unbridge_logging(bridge)
     assert len(kept.lines) == 2 and '[2 more like this' in kept.lines[1][1]
@@ -149,4 +152,4 @@ def test_causes_are_forgotten_when_there_are_too_many(clock):
         record = logging.LogRecord('x', logging.ERROR, 'f', 1, f'text {number}', (), None)
         assert throttle.admit(record, 'text') == 'text'
         assert len(throttle._passed) <= log_throttle.MOST_CAUSES
-    assert isinstance(LogBridge(Kept()), logging.Handler)
+    assert isinstance(LogBridge(Kept().write), logging.Handler)

@@ -1,25 +1,49 @@
 """Hands what the package logs to a node's logger, so that it appears in the console and in /rosout."""
 
+from collections.abc import Callable
 import contextlib
 import logging
-from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from ssik_ros.ros.process.log_throttle import LogThrottle
 
 _PACKAGE = 'ssik_ros'
+Write = Callable[[int, str, str, str, int], object]
+"""Takes severity, text, and the function, file and line that log it."""
+
+
+def writer_of(logger: RcutilsLogger) -> Write:
+    """
+    Return what writes to a node's logger with the place in the source that a record names.
+
+    The methods of the logger look for their caller instead: they find the bridge, and read the paths of all modules.
+
+    :param logger: the logger.
+    """
+    name = logger.name
+
+    def write(severity: int, text: str, function: str, file: str, line: int) -> None:
+        if rclpy_implementation.rclpy_logging_logger_is_enabled_for(name, severity):
+            rclpy_implementation.rclpy_logging_rcutils_log(
+                severity, name, text, function, file, line
+            )
+
+    return write
 
 
 class LogBridge(logging.Handler):
     """A handler of Python's logging that writes to a node's logger."""
 
-    def __init__(self, logger: Any) -> None:
+    def __init__(self, write: Write) -> None:
         """
         Take the node's logger.
 
-        :param logger: a logger of rclpy.
+        :param write: of :func:`writer_of`.
         """
         super().__init__()
-        self._logger = logger
+        self._write = write
         self._throttle = LogThrottle()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -31,7 +55,8 @@ class LogBridge(logging.Handler):
         try:
             text = self._throttle.admit(record, self.format(record))
             if text:
-                self._write(record.levelno, text)
+                place = record.funcName or '', record.pathname, record.lineno
+                self._write(_severity_of(record.levelno), text, *place)
         except Exception:
             self.handleError(record)
 
@@ -50,28 +75,22 @@ class LogBridge(logging.Handler):
         for level, text in lines:
             # The context may be gone, and the log with it.
             with contextlib.suppress(Exception):
-                self._write(level, text)
-
-    def _write(self, level: int, text: str) -> None:
-        # rclpy refuses one place in the source that changes its level: a call for each level.
-        if level >= logging.ERROR:
-            self._logger.error(text)
-        elif level >= logging.WARNING:
-            self._logger.warning(text)
-        elif level >= logging.INFO:
-            self._logger.info(text)
-        else:
-            self._logger.debug(text)
+                self._write(_severity_of(level), text, '', __file__, 0)
 
 
-def bridge_logging(logger: Any) -> LogBridge:
+def _severity_of(level: int) -> int:
+    """Return the severity of ROS for a level of Python's logging."""
+    return max(logging.DEBUG, min(level // 10 * 10, logging.CRITICAL))
+
+
+def bridge_logging(write: Write) -> LogBridge:
     """
     Let a node's logger have everything that the package logs, and return what does it.
 
-    :param logger: a logger of rclpy.
+    :param write: of :func:`writer_of`.
     """
     package = logging.getLogger(_PACKAGE)
-    bridge = LogBridge(logger)
+    bridge = LogBridge(write)
     package.addHandler(bridge)
     # Which levels are shown is for the node's logger to say, which may change its mind.
     package.setLevel(logging.DEBUG)

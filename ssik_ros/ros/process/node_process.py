@@ -23,7 +23,7 @@ from ssik_ros.ros.process.early_end import (
     LAST_RESORT,
 )
 from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
 
 _MESSAGES = logging.getLogger('ssik_ros.messages')
 SHUTDOWN_WAIT = 0.5
@@ -42,7 +42,7 @@ class ProcessNode(Node):
         """
         super().__init__(name, **options)
         self.exit_code = 0
-        self._bridge = bridge_logging(self.get_logger())
+        self._bridge = bridge_logging(writer_of(self.get_logger()))
 
     @property
     def threads(self) -> int:
@@ -73,6 +73,8 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
     :param make: makes the node after ROS has begun; it may refuse its parameters.
     :param arguments: arguments of ROS; None means those of the process.
     """
+    # Also where a program of a user calls the main function of a node.
+    EARLY_END.arm(0)
     node = _begin(name, make, arguments)
     if node is None:
         return 1

@@ -92,9 +92,9 @@ class JointStateRelay(ProcessNode):
             self._follow(description)
         except SsikError as error:
             if self._passive is not None or self._source.may_mend(description):
-                self.get_logger().error(str(error))
+                _LOGGER.error(str(error))
                 return
-            self.get_logger().fatal(str(error))
+            _LOGGER.fatal(str(error))
             self.exit_code = 1
             self.context.try_shutdown()
 
@@ -105,13 +105,13 @@ class JointStateRelay(ProcessNode):
             model, loops=loops, use_constraints=self._settings.use_constraints, free_root=False
         )
         for warning in robot.warnings:
-            self.get_logger().warning(warning)
+            _LOGGER.warning(warning)
         passive = PassiveJoints(robot, self._settings.limit_tolerance)
         passive.warm_up()
         self._single = tuple(n for n in robot.variable_names if n in model.tree.joint_index)
         self._frame = model.tree.root_link
         self._passive = passive
-        self.get_logger().info(
+        _LOGGER.info(
             f'Ready: robot {quote(model.name)} (URDF: {description.urdf.origin}), '
             f'{counted(len(robot.closures), "loop")}, {counted(len(robot.active_joints), "active joint")}.'
         )

@@ -87,9 +87,9 @@ class StreamNode(ProcessNode):
             self._begin(description)
         except SsikError as error:
             if self._source.may_mend(description):
-                self.get_logger().error(f'No robot yet: {error}')
+                _LOGGER.error(f'No robot yet: {error}')
                 return
-            self.get_logger().fatal(str(error))
+            _LOGGER.fatal(str(error))
             self.exit_code = 1
             self.context.try_shutdown()
 
@@ -120,7 +120,7 @@ class StreamNode(ProcessNode):
         self._stream = stream
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(stream.settings.period, self._step, self._callbacks, clock=steady)
-        self.get_logger().info(
+        _LOGGER.info(
             f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), groups '
             f'{", ".join(group.name for group in stream.groups)}, {settings.rate:g} Hz, targets '
             f'{", ".join(self.resolve_topic_name(f"~/target/{name}") for name in stream.targets)}'
