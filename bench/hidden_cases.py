@@ -7,8 +7,8 @@ from bench.cases import Cases, SEED
 from bench.hard_cases import reach
 from bench.peers import NotComparable
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls

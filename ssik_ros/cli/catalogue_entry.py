@@ -9,10 +9,10 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.cli.arm_class import classify_arm
 from ssik_ros.errors import counted, InvalidOption, ModelError
+from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, rpy_of_matrix
 from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.loader import load_robot
-from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
 
 MOST_JOINTS = 7
@@ -61,7 +61,7 @@ def describe_arm(
             _describe_joint(chosen, chain, index, frame) for index, frame in enumerate(frames)
         ),
         flange_xyz=_vector(flange[:3, 3]),
-        flange_rpy=roll_pitch_yaw(flange[:3, :3]),
+        flange_rpy=_vector(rpy_of_matrix(flange[:3, :3])),
     )
     _compare(arm, chain)
     return arm
@@ -73,8 +73,8 @@ def _describe_joint(
     """Return one joint; the numbers of the description where nothing was multiplied in."""
     name, kind = chain.joint_names[index], JointKind(chain.kinds[index])
     written = chosen.robot.urdf.joints[name]
-    rpy = roll_pitch_yaw(frame[:3, :3])
-    if np.abs(_rotation(written.rpy) - frame[:3, :3]).max() < SAME_POSE / 100:
+    rpy = _vector(rpy_of_matrix(frame[:3, :3]))
+    if np.abs(matrix_of_rpy(*written.rpy) - frame[:3, :3]).max() < SAME_POSE / 100:
         rpy = _vector(written.rpy)
     return CatalogueJoint(
         name=name,
@@ -84,33 +84,6 @@ def _describe_joint(
         axis=_vector(chosen.robot.tree.axes[chain.joint_indices[index]]),
         lower=float(chain.lower[index]) if kind != JointKind.CONTINUOUS else -math.inf,
         upper=float(chain.upper[index]) if kind != JointKind.CONTINUOUS else math.inf,
-    )
-
-
-def roll_pitch_yaw(rotation: FloatArray) -> Vector:
-    """
-    Return roll, pitch and yaw of a rotation, accurate wherever the pitch is.
-
-    :param rotation: (3, 3).
-    """
-    r = rotation
-    yaw = math.atan2(r[1, 0], r[0, 0])
-    s, c = math.sin(yaw), math.cos(yaw)
-    # With yaw undone, the rest is found without the small numbers of a pitch near a quarter turn.
-    pitch = math.atan2(-r[2, 0], c * r[0, 0] + s * r[1, 0])
-    roll = math.atan2(s * r[0, 2] - c * r[1, 2], c * r[1, 1] - s * r[0, 1])
-    return _vector((roll, pitch, yaw))
-
-
-def _rotation(rpy: tuple[float, ...]) -> FloatArray:
-    """Return the rotation of roll, pitch and yaw."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
     )
 
 

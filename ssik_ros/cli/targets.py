@@ -9,7 +9,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
-from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
@@ -52,12 +52,8 @@ def _pose_of_row(row: FloatArray) -> FloatArray:
 
 
 def _pose_of_angles(row: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a position, and of turns about the fixed axes x, then y, then z."""
-    turns = [rotate_about(axis, angle) for axis, angle in zip(np.eye(3), row[3:], strict=True)]
-    pose = np.eye(4)
-    pose[:3, :3] = turns[2] @ turns[1] @ turns[0]
-    pose[:3, 3] = row[:3]
-    return pose
+    """Return the pose (4, 4) of a position, and of roll, pitch and yaw."""
+    return pose_matrix(row[:3], matrix_of_rpy(*row[3:]))
 
 
 def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: str) -> Any:

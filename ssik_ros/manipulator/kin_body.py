@@ -21,7 +21,7 @@ from ssik_ros.errors import (
     InvalidOption,
     ModelError,
 )
-from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.kernels.geometry.rotations import rotate_about, rpy_of_matrix
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
@@ -271,23 +271,10 @@ class KinBody:
                 )
             corner = joint.point
         mount = _append_joint(robot, f'{self.ee_link}_mount', 'fixed', links[-2], links[-1])
-        _append_origin(mount, self.home[:3, 3] - corner, roll_pitch_yaw(self.home[:3, :3]))
+        _append_origin(
+            mount, self.home[:3, 3] - corner, np.array(rpy_of_matrix(self.home[:3, :3]))
+        )
         return ElementTree.tostring(robot, encoding='unicode')
-
-
-def roll_pitch_yaw(rotation: FloatArray) -> FloatArray:
-    """
-    Return (3,) roll, pitch, yaw [rad] with Rz(yaw) Ry(pitch) Rx(roll) = R, exact at a pitch of a right angle too.
-
-    :param rotation: (3, 3).
-    """
-    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
-    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
-    s, c = math.sin(yaw), math.cos(yaw)
-    roll = math.atan2(
-        s * rotation[0, 2] - c * rotation[1, 2], c * rotation[1, 1] - s * rotation[0, 1]
-    )
-    return np.array([roll, pitch, yaw])
 
 
 def _limits(lower: float, upper: float) -> Limits:

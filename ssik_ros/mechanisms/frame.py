@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidClosure, InvalidTarget, quote
-from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.names import CamelCaseNames
-from ssik_ros.mechanisms.rotations import (
-    euler_of_matrix,
-    inverse_pose,
-    matrix_of_euler,
+from ssik_ros.kernels.geometry.rotations import (
+    invert_pose,
     matrix_of_quaternion,
+    matrix_of_rpy,
     pose_matrix,
     quaternion_of_matrix,
+    rpy_of_matrix,
 )
+from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.names import CamelCaseNames
 from ssik_ros.mechanisms.storage import frozen, live, LiveArray, Storage
 
 
@@ -128,12 +128,12 @@ class Frame(CamelCaseNames):
         :param angles: ex, ey, ez [rad].
         """
         ex, ey, ez = check_finite('Euler angles', angles, 3)
-        self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_euler(ex, ey, ez)))
+        self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_rpy(ex, ey, ez)))
 
     @property
     def euler(self) -> tuple[float, float, float]:
         """Orientation in the parent as ex, ey, ez [rad]."""
-        return euler_of_matrix(self.matrix[:3, :3])
+        return rpy_of_matrix(self.matrix[:3, :3])
 
     def set_matrix(self, matrix: ArrayLike) -> None:
         """
@@ -200,7 +200,7 @@ class Frame(CamelCaseNames):
         :param position: x, y, z [m].
         """
         point = check_finite('A position', position, 3)
-        local = inverse_pose(self._parent_world()) @ np.append(point, 1.0)
+        local = invert_pose(self._parent_world()) @ np.append(point, 1.0)
         self._write(layout.POSITION, local[:3])
 
     def set_world_quaternion(self, *quaternion: float) -> None:
@@ -220,7 +220,7 @@ class Frame(CamelCaseNames):
         :param matrix: (4, 4).
         """
         array = check_finite('A pose', matrix, 16).reshape(4, 4)
-        self.set_matrix(inverse_pose(self._parent_world()) @ array)
+        self.set_matrix(invert_pose(self._parent_world()) @ array)
 
     def walk(self) -> Iterator['Frame']:
         """Yield this frame and all below it, breadth first."""
@@ -302,7 +302,7 @@ class Frame(CamelCaseNames):
         """
         before = child._world_before_dof()
         self.add_child(child)
-        child.set_matrix(inverse_pose(self.matrix_world) @ before)
+        child.set_matrix(invert_pose(self.matrix_world) @ before)
 
     def detach_child(self, child: 'Frame') -> None:
         """

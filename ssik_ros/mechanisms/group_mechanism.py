@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Link
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.mechanisms.rotations import quaternion_of_matrix
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions

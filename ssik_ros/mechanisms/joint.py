@@ -15,16 +15,16 @@ from ssik_ros.errors import (
     InvalidOption,
     InvalidTarget,
 )
+from ssik_ros.kernels.geometry.rotations import (
+    matrix_of_quaternion,
+    matrix_of_rpy,
+    pose_matrix,
+    quaternion_of_matrix,
+    rpy_of_matrix,
+)
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
-from ssik_ros.mechanisms.rotations import (
-    euler_of_matrix,
-    matrix_of_euler,
-    matrix_of_quaternion,
-    pose_matrix,
-    quaternion_of_matrix,
-)
 from ssik_ros.mechanisms.storage import frozen
 
 TURNS = (DOF.EX, DOF.EY, DOF.EZ)
@@ -183,7 +183,7 @@ class Joint(Frame):
             )
         if not set(TURNS) <= set(self._dof):
             raise InvalidOption(f'{self!r} does not have all three turns.', joint=self)
-        angles = euler_of_matrix(matrix_of_quaternion(values))
+        angles = rpy_of_matrix(matrix_of_quaternion(values))
         for dof, angle in zip(TURNS, angles, strict=True):
             self.set_dof_value(dof, angle)
         self._write(layout.ROTATION, values / norm)
@@ -196,7 +196,7 @@ class Joint(Frame):
         if self._rotation == 'quaternion':
             rotation = matrix_of_quaternion(row[layout.ROTATION : layout.ROTATION + 4])
         else:
-            rotation = matrix_of_euler(*values[3:])
+            rotation = matrix_of_rpy(*values[3:])
         return frozen(pose_matrix(values[:3], rotation))
 
     # Six numbers each, zero or infinite where a degree of freedom is not free.
@@ -266,7 +266,7 @@ class Joint(Frame):
 
     def _turned(self) -> None:
         """Keep the quaternion that of the three turns."""
-        rotation = matrix_of_euler(*self._read(layout.VALUES + 3, 3))
+        rotation = matrix_of_rpy(*self._read(layout.VALUES + 3, 3))
         self._write(layout.ROTATION, quaternion_of_matrix(rotation))
 
     def _limits(self, dof: DOF) -> tuple[float, float]:

@@ -14,10 +14,10 @@ from ssik_ros.errors import (
     JointNotFound,
     quote,
 )
+from ssik_ros.kernels.geometry.rotations import invert_pose, quaternion_of_matrix, rpy_of_matrix
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.joint import Joint, TURNS
 from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.rotations import euler_of_matrix, inverse_pose, quaternion_of_matrix
 from ssik_ros.model.robot_model import RobotModel
 
 IN_QUATERNION = 1e-9
@@ -175,8 +175,8 @@ def fit_closure(joint: Joint) -> None:
     """
     assert joint.parent is not None and joint.child is not None
     start = joint.parent.matrix_world @ joint.matrix
-    gap = inverse_pose(start) @ joint.child.matrix_world
-    values = (*gap[:3, 3], *euler_of_matrix(gap[:3, :3]))
+    gap = invert_pose(start) @ joint.child.matrix_world
+    values = (*gap[:3, 3], *rpy_of_matrix(gap[:3, :3]))
     for dof in joint.dof:
         joint.set_dof_value(dof, float(values[dof]))
     if joint.rotation == 'quaternion':

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, InvalidClosure, quote, shorten
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
-from ssik_ros.mechanisms.rotations import matrix_of_euler, pose_matrix
 from ssik_ros.model.urdf.data import LoopConstraint
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.value_class import dataclass
@@ -101,7 +101,7 @@ def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray)
     :param rpy: roll, pitch, yaw [rad].
     :param rotation: (3, 3) in the frame.
     """
-    return pose_matrix(np.asarray(xyz, dtype=float), matrix_of_euler(*rpy) @ rotation)
+    return pose_matrix(np.asarray(xyz, dtype=float), matrix_of_rpy(*rpy) @ rotation)
 
 
 def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:

@@ -11,12 +11,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.markers import Color, Marker
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import describe, find_roots, list_frames
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.rotations import matrix_of_euler
 from ssik_ros.solvers.closed_chain.structure import find_chains
 
 LINKS: Color = (0.8, 0.8, 0.8, 1.0)
@@ -149,7 +149,7 @@ def _joint(
     for dof in turns:
         # The axes nest: z first, then y, then x.
         ex, ey, ez = values[3:] * (np.arange(3) > dof - 3)
-        axes = frame[:3, :3] @ matrix_of_euler(ex, ey, ez)
+        axes = frame[:3, :3] @ matrix_of_rpy(ex, ey, ez)
         if len(turns) < 3:
             half = AXIS * scale * axes[:, dof - 3]
             ends = [origin - half, origin + half]

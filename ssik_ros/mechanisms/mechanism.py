@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import IntArray
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, quaternion_of_matrix
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import describe, find_roots, list_frames, topmost
 from ssik_ros.mechanisms.joint import Joint
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.mechanisms.rotations import matrix_of_euler, quaternion_of_matrix
 from ssik_ros.mechanisms.storage import gather, Storage
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram, NOT_STOPPED
@@ -127,7 +127,7 @@ class Mechanism:
                 numbers[layout.VALUES + dof] = min(max(wanted, low), high)
         turns = numbers[layout.VALUES + 3 : layout.VALUES + 6]
         numbers[layout.ROTATION : layout.ROTATION + 4] = quaternion_of_matrix(
-            matrix_of_euler(*turns)
+            matrix_of_rpy(*turns)
         )
 
     def copy(self) -> 'Mechanism':

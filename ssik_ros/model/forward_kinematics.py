@@ -4,49 +4,11 @@ Forward kinematics of a tree in plain numpy, for states and set-up; solvers use 
 ``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised on the way.
 """
 
-import math
-
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, rotate_about
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
-
-
-def rotate_about(axis: FloatArray, angle: float) -> FloatArray:
-    """
-    Return the rotation (3, 3) about a unit axis.
-
-    :param axis: (3) unit vector.
-    :param angle: [rad].
-    """
-    x, y, z = axis
-    c, s = math.cos(angle), math.sin(angle)
-    # 1 - cos(angle) without cancellation at small angles.
-    k = 2.0 * math.sin(0.5 * angle) ** 2
-    return np.array(
-        [
-            [c + k * x * x, k * x * y - s * z, k * x * z + s * y],
-            [k * x * y + s * z, c + k * y * y, k * y * z - s * x],
-            [k * x * z - s * y, k * y * z + s * x, c + k * z * z],
-        ]
-    )
-
-
-def rotation_of_quaternion(quaternion: FloatArray) -> FloatArray:
-    """
-    Return the rotation (3, 3) of a quaternion of any length but zero.
-
-    :param quaternion: (4) x, y, z, w.
-    """
-    x, y, z, w = quaternion
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    return np.array(
-        [
-            [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
-            [s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)],
-            [s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)],
-        ]
-    )
 
 
 def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> FloatArray:
@@ -67,9 +29,9 @@ def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> Float
         motion[:3, :3] = rotate_about(axis, values[2])
     elif kind == JointKind.FLOATING:
         motion[:3, 3] = values[:3]
-        motion[:3, :3] = rotation_of_quaternion(values[3:])
+        motion[:3, :3] = matrix_of_quaternion(values[3:])
     else:
-        motion[:3, :3] = rotation_of_quaternion(values)
+        motion[:3, :3] = matrix_of_quaternion(values)
     return motion
 
 

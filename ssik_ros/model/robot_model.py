@@ -18,6 +18,7 @@ from ssik_ros.errors import (
     ModelError,
     quote,
 )
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.group_builder import GroupBuilder
 from ssik_ros.model.joint_group import JointGroup, name_variables
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
@@ -291,18 +292,6 @@ def find_followers(tree: KinematicTree) -> list[Follower]:
         tree.offsets[followers],
     )
     return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def invert_pose(pose: FloatArray) -> FloatArray:
-    """
-    Return the inverse of a rigid transform.
-
-    :param pose: (4, 4).
-    """
-    inverse = np.eye(4)
-    inverse[:3, :3] = pose[:3, :3].T
-    inverse[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
-    return inverse
 
 
 def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:

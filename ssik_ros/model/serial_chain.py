@@ -11,10 +11,11 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import quote, UnsupportedJoint
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.value_class import dataclass
 
 SERIAL_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)

@@ -17,9 +17,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ModelError, quote, SsikError
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import BranchSolver, Solver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, ModelError, quote
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.kernels.rows import layout, reach_hull
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
-from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.problem.reach_hull import BallReach, make_hulls, UnlimitedReach
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass

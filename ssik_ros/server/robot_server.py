@@ -28,10 +28,11 @@ from ssik_ros.errors import (
     shorten,
     SsikError,
 )
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.objects import CarriedObject
 from ssik_ros.model.collision.scene import Contact
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
 from ssik_ros.server.groups.all_branches import BranchFinder, NOWHERE
 from ssik_ros.server.groups.batches import (

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, FrameNotFound, JointNotFound, ModelError, quote
 from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.problem import rotation_to_axis
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.pose_formats import (

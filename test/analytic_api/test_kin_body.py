@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ssik_ros import KinBody, KinBodyJoint, load_robot, Manipulator
-from ssik_ros.manipulator.kin_body import roll_pitch_yaw
+from ssik_ros.kernels.geometry.rotations import rpy_of_matrix
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms
 
@@ -252,7 +252,7 @@ def test_a_continuous_joint_stays_one_in_the_urdf():
 def test_roll_pitch_yaw_is_exact_at_right_angles_too(pitch):
     for roll, yaw in np.random.default_rng(6).uniform(-3.0, 3.0, (20, 2)):
         rotation = (turn([0, 0, 1], yaw) @ turn([0, 1, 0], pitch) @ turn([1, 0, 0], roll))[:3, :3]
-        r, p, y = roll_pitch_yaw(rotation)
+        r, p, y = rpy_of_matrix(rotation)
         again = (turn([0, 0, 1], y) @ turn([0, 1, 0], p) @ turn([1, 0, 0], r))[:3, :3]
         assert np.abs(again - rotation).max() < 1e-15
 

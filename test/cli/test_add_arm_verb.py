@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ssik_ros.cli import catalogue_entry
-from ssik_ros.cli.catalogue_entry import entry_text, roll_pitch_yaw
+from ssik_ros.cli.catalogue_entry import entry_text
 from ssik_ros.cli.command import main
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, rpy_of_matrix
 from ssik_ros.model.catalogue import (
     arm_data,
     catalogue_path,
@@ -116,10 +117,10 @@ def test_every_arm_is_described_as_it_stands_in_the_catalogue(name):
 
 
 def test_an_entry_that_moves_otherwise_is_refused(monkeypatch, tmp_path, capsys):
-    original = catalogue_entry.roll_pitch_yaw
+    original = catalogue_entry.rpy_of_matrix
     monkeypatch.setattr(
         catalogue_entry,
-        'roll_pitch_yaw',
+        'rpy_of_matrix',
         lambda rotation: (original(rotation)[0] + 1e-10, *original(rotation)[1:]),
     )
     assert add(tmp_path / 'mine.yaml', '--robot', 'ur5e', '--name', 'mine') == 2
@@ -131,8 +132,8 @@ def test_an_entry_that_moves_otherwise_is_refused(monkeypatch, tmp_path, capsys)
 def test_roll_pitch_and_yaw_make_the_rotation_again(pitch):
     rng = np.random.default_rng(5)
     for roll, yaw in rng.uniform(-math.pi, math.pi, (20, 2)):
-        rotation = catalogue_entry._rotation((roll, pitch, yaw))
-        again = catalogue_entry._rotation(roll_pitch_yaw(rotation))
+        rotation = matrix_of_rpy(roll, pitch, yaw)
+        again = matrix_of_rpy(*rpy_of_matrix(rotation))
         assert np.abs(again - rotation).max() < 1e-15
 
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, quaternion_of_matrix
 from ssik_ros.mechanisms import DOF, Goal, Joint, Link
-from ssik_ros.mechanisms.rotations import matrix_of_euler, quaternion_of_matrix
 
 
 def add_joint(parent, dof, position=(0.0, 0.0, 0.0), name='', euler=(0.0, 0.0, 0.0)):
@@ -91,7 +91,7 @@ def make_hexapod(serial=True, limits=True):
         length = np.linalg.norm(along)
         # The mount has its z axis along the leg at rest.
         euler = (math.atan2(-along[1], along[2]), math.asin(along[0] / length), 0.0)
-        rotation = matrix_of_euler(euler[0], 0, 0) @ matrix_of_euler(0, euler[1], 0)
+        rotation = matrix_of_rpy(euler[0], 0, 0) @ matrix_of_rpy(0, euler[1], 0)
         foot = Joint(f'foot{k}')
         foot.set_position(*start)
         foot.set_quaternion(*quaternion_of_matrix(rotation))
@@ -186,7 +186,7 @@ class Delta:
         """Return the motors' angles for a position of the platform: the closed form, elbows out."""
         angles = []
         for k in range(3):
-            turn = matrix_of_euler(0, 0, 2 * math.pi * k / 3)
+            turn = matrix_of_rpy(0, 0, 2 * math.pi * k / 3)
             x, y, z = turn.T @ np.asarray(position)
             x += self.platform_radius - self.base_radius
             # In the arm's plane a circle about the motor meets the sphere of the rods.
@@ -201,7 +201,7 @@ class Delta:
         centres = []
         for k, angle in enumerate(angles):
             out = self.base_radius - self.platform_radius + self.arm * math.cos(angle)
-            turn = matrix_of_euler(0, 0, 2 * math.pi * k / 3)
+            turn = matrix_of_rpy(0, 0, 2 * math.pi * k / 3)
             centres.append(turn @ [out, 0.0, -self.arm * math.sin(angle)])
         a, b, c = centres
         x = (b - a) / np.linalg.norm(b - a)

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import ConfigError, DescriptionNotFound
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks import Constraint, Method, RobotScene
@@ -15,7 +16,6 @@ from ssik_ros.tasks.files.group_file import (
     find_group_file,
     parse_group_file,
     read_group_file,
-    rotation_of_rpy,
 )
 from ssik_ros.tasks.files.group_file_builder import build_environment, frames_in_use, place_frames
 
@@ -105,7 +105,7 @@ def test_every_key_arrives(ur5e):
 def test_roll_pitch_yaw_are_those_of_a_urdf():
     for angles in np.random.default_rng(4).uniform(-3.0, 3.0, (50, 3)):
         expected = Rotation.from_euler('xyz', angles).as_matrix()
-        assert np.abs(rotation_of_rpy(angles) - expected).max() < 1e-15
+        assert np.abs(matrix_of_rpy(*angles) - expected).max() < 1e-15
 
 
 @pytest.mark.parametrize('name', READY)

@@ -6,8 +6,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote, shorten
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.description_files import existing_file, resolve_package_uri
-from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.reader import parse_origin
 from ssik_ros.model.urdf.xml_document import XmlElement
@@ -83,11 +83,7 @@ def _read_shape(
 def _origin_pose(collision: XmlElement) -> FloatArray:
     """Return the pose (4, 4) of a collision element in its link."""
     xyz, rpy = parse_origin(collision.find('origin'))
-    pose = np.eye(4)
-    x, y, z = np.eye(3)
-    pose[:3, :3] = rotate_about(z, rpy[2]) @ rotate_about(y, rpy[1]) @ rotate_about(x, rpy[0])
-    pose[:3, 3] = xyz
-    return pose
+    return pose_matrix(np.array(xyz), matrix_of_rpy(*rpy))
 
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:

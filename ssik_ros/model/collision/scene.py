@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.geometry import CollisionShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 
 IN_WORLD = -2
 """Carrier of shapes that stand in the world."""

@@ -9,6 +9,7 @@ from collections.abc import Collection
 import math
 
 from ssik_ros.errors import describe_choices, InvalidLimits, quote, shorten
+from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, rpy_of_matrix
 from ssik_ros.model.urdf.data import (
     JOINT_TYPES,
     LoopConstraint,
@@ -134,21 +135,7 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
     quaternion = origin.vector('quat_xyzw', (0.0, 0.0, 0.0, 1.0))
     if abs(math.hypot(*quaternion) - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
         origin.fail(f'The quaternion {origin.get("quat_xyzw")} is not of length 1')
-    return origin.vector('xyz', ZERO), _rpy_of_quaternion(quaternion)
-
-
-def _rpy_of_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
-    """Return roll, pitch and yaw of a rotation, exact at pitch +-pi/2 too."""
-    x, y, z, w = quaternion
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    r00, r10, r20 = 1.0 - s * (y * y + z * z), s * (x * y + z * w), s * (x * z - y * w)
-    r01, r11 = s * (x * y - z * w), 1.0 - s * (x * x + z * z)
-    r02, r12 = s * (x * z + y * w), s * (y * z - x * w)
-    yaw = math.atan2(r10, r00)
-    pitch = math.atan2(-r20, math.hypot(r00, r10))
-    # The first two columns turned back by yaw; roll stays defined where yaw is arbitrary.
-    sy, cy = math.sin(yaw), math.cos(yaw)
-    return math.atan2(sy * r02 - cy * r12, cy * r11 - sy * r01), pitch, yaw
+    return origin.vector('xyz', ZERO), rpy_of_matrix(matrix_of_quaternion(quaternion))
 
 
 def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:

@@ -7,9 +7,9 @@ from geometry_msgs.msg import Point
 import numpy as np
 from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
 
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.markers import Marker
 from ssik_ros.mechanisms.loop_closures import z_to
-from ssik_ros.mechanisms.rotations import pose_matrix
 from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.tasks.overlay import Overlay
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.server.requests.poses import numbers_of_pose
 
 RADIANS_PER_METRE = 3.5

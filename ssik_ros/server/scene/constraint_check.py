@@ -22,9 +22,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, list_names, quote
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.server.requests.constraints import JointWish, OrientationWish, PositionWish, Wishes
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, numbers_of_pose, TOO_FAR
 from ssik_ros.server.requests.questions import FullState

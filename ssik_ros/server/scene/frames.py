@@ -6,8 +6,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, quote
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState
 from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.scene.world import PlacedFrame

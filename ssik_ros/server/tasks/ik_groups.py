@@ -14,7 +14,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, describe_choices, list_names, quote, RequestError, SsikError
-from ssik_ros.model.robot_model import invert_pose, RobotModel
+from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.group_questions import (
     ConfigsAnswer,

@@ -16,9 +16,9 @@ from ssik_ros.kernels.closed_form.branches import held_search, held_slide, searc
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form.placing import place

@@ -12,10 +12,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.rotations import invert_pose, rotate_about
 from ssik_ros.kernels.geometry.subproblems import sp3, three_axes
-from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.robot_model import invert_pose
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 

@@ -17,8 +17,8 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.closed_form.elimination import general_6r
+from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.kernels.search import restarts
-from ssik_ros.model.forward_kinematics import rotate_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL

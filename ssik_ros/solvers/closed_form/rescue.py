@@ -11,7 +11,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.model.forward_kinematics import rotate_about
+from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
 from ssik_ros.solvers.closed_form.placing import measure, place, pose_numbers

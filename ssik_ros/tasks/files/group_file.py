@@ -7,7 +7,7 @@ The reader checks what can be checked without the robot, and names the line of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 import os
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, describe_choices, DescriptionNotFound, quote
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint
@@ -237,26 +238,10 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
         return FileFrame(name, place, parent, follow=_text(entry, 'follow', place))
     pose = np.eye(4)
     if 'rpy' in entry:
-        pose[:3, :3] = rotation_of_rpy(_numbers(entry, 'rpy', place, 3))
+        pose[:3, :3] = matrix_of_rpy(*_numbers(entry, 'rpy', place, 3))
     if 'xyz' in entry:
         pose[:3, 3] = _numbers(entry, 'xyz', place, 3)
     return FileFrame(name, place, parent, pose)
-
-
-def rotation_of_rpy(angles: Sequence[float]) -> FloatArray:
-    """
-    Return the rotation (3, 3) of roll, pitch and yaw as a URDF has them.
-
-    :param angles: about the fixed axes x, y and z in this order [rad].
-    """
-    (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
 
 
 def _read_joint(name: str, content: Any, place: str) -> FileJoint:

@@ -1,0 +1,84 @@
+"""
+Rotations and poses in plain numpy, for set-up and for one pose at a time; loops use the kernels.
+
+Quaternions are (x, y, z, w). Roll, pitch and yaw are those of a URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry import so3
+
+NO_YAW = 1e-14
+"""Below this cosine of the pitch, only a sum of roll and yaw is determined, and yaw is 0."""
+
+
+def rotate_about(axis: FloatArray, angle: float) -> FloatArray:
+    """
+    Return the rotation (3, 3) about a unit axis.
+
+    :param axis: (3) unit vector.
+    :param angle: [rad].
+    """
+    x, y, z = axis
+    c, s = math.cos(angle), math.sin(angle)
+    # 1 - cos(angle) without cancellation at small angles.
+    k = 2.0 * math.sin(0.5 * angle) ** 2
+    return np.array(
+        [
+            [c + k * x * x, k * x * y - s * z, k * x * z + s * y],
+            [k * x * y + s * z, c + k * y * y, k * y * z - s * x],
+            [k * x * z - s * y, k * y * z + s * x, c + k * z * z],
+        ]
+    )
+
+
+def matrix_of_quaternion(quaternion: ArrayLike) -> FloatArray:
+    """Return the rotation (3, 3) of a quaternion of any length but zero."""
+    out = np.empty(9)
+    so3.from_quaternion(out, *np.asarray(quaternion, dtype=np.float64).tolist())
+    return out.reshape(3, 3)
+
+
+def quaternion_of_matrix(rotation: FloatArray) -> FloatArray:
+    """Return the unit quaternion of a rotation (3, 3), w >= 0."""
+    return np.array(so3.quaternion_of(*np.ravel(rotation).tolist()))
+
+
+def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> FloatArray:
+    """Return the rotation (3, 3) of roll, pitch and yaw [rad]."""
+    sx, cx, sy, cy, sz, cz = (f(a) for a in (roll, pitch, yaw) for f in (math.sin, math.cos))
+    return np.array(
+        [
+            [cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx],
+            [sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx],
+            [-sy, cy * sx, cy * cx],
+        ]
+    )
+
+
+def rpy_of_matrix(rotation: FloatArray) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw [rad] of a rotation (3, 3), exact at pitch +-pi/2 too; yaw is 0 there."""
+    (r00, r01, r02), (r10, r11, r12), (r20, _, _) = rotation.tolist()
+    cosine = math.hypot(r00, r10)
+    yaw = math.atan2(r10, r00) if cosine > NO_YAW else 0.0
+    # The first two columns rotated back by yaw; roll stays defined where yaw is arbitrary.
+    s, c = math.sin(yaw), math.cos(yaw)
+    return math.atan2(s * r02 - c * r12, c * r11 - s * r01), math.atan2(-r20, cosine), yaw
+
+
+def pose_matrix(position: FloatArray, rotation: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a position and a rotation (3, 3)."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotation
+    matrix[:3, 3] = position
+    return matrix
+
+
+def invert_pose(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a pose (4, 4)."""
+    rotation = matrix[:3, :3].T
+    return pose_matrix(-rotation @ matrix[:3, 3], rotation)
