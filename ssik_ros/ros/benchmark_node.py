@@ -1,5 +1,5 @@
 """
-The node ``ik_benchmark``: the questions of ``ssik bench``, asked through services, and the same files written.
+The node ``ik_benchmark``: the requests of ``ssik bench``, asked through services, and the same files written.
 
 It is a program that ends: it answers nobody, and spins only while it waits. Exit code 0: at least one solver ran;
 1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
@@ -45,7 +45,7 @@ RAN, NOTHING_RAN, WRONG_QUESTION = 0, 1, 2
 
 
 class BenchmarkNode(Node):
-    """Asks services the questions of a benchmark."""
+    """Asks services the requests of a benchmark."""
 
     def __init__(self, **options: Any) -> None:
         """

@@ -48,7 +48,7 @@ from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.regions import load_hulls
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -108,7 +108,7 @@ class IkServer(ProcessNode):
         self._settings = self._listener.get_params()
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
         self._live = LiveState(self)
-        self._world = World()
+        self._world = SceneWorld()
         self._transforms = TransformListener(self)
         self._records: dict[str, CallRecords] = {}
         self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)

@@ -1,7 +1,7 @@
 """
 A robot that can be asked: every group with its solver, states and frames by name.
 
-Immutable for those who ask: what changes is a new server that shares everything else, so that a question
+Immutable for those who ask: what changes is a new server that shares everything else, so that a request
 in progress keeps the one it began with.
 """
 
@@ -36,8 +36,8 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
 from ssik_ros.server.groups.all_branches import BranchFinder, NOWHERE
 from ssik_ros.server.groups.batches import (
-    BatchAnswer,
-    BatchQuestion,
+    BatchRequest,
+    BatchResponse,
     read_poses,
     refused_batch,
     solve_batch,
@@ -49,43 +49,43 @@ from ssik_ros.server.groups.notes import (
     describe_nearest,
     NOT_REACHED,
     notes_on_failure,
-    notes_on_question,
+    notes_on_request,
 )
 from ssik_ros.server.paths.path_follower import PathFollower
-from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
+from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
 from ssik_ros.server.requests import poses
-from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
-from ssik_ros.server.requests.group_questions import CheckedQuestion
-from ssik_ros.server.requests.poses import NO_POSE, TOO_FAR
-from ssik_ros.server.requests.questions import (
-    BranchesAnswer,
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
+    BranchesResponse,
+    BranchOptions,
     BranchReport,
-    BranchWishes,
     CarriedGiven,
-    FkAnswer,
+    FkResponse,
     FramedPose,
     FullState,
-    IkAnswer,
-    IkQuestion,
+    IkRequest,
+    IkResponse,
     LinkGoal,
     NEW,
     NOTHING_CARRIED,
     ObjectGiven,
     StateGiven,
 )
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.poses import NO_POSE, TOO_FAR
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.task_requests import CheckedRequest
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-from ssik_ros.server.scene.constraint_check import ConstraintCheck, Verdict
+from ssik_ros.server.scene.constraint_check import ConstraintCheck, ConstraintVerdict
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.robot_collisions import RobotCollisions
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.server.scene.world import check_objects, PlacedFrame, Surroundings, World
+from ssik_ros.server.scene.world import check_objects, PlacedFrame, SceneWorld, Surroundings
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 _LOGGER = logging.getLogger('ssik_ros.server')
 
 ONCE = 0.05
-"""Budget of the question that is asked to warm up [s], for solvers that use all the time that they get."""
+"""Budget of the request that is asked to warm up [s], for solvers that use all the time that they get."""
 
 
 Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
@@ -118,7 +118,7 @@ class StateJudgement(NamedTuple):
     """What there is to say against a state."""
 
     contacts: Sequence[Contact]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ConstraintVerdict]
     """On each constraint, joints first, then positions, then orientations."""
     refusal: Refusal
     text: str
@@ -135,7 +135,7 @@ class StateJudgement(NamedTuple):
 
 
 class _Understood(NamedTuple):
-    """A question whose names all exist."""
+    """A request whose names all exist."""
 
     group: GroupServer
     state: FullState
@@ -147,7 +147,7 @@ class _Understood(NamedTuple):
 
 
 class RobotServer:
-    """Answers questions about one robot; may be asked from several threads at once."""
+    """Answers requests about one robot; may be asked from several threads at once."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class RobotServer:
         groups: Iterable[JointGroup],
         kinematics: Mapping[str, GroupKinematics] | None = None,
         cancel: NDArray[np.int64] | None = None,
-        world: World | None = None,
+        world: SceneWorld | None = None,
         transforms: Transforms | None = None,
         padding: float = 0.0,
         initial: Mapping[str, float] | None = None,
@@ -174,7 +174,7 @@ class RobotServer:
         """
         self.robot = robot
         self._told_empty_frame = False
-        self.world = World() if world is None else world
+        self.world = SceneWorld() if world is None else world
         self._transforms = transforms
         self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
         self.states = StateReader(robot, initial)
@@ -225,76 +225,76 @@ class RobotServer:
         self._collisions.warm_up()
 
     def _ask_once(self, group: GroupServer) -> None:
-        """Ask for where the tips are anyway: what a first question has to look up is known then."""
+        """Ask for where the tips are anyway: what a first request has to look up is known then."""
         if group.solver is None:
             return
         state, tips = self.states.default(), list(group.solver.tip_frames)
         poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
         framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
-        self.answer(IkQuestion(group.group.name, tips, framed, timeout=ONCE), state)
+        self.answer(IkRequest(group.group.name, tips, framed, timeout=ONCE), state)
 
     def warm_up_branches(self) -> None:
         """Make the closed forms that requests for every branch need."""
         for finder in self._finders.values():
             finder.warm_up()
 
-    def answer(self, question: IkQuestion, current: FullState) -> IkAnswer:
+    def answer(self, request: IkRequest, current: FullState) -> IkResponse:
         """
-        Answer a question; what is wrong with it is an answer too.
+        Answer a request; what is wrong with it is an answer too.
 
         The order of checks is MoveIt's: group, state, number of goals, frames, links.
 
-        :param question: the question.
-        :param current: where the robot is: seed and joints that the question does not name.
+        :param request: the request.
+        :param current: where the robot is: seed and joints that the request does not name.
         """
         try:
-            return self._search(question, self._understand(question, current))
+            return self._search(request, self._understand(request, current))
         except SsikError as error:
             refusal, cause, text = _tell(error)
-            return IkAnswer(None, refusal, cause, text)
+            return IkResponse(None, refusal, cause, text)
 
     def answer_all(
-        self, question: IkQuestion, wishes: BranchWishes, current: FullState
-    ) -> BranchesAnswer:
+        self, request: IkRequest, wishes: BranchOptions, current: FullState
+    ) -> BranchesResponse:
         """
-        Answer a question by every branch; what is wrong with it is an answer too.
+        Answer a request by every branch; what is wrong with it is an answer too.
 
-        :param question, current: as for :meth:`answer`, and understood in the same way.
+        :param request, current: as for :meth:`answer`, and understood in the same way.
         :param wishes: what else is asked.
         """
         try:
-            return self._answer_all(question, wishes, current)
+            return self._answer_all(request, wishes, current)
         except SsikError as error:
-            return BranchesAnswer((), (), BranchReport(), *_tell(error))
+            return BranchesResponse((), (), BranchReport(), *_tell(error))
 
-    def answer_batch(self, question: BatchQuestion, current: FullState) -> BatchAnswer:
+    def answer_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
         """
-        Answer a question for many poses; what is wrong with it is an answer too.
+        Answer a request for many poses; what is wrong with it is an answer too.
 
-        :param question: the question.
-        :param current: where the robot is, for what the question does not name.
+        :param request: the request.
+        :param current: where the robot is, for what the request does not name.
         """
         try:
-            group = self.find_group(question.group)
-            state = self.states.merge(current, question.state)
-            poses = read_poses(question.poses)
-            frame = self.frames.in_model_frame(question.frame, current)
+            group = self.find_group(request.group)
+            state = self.states.merge(current, request.state)
+            poses = read_poses(request.poses)
+            frame = self.frames.in_model_frame(request.frame, current)
             poses = poses if frame is None else frame @ poses
-            checks = self.make_checks(question, state, current)
-            goal = self._led(question.link, self._around(question.carried, state, current))
-            return solve_batch(group, question, goal, poses, state, checks, self.cancel)
+            checks = self.make_checks(request, state, current)
+            goal = self._led(request.link, self._around(request.carried, state, current))
+            return solve_batch(group, request, goal, poses, state, checks, self.cancel)
         except SsikError as error:
             return refused_batch(*_tell(error))
 
-    def explain(self, question: IkQuestion, current: FullState) -> Explanation:
+    def explain(self, request: IkRequest, current: FullState) -> Explanation:
         """
-        Answer a question for one pose, and say what is behind the answer.
+        Answer a request for one pose, and say what is behind the answer.
 
-        :param question, current: as for :meth:`answer`.
+        :param request, current: as for :meth:`answer`.
         """
         try:
-            understood = self._understand(question, current)
-            answer = self._search(question, understood)
+            understood = self._understand(request, current)
+            answer = self._search(request, understood)
             group, state, goals, checks, _ = understood
             pair = None if checks is None else checks.pair
             return explain_pose(
@@ -303,86 +303,86 @@ class RobotServer:
                 goals[0],
                 state,
                 answer,
-                timeout=question.timeout,
+                timeout=request.timeout,
                 colliding=tuple(pair or ()) if answer.cause == Cause.COLLISION else (),
                 cancel=self.cancel,
             )
         except SsikError as error:
-            return Explanation(IkAnswer(None, *_tell(error)))
+            return Explanation(IkResponse(None, *_tell(error)))
 
-    def follow(self, question: PathQuestion, current: FullState) -> PathAnswer:
+    def follow(self, request: PathRequest, current: FullState) -> PathResponse:
         """
-        Answer a question for a path; what is wrong with it is an answer too.
+        Answer a request for a path; what is wrong with it is an answer too.
 
         The order of checks is MoveIt's: state, group, frames, step, waypoints.
 
-        :param question: the question.
-        :param current: where the robot is, for what the question does not name.
+        :param request: the request.
+        :param current: where the robot is, for what the request does not name.
         """
         try:
-            return self._follow(question, current)
+            return self._follow(request, current)
         except SsikError as error:
-            return PathAnswer(None, None, 0.0, *_tell(error))
+            return PathResponse(None, None, 0.0, *_tell(error))
 
-    def _follow(self, question: PathQuestion, current: FullState) -> PathAnswer:
-        state = self.states.merge(current, question.state)
-        group = self.find_group(question.group)
-        link = question.link or (group.group.tips[0] if len(group.group.tips) == 1 else '')
+    def _follow(self, request: PathRequest, current: FullState) -> PathResponse:
+        state = self.states.merge(current, request.state)
+        group = self.find_group(request.group)
+        link = request.link or (group.group.tips[0] if len(group.group.tips) == 1 else '')
         frame = None
-        if question.frame != link or not link:
-            frame = self.frames.in_model_frame(question.frame, current)
-        if not question.max_step > SMALLEST_STEP:
-            raise QuestionRefused(
+        if request.frame != link or not link:
+            frame = self.frames.in_model_frame(request.frame, current)
+        if not request.max_step > SMALLEST_STEP:
+            raise RequestRefused(
                 Refusal.BAD_STEP,
-                f'max_step is {question.max_step:g} m; it has to be larger than {SMALLEST_STEP:.2g} m.',
+                f'max_step is {request.max_step:g} m; it has to be larger than {SMALLEST_STEP:.2g} m.',
             )
-        if not len(question.waypoints):
+        if not len(request.waypoints):
             text = 'There is no waypoint, so nothing is followed.'
-            return PathAnswer(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
-        _require_jumps(question)
-        poses = [_in_model_frame(link, pose, frame) for pose in question.waypoints]
-        led = self._led(question.link, self._around(question.carried, state, current))
-        if question.frame == link and (led.link or link) in self.robot.tree.link_index:
+            return PathResponse(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
+        _require_jumps(request)
+        poses = [_in_model_frame(link, pose, frame) for pose in request.waypoints]
+        led = self._led(request.link, self._around(request.carried, state, current))
+        if request.frame == link and (led.link or link) in self.robot.tree.link_index:
             here = state.root_pose @ self.frames.link_in_root(led.link or link, state)
             here = here if led.tool is None else here @ led.tool
             poses = list(itertools.accumulate(poses, np.matmul, initial=here))[1:]
-        checks = self.make_checks(question, state, current)
+        checks = self.make_checks(request, state, current)
         finder = self._finders[group.group.name]
-        follower = PathFollower(group, finder, question, led, state, checks, self.cancel)
-        speed_link = question.speed_link
-        if question.max_speed > 0.0 and speed_link not in ('', *self.robot.tree.link_index):
+        follower = PathFollower(group, finder, request, led, state, checks, self.cancel)
+        speed_link = request.speed_link
+        if request.max_speed > 0.0 and speed_link not in ('', *self.robot.tree.link_index):
             choices = describe_choices(speed_link, self.robot.tree.link_names)
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.UNKNOWN_LINK,
                 f'There is no link {quote(speed_link)} whose speed could be limited. {choices}',
             )
         return follower.follow(poses)
 
-    def _understand(self, question: IkQuestion, current: FullState) -> _Understood:
-        """Return what a question means: the one place that decides it, in MoveIt's order of checks."""
-        group = self.groups.get(question.group) or self.find_group(question.group)
-        state = self.states.merge(current, question.state)
-        poses = self._poses(question, current)
-        checks = self.make_checks(question, state, current)
+    def _understand(self, request: IkRequest, current: FullState) -> _Understood:
+        """Return what a request means: the one place that decides it, in MoveIt's order of checks."""
+        group = self.groups.get(request.group) or self.find_group(request.group)
+        state = self.states.merge(current, request.state)
+        poses = self._poses(request, current)
+        checks = self.make_checks(request, state, current)
         goals = []
         around = None
-        for link, pose in zip(question.links, poses):
+        for link, pose in zip(request.links, poses):
             if link in self.robot.tree.link_index:
                 goals.append(NEW(LinkGoal, (link, pose, None)))
             else:
-                around = around or self._around(question.carried, state, current)
+                around = around or self._around(request.carried, state, current)
                 goals.append(self._led(link, around, pose))
         contradicted: Sequence[str] = ()
         if self.states.has_followers:
-            contradicted = self.states.contradicted(question.state, state)
+            contradicted = self.states.contradicted(request.state, state)
         return NEW(_Understood, (group, state, goals, checks, contradicted))
 
     def _answer_all(
-        self, question: IkQuestion, wishes: BranchWishes, current: FullState
-    ) -> BranchesAnswer:
-        group, state, goals, checks, _ = self._understand(question, current)
+        self, request: IkRequest, wishes: BranchOptions, current: FullState
+    ) -> BranchesResponse:
+        group, state, goals, checks, _ = self._understand(request, current)
         if not 0.0 <= wishes.tolerance < math.inf:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_TOLERANCE,
                 f'The tolerance {wishes.tolerance:g} is no finite number of at least zero.',
             )
@@ -391,7 +391,7 @@ class RobotServer:
             goals,
             state,
             wishes,
-            timeout=question.timeout,
+            timeout=request.timeout,
             accepts=checks,
             cancel=self.cancel,
         )
@@ -400,17 +400,17 @@ class RobotServer:
             return answer._replace(text=text, cause=checks.cause)
         return answer
 
-    def _search(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
+    def _search(self, request: IkRequest, understood: _Understood) -> IkResponse:
         """Return what the group's solver finds, and what there is to note."""
-        answer = self._search_within(question, understood)
-        notes = notes_on_question(understood.group, understood.state, understood.contradicted)
+        answer = self._search_within(request, understood)
+        notes = notes_on_request(understood.group, understood.state, understood.contradicted)
         if answer.result is not None and answer.result.cause in NOT_REACHED:
             notes += notes_on_failure(
-                understood.group, understood.goals, question.poses, understood.state, answer.result
+                understood.group, understood.goals, request.poses, understood.state, answer.result
             )
         return answer._replace(text=' '.join((answer.text, *notes))) if notes else answer
 
-    def _search_within(self, question: IkQuestion, understood: _Understood) -> IkAnswer:
+    def _search_within(self, request: IkRequest, understood: _Understood) -> IkResponse:
         """Return what the group's solver finds within the limits that joint constraints leave."""
         group, state, goals, checks, _ = understood
         limits = None
@@ -418,12 +418,12 @@ class RobotServer:
             narrowed = checks.constraints.narrow(group.group, state)
             if isinstance(narrowed, str):
                 text = f'No solution: the joint constraints leave no room: {narrowed}.'
-                return IkAnswer(None, Refusal.NONE, Cause.CONSTRAINTS, text)
+                return IkResponse(None, Refusal.NONE, Cause.CONSTRAINTS, text)
             limits = narrowed
         result, solve_ns = group.solve(
             goals,
             state,
-            timeout=question.timeout,
+            timeout=request.timeout,
             accepts=checks,
             cancel=self.cancel,
             limits=limits,
@@ -431,7 +431,7 @@ class RobotServer:
         if result.status == SOLVED:
             text = result.summary()
             solution = group.with_group(state, result.solutions[0])
-            return NEW(IkAnswer, (solution, NO_REFUSAL, NO_CAUSE, text, result, solve_ns))
+            return NEW(IkResponse, (solution, NO_REFUSAL, NO_CAUSE, text, result, solve_ns))
         text = result.summary(describe_nearest(group, goals, state, result))
         cause = result.cause
         if checks is not None and cause == Cause.VALIDATION:
@@ -440,19 +440,19 @@ class RobotServer:
             text = (
                 f'No solution: {checks.describe()} ({counted(result.searches, "search")}).{clock}'
             )
-        elif limits is not None and self._is_kept_away(question, understood, result, solve_ns):
+        elif limits is not None and self._is_kept_away(request, understood, result, solve_ns):
             cause = Cause.CONSTRAINTS
             text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
-        return IkAnswer(None, Refusal.NONE, cause, text, result, solve_ns)
+        return IkResponse(None, Refusal.NONE, cause, text, result, solve_ns)
 
     def _is_kept_away(
-        self, question: IkQuestion, understood: _Understood, result: IkResult, spent_ns: int
+        self, request: IkRequest, understood: _Understood, result: IkResult, spent_ns: int
     ) -> bool:
         """Return whether a pose that was not reached within the joint constraints is reached without."""
         if result.cause not in _PERHAPS_CONSTRAINTS:
             return False
         group = understood.group
-        budget = question.timeout if question.timeout > 0.0 else group.kinematics.timeout
+        budget = request.timeout if request.timeout > 0.0 else group.kinematics.timeout
         left = budget - 1e-9 * spent_ns
         if left <= 0.0:
             return False
@@ -466,33 +466,33 @@ class RobotServer:
         Return a group.
 
         :param name: its name.
-        :raises QuestionRefused: with the names that there are.
+        :raises RequestRefused: with the names that there are.
         """
         found = self.groups.get(name)
         if found is None:
             what = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
             known = list_names(self.groups) or 'none'
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.UNKNOWN_GROUP, f'{what} Groups of robot {quote(self.robot.name)}: {known}.'
             )
         return found
 
-    def _poses(self, question: IkQuestion, current: FullState) -> list[FloatArray]:
+    def _poses(self, request: IkRequest, current: FullState) -> list[FloatArray]:
         """Return the poses (4, 4) in the model frame."""
-        if not question.poses or len(question.poses) != len(question.links):
-            raise QuestionRefused(
+        if not request.poses or len(request.poses) != len(request.links):
+            raise RequestRefused(
                 Refusal.GOAL_COUNT,
-                f'{counted(len(question.poses), "pose")} came with {counted(len(question.links), "link name")}.',
+                f'{counted(len(request.poses), "pose")} came with {counted(len(request.links), "link name")}.',
             )
         # All frames before any pose: an unknown frame outranks numbers that are not finite.
         frames = []
-        for framed in question.poses:
+        for framed in request.poses:
             frames.append(self.frames.in_model_frame(framed.frame, current))
             if not framed.frame and not self._told_empty_frame:
                 self._told_empty_frame = True
                 _LOGGER.info('%s', describe_empty_frame(self.robot.model_frame))
         found = []
-        for link, framed, frame in zip(question.links, question.poses, frames):
+        for link, framed, frame in zip(request.links, request.poses, frames):
             found.append(_in_model_frame(link, framed.pose, frame))
         return found
 
@@ -511,35 +511,37 @@ class RobotServer:
 
     def make_checks(
         self,
-        question: IkQuestion | PathQuestion | BatchQuestion | CheckedQuestion,
+        request: IkRequest | PathRequest | BatchRequest | CheckedRequest,
         state: FullState,
         current: FullState,
     ) -> CandidateChecks | None:
         """
         Return what candidates have to pass, if there is anything.
 
-        :param question: with constraints, and whether collisions are to be avoided.
-        :param state: the state that the question is about.
+        :param request: with constraints, and whether collisions are to be avoided.
+        :param state: the state that the request is about.
         :param current: where the robot is.
-        :raises QuestionRefused: for what cannot be checked.
+        :raises RequestRefused: for what cannot be checked.
         """
-        if question.constraints is NO_WISHES and not question.avoid_collisions:
+        if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
             return None
-        constraints = self.make_constraints(question.constraints, current)
-        if not question.avoid_collisions:
+        constraints = self.make_constraints(request.constraints, current)
+        if not request.avoid_collisions:
             return None if constraints is None else CandidateChecks(constraints, None)
-        around = self.surroundings(question.carried, state, current)
+        around = self.surroundings(request.carried, state, current)
         return CandidateChecks(constraints, self._collisions.finder(around))
 
-    def make_constraints(self, wishes: Wishes, current: FullState) -> ConstraintCheck | None:
+    def make_constraints(
+        self, wishes: ConstraintsGiven, current: FullState
+    ) -> ConstraintCheck | None:
         """
         Return the check of constraints, if there are any.
 
         :param wishes: the constraints.
         :param current: where the robot is.
-        :raises QuestionRefused: for what is not understood.
+        :raises RequestRefused: for what is not understood.
         """
-        if wishes is NO_WISHES or wishes.are_none:
+        if wishes is NO_CONSTRAINTS or wishes.are_none:
             return None
         return ConstraintCheck(
             self.frames, wishes, lambda frame: self.frames.in_model_frame(frame, current)
@@ -549,12 +551,12 @@ class RobotServer:
         self, given: CarriedGiven, state: FullState, current: FullState
     ) -> Surroundings:
         """
-        Return the objects around the robot, with those that a question says are carried.
+        Return the objects around the robot, with those that a request says are carried.
 
-        :param given: what the question says.
-        :param state: the state that the question is about.
+        :param given: what the request says.
+        :param state: the state that the request is about.
         :param current: where the robot is.
-        :raises QuestionRefused: for objects that are none, and unknown links and frames.
+        :raises RequestRefused: for objects that are none, and unknown links and frames.
         """
         around = self.world.now()
         if given.forgets and around.carried:
@@ -582,11 +584,11 @@ class RobotServer:
         :param around: where an object without shapes stands.
         :param state: the state in which it is carried.
         :param current: where the robot is.
-        :raises QuestionRefused: for an object that is none, and an unknown link or frame.
+        :raises RequestRefused: for an object that is none, and an unknown link or frame.
         """
         if given.link not in self.robot.tree.link_index:
             choices = describe_choices(given.link, self.robot.tree.link_names)
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
                 f'{quote(self.robot.name)} does not have. {choices}',
@@ -605,7 +607,7 @@ class RobotServer:
         try:
             check_objects([carried])
         except ModelError as error:
-            raise QuestionRefused(Refusal.BAD_STATE, str(error)) from error
+            raise RequestRefused(Refusal.BAD_STATE, str(error)) from error
         return carried
 
     def judge(
@@ -613,7 +615,7 @@ class RobotServer:
         group: str,
         given: StateGiven,
         carried: CarriedGiven,
-        wishes: Wishes,
+        wishes: ConstraintsGiven,
         current: FullState,
     ) -> StateJudgement:
         """
@@ -643,7 +645,7 @@ class RobotServer:
         given: StateGiven,
         current: FullState,
         carried: CarriedGiven = NOTHING_CARRIED,
-    ) -> FkAnswer:
+    ) -> FkResponse:
         """
         Return the poses of links; unknown links are left out and named.
 
@@ -660,7 +662,7 @@ class RobotServer:
             around = self._around(carried, state, current)
             # Names may come many times; each is looked up and placed once.
             goals = {link: self._led(link, around) for link in dict.fromkeys(links)}
-        except QuestionRefused as refused:
+        except RequestRefused as refused:
             return _no_poses(refused.refusal, str(refused))
         index = self.robot.tree.link_index
         goals = {link: goal for link, goal in goals.items() if goal.link in index}
@@ -674,19 +676,19 @@ class RobotServer:
         named, inverse = self.robot.model_frame, None
         try:
             inverse = self._from_model_frame(frame, current)
-        except QuestionRefused as refused:
+        except RequestRefused as refused:
             refusal, text = refused.refusal, str(refused)
         else:
             # A link that stands at the model frame keeps the name that was asked for.
             named = frame if inverse is not None or frame in index else named
         if inverse is not None:
             poses = {link: inverse @ pose for link, pose in poses.items()}
-        return FkAnswer(known, [poses[link] for link in known], named, refusal, text)
+        return FkResponse(known, [poses[link] for link in known], named, refusal, text)
 
     def _around(
         self, carried: CarriedGiven, state: FullState, current: FullState
     ) -> Callable[[], Surroundings]:
-        """Return what gives the surroundings of a question, put together when they are first asked for."""
+        """Return what gives the surroundings of a request, put together when they are first asked for."""
         return functools.cache(lambda: self.surroundings(carried, state, current))
 
     def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
@@ -713,12 +715,12 @@ def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Fl
 def _require_finite(link: str, pose: FloatArray) -> None:
     """Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd."""
     if not np.isfinite(pose).all():
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_TARGET,
             f'{_pose_of(link)} is no finite rigid transform: {NO_POSE}.',
         )
     if np.abs(pose[:3, 3]).max() > poses.FARTHEST:
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_TARGET,
             f'{_pose_of(link)} has a coordinate {TOO_FAR}.',
         )
@@ -728,25 +730,25 @@ def _pose_of(link: str) -> str:
     return f'The pose for link {quote(link)}' if link else 'The pose'
 
 
-def _require_jumps(question: PathQuestion) -> None:
+def _require_jumps(request: PathRequest) -> None:
     """Refuse thresholds that are no numbers of at least zero."""
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
-        value = getattr(question, name)
+        value = getattr(request, name)
         if not value >= 0.0:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_TARGET, f'{name} is {value:g}; it has to be a number of at least zero.'
             )
 
 
 def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
-    """Return what is wrong with a question that was not answered."""
+    """Return what is wrong with a request that was not answered."""
     refusal = Refusal.FAULT
-    if isinstance(error, QuestionRefused):
+    if isinstance(error, RequestRefused):
         refusal = error.refusal
     elif isinstance(error, InvalidLimits):
         refusal = Refusal.NOT_SEARCHABLE
     return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
 
 
-def _no_poses(refusal: Refusal, text: str) -> FkAnswer:
-    return FkAnswer((), (), '', refusal, text)
+def _no_poses(refusal: Refusal, text: str) -> FkResponse:
+    return FkResponse((), (), '', refusal, text)

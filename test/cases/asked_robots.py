@@ -6,7 +6,7 @@ import numpy as np
 from served_robots import errors_between, question, true_pose
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 

@@ -16,12 +16,12 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.batches import BatchQuestion
-from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.requests.constraints import JointWish, Wishes
+from ssik_ros.server.groups.batches import BatchRequest
+from ssik_ros.server.paths.path_requests import PathRequest
+from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
+from ssik_ros.server.requests.ik_requests import BranchOptions, StateGiven
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.questions import BranchWishes, StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 
 GROUPS = {
@@ -56,7 +56,7 @@ def test_a01_every_success_of_many_random_poses_is_verified(shipped, name):
     for _ in range(count):
         targets.append(judge.link_pose(arm.state(arm.robot.sample(arm.group, rng)).positions, tip))
     flat = np.array([numbers_of_pose(pose) for pose in targets]).ravel()
-    answer = arm.server.answer_batch(BatchQuestion(arm.group.name, flat), arm.default)
+    answer = arm.server.answer_batch(BatchRequest(arm.group.name, flat), arm.default)
     assert answer.refusal is Refusal.NONE and answer.solved >= 0.99 * count
     for q, cause, target in zip(answer.positions, answer.causes, targets, strict=True):
         if cause != Cause.NONE:
@@ -104,7 +104,7 @@ def test_a04_errors_are_metres_and_radians_each_in_its_place():
         assert answer.result.errors[0] == pytest.approx(expected, abs=1e-6)
         place, turn = expected
         row = arm.server.answer_batch(
-            BatchQuestion(arm.group.name, np.array(numbers_of_pose(moved))),
+            BatchRequest(arm.group.name, np.array(numbers_of_pose(moved))),
             arm.state([0.3, 0.5, -0.4]),
         )
         assert row.errors[0] == pytest.approx((place, turn), abs=1e-6)
@@ -145,19 +145,22 @@ def test_a07_numbers_that_are_none_are_refused_by_name(panda, value):
     wrong = {
         'pose': ([('', bad)], {}),
         first: ([('', pose)], {'state': StateGiven((first,), (value,))}),
-        f"'{first}'": ([('', pose)], {'constraints': Wishes([JointWish(first, value, 0.1, 0.1)])}),
+        f"'{first}'": (
+            [('', pose)],
+            {'constraints': ConstraintsGiven([JointConstraintGiven(first, value, 0.1, 0.1)])},
+        ),
     }
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         for part, (goals, more) in wrong.items():
             answer = panda.ask(goals, **more)
             assert not answer.solved and part in answer.text, answer.text
-        tolerance = JointWish(first, 0.0, -1.0 if value == 1e300 else value, 0.1)
+        tolerance = JointConstraintGiven(first, 0.0, -1.0 if value == 1e300 else value, 0.1)
         if value != np.inf:
-            answer = panda.ask([('', pose)], constraints=Wishes([tolerance]))
+            answer = panda.ask([('', pose)], constraints=ConstraintsGiven([tolerance]))
             assert answer.refusal is Refusal.CONSTRAINTS and 'tolerance' in answer.text
         assert panda.server.answer_batch(
-            BatchQuestion('panda_arm', np.full(7, value)), panda.default
+            BatchRequest('panda_arm', np.full(7, value)), panda.default
         )
     assert panda.ask([('', pose)]).solved
 
@@ -250,7 +253,7 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     target = Manipulator(robot, group)
     own = target.solver(POSE_IK).solve(SolveRequest(pose, seed=np.array(seed)))
     rows = arm.server.answer_batch(
-        BatchQuestion(group.name, np.array(numbers_of_pose(pose))), arm.state(seed)
+        BatchRequest(group.name, np.array(numbers_of_pose(pose))), arm.state(seed)
     )
     words = ['solve', '--robot', 'ur5e', '--solver', POSE_IK, '--json', '--pose']
     words += [repr(value) for value in numbers_of_pose(pose)]
@@ -321,7 +324,7 @@ def test_b05_a_path_across_half_a_turn_of_an_endless_joint_has_no_long_step():
     arm = from_text(two_joints(joint('j1', 'continuous', 'l0', 'l1', '0 0 0.3')))
     start = arm.state([np.pi - 0.1, 0.4])
     ends = [arm.pose([np.pi + turn, 0.4]) for turn in np.linspace(-0.08, 0.1, 10)]
-    answer = arm.server.follow(PathQuestion(arm.group.name, ends, max_step=0.05), start)
+    answer = arm.server.follow(PathRequest(arm.group.name, ends, max_step=0.05), start)
     assert answer.fraction == 1.0, answer.text
     points = answer.path.positions
     assert np.abs(np.diff(points, axis=0)).max() < 0.05
@@ -340,7 +343,7 @@ def test_b06_the_nearest_of_all_turns_of_six_joints_is_found_at_once(shipped):
         nearest = np.linalg.norm(every[inside] - seed, axis=1).min()
         found = order.nearest_turns(q[None], seed)[0]
         assert np.linalg.norm(found - seed) == pytest.approx(nearest, abs=1e-9)
-    kept = order.arrange(q[None], seed, BranchWishes(max_solutions=3, enumerate_windings=True))
+    kept = order.arrange(q[None], seed, BranchOptions(max_solutions=3, enumerate_windings=True))
     assert len(kept.q) == 3 and kept.total == inside.sum()
     assert kept.q[0] == pytest.approx(found, abs=1e-12)
 
@@ -373,12 +376,14 @@ def test_b09_limits_of_one_request_hold_and_name_the_joint_where_none_is_left(pa
     q = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
     name = 'panda_joint3'
     for middle in (0.3, -0.4):
-        wish = JointWish(name, middle, 0.05, 0.05)
-        answer = panda.ask([('', panda.pose(q))], panda.state(q), constraints=Wishes([wish]))
+        wish = JointConstraintGiven(name, middle, 0.05, 0.05)
+        answer = panda.ask(
+            [('', panda.pose(q))], panda.state(q), constraints=ConstraintsGiven([wish])
+        )
         assert panda.is_verified(answer, '', panda.pose(q)), answer.text
         assert abs(panda.q(answer)[2] - middle) <= 0.05 + 1e-9
-    wish = JointWish(name, 4.0, 0.1, 0.1)
-    answer = panda.ask([('', panda.pose(q))], constraints=Wishes([wish]))
+    wish = JointConstraintGiven(name, 4.0, 0.1, 0.1)
+    answer = panda.ask([('', panda.pose(q))], constraints=ConstraintsGiven([wish]))
     assert answer.cause is Cause.CONSTRAINTS and f"'{name}'" in answer.text
 
 

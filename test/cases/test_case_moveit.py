@@ -31,14 +31,14 @@ import test_robot_source as source_tests
 
 from ssik_ros.errors import ConfigError, InvalidParameter, ModelError, SsikError
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
+from ssik_ros.ros.conversions.messages import read_ik_request, read_state, StateWriter
 from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import nested_overrides
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.process.executors import InlineExecutor
 from ssik_ros.ros.services.node_services import KinematicsServices, Served
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
 from ssik_ros.strict_yaml import parse_yaml, read_yaml
@@ -362,7 +362,7 @@ def test_ik15_time_outs_of_messages_have_nanoseconds(panda):
     ):
         request.ik_request.timeout.sec = sec
         request.ik_request.timeout.nanosec = nanosec
-        assert read_ik_question(request.ik_request).timeout == expected
+        assert read_ik_request(request.ik_request).timeout == expected
 
 
 def test_ik18_several_tips_are_reached_at_once_and_unnamed_ones_stay():

@@ -19,18 +19,18 @@ from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.paths.path_questions import PathQuestion
+from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.paths.straight_lines import make_line
-from ssik_ros.server.requests.constraints import NO_WISHES
-from ssik_ros.server.requests.questions import (
-    BranchWishes,
+from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
+    BranchOptions,
     CarriedGiven,
     NOTHING_CARRIED,
     NOTHING_GIVEN,
     ObjectGiven,
     StateGiven,
 )
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import SceneWorld
 
 LENGTHS = np.array([0.5, 0.4, 0.2])
 HEIGHT = 0.2
@@ -75,7 +75,7 @@ def ball(name, place, radius=0.03):
 
 def among(*objects, srdf=None, text='', padding=0.0):
     """Return the planar arm among objects, and the world that they stand in."""
-    world = World()
+    world = SceneWorld()
     for item in objects:
         world.add(item)
     robot = load_robot(text or planar(), srdf)
@@ -125,7 +125,7 @@ def _question(arm, q):
 def judged(arm, q, carried=NOTHING_CARRIED):
     """Return whether a posture is valid, and the pairs that collide."""
     current = arm.state(q)
-    judgement = arm.server.judge('', NOTHING_GIVEN, carried, NO_WISHES, current)
+    judgement = arm.server.judge('', NOTHING_GIVEN, carried, NO_CONSTRAINTS, current)
     return judgement.is_valid, {frozenset((c.first, c.second)) for c in judgement.contacts}
 
 
@@ -198,7 +198,7 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
     arm = Asked(robot, robot.group('manipulator'), solver='ssik_ros/Analytic')
     start, end = arm.state(FANUC), arm.pose(FANUC)
     end[:3, 3] += (0.0, 0.2, -0.1)
-    asked = PathQuestion('manipulator', [end], max_step=0.08)
+    asked = PathRequest('manipulator', [end], max_step=0.08)
     answer = arm.server.follow(asked, start)
     assert answer.fraction == 1.0, answer.text
     points = answer.path.positions
@@ -208,7 +208,7 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
         pose = line.at(float(part))
         every = arm.server.answer_all(
             question('manipulator', [('', pose)]),
-            BranchWishes(enumerate_windings=True),
+            BranchOptions(enumerate_windings=True),
             start,
         )
         layers.append(np.array([branch.positions for branch in every.branches]))
@@ -230,7 +230,7 @@ def endless():
 
 
 def follow(arm, q, *poses, **more):
-    return arm.server.follow(PathQuestion(arm.group.name, poses, **more), arm.state(q))
+    return arm.server.follow(PathRequest(arm.group.name, poses, **more), arm.state(q))
 
 
 def test_j01_lines_through_singular_places_limits_and_the_end_of_reach(robots):
@@ -353,5 +353,5 @@ def test_cc01_carried_objects_of_a_question_count_too():
     assert judged(arm, ELBOW_UP) == (True, set())
     assert judged(arm, ELBOW_UP, held) == (False, {frozenset(('held', 'wall'))})
     names, values = arm.group.variable_names, (ELBOW_UP + np.array([0.2, 0.0, 0.0])).tolist()
-    state = arm.server.judge('', StateGiven(names, values), held, NO_WISHES, arm.default)
+    state = arm.server.judge('', StateGiven(names, values), held, NO_CONSTRAINTS, arm.default)
     assert state.is_valid

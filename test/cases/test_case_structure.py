@@ -23,11 +23,11 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import Axes, RotationKind, Rows
 from ssik_ros.results import Cause
+from ssik_ros.server.requests.ik_requests import StateGiven
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
-from ssik_ros.server.requests.questions import StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 
@@ -204,7 +204,7 @@ def test_c10_of_two_tips_on_one_torso_the_one_out_of_reach_is_told(torso):
 
 
 def test_d01_a_pose_may_be_given_in_any_frame(robots):
-    robot, world = robots['panda'], World()
+    robot, world = robots['panda'], SceneWorld()
     arm = Asked(robot, robot.group('panda_arm'), world=world)
     current, pose = arm.state(READY + 0.1), arm.pose(READY)
     held = WorldObject(

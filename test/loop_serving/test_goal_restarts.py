@@ -10,7 +10,7 @@ from ssik_ros.mechanisms import SOLVE_STATUS
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.loops.questions import GoalsQuestion, PoseGoal
-from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.ik_requests import FramedPose
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 

@@ -21,9 +21,9 @@ from scipy.spatial.transform import Rotation
 from shape_msgs.msg import Mesh, MeshTriangle, Plane, SolidPrimitive
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
+from ssik_ros.ros.conversions.messages import read_ik_request, read_state, StateWriter
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.states import StateReader
 
 pytestmark = pytest.mark.ros
@@ -204,9 +204,9 @@ def paths_that_matter():
             other = changed_value(getattr(owner, field))
             if other is None:
                 continue
-            before = content(read_ik_question(filled_request(poses)))
+            before = content(read_ik_request(filled_request(poses)))
             setattr(owner, field, other)
-            (rest, matter)[content(read_ik_question(request)) != before].add(path)
+            (rest, matter)[content(read_ik_request(request)) != before].add(path)
     return matter, rest - matter
 
 
@@ -234,17 +234,17 @@ def test_every_kind_of_constraints_is_seen():
         request = PositionIKRequest()
         full = getattr(filled_request(0).constraints, kind)
         setattr(request.constraints, kind, full)
-        assert not read_ik_question(request).constraints.are_none, kind
-    assert read_ik_question(PositionIKRequest()).constraints.are_none
+        assert not read_ik_request(request).constraints.are_none, kind
+    assert read_ik_request(PositionIKRequest()).constraints.are_none
 
 
 def test_a_state_that_says_all_forgets_what_was_carried():
     """As in MoveIt: naming joints without ``is_diff`` clears attached objects; an empty state does not."""
-    assert not read_ik_question(PositionIKRequest()).carried.forgets
-    assert read_ik_question(filled_request(0)).carried.forgets
+    assert not read_ik_request(PositionIKRequest()).carried.forgets
+    assert read_ik_request(filled_request(0)).carried.forgets
     request = filled_request(0)
     request.robot_state.is_diff = True
-    assert not read_ik_question(request).carried.forgets
+    assert not read_ik_request(request).carried.forgets
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_state_that_says_all_forgets_what_was_carried():
 def test_poses_and_links_are_those_that_moveit_takes(poses, names, links, frames):
     request = filled_request(poses)
     request.ik_link_names = names
-    question = read_ik_question(request)
+    question = read_ik_request(request)
     assert list(question.links) == links
     assert [pose.frame for pose in question.poses] == frames
 
@@ -281,7 +281,7 @@ def test_poses_and_links_are_those_that_moveit_takes(poses, names, links, frames
 def test_nanoseconds_of_the_timeout_count(seconds, nanoseconds, expected):
     request = PositionIKRequest()
     request.timeout.sec, request.timeout.nanosec = seconds, nanoseconds
-    assert read_ik_question(request).timeout == pytest.approx(expected, abs=1e-12)
+    assert read_ik_request(request).timeout == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_pose_is_what_scipy_makes_of_it():
@@ -307,7 +307,7 @@ def test_a_written_pose_reads_the_same():
 
 def test_reading_changes_no_message():
     request, same = filled_request(2), filled_request(2)
-    read_ik_question(request)
+    read_ik_request(request)
     assert request == same
 
 

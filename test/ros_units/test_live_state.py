@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from ssik_ros.ros.inputs import live_state
 from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.ik_requests import StateGiven
 from ssik_ros.server.scene.states import StateReader
 
 pytestmark = pytest.mark.ros

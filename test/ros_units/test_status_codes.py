@@ -13,8 +13,8 @@ from ssik_ros.ros.services.status_codes import (
     code_of_refusal,
     write_code,
 )
-from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.requests.questions import FullState, IkAnswer
+from ssik_ros.server.paths.path_requests import PathResponse
+from ssik_ros.server.requests.ik_requests import FullState, IkResponse
 from ssik_ros.server.requests.refusals import Refusal
 
 pytestmark = pytest.mark.ros
@@ -42,7 +42,7 @@ FK = {Refusal.NONE: 1, Refusal.UNKNOWN_LINK: -18}
 
 
 def answer(refusal=Refusal.NONE, state=None, cause=Cause.NONE):
-    return IkAnswer(state, refusal, cause, 'text')
+    return IkResponse(state, refusal, cause, 'text')
 
 
 def test_the_table_is_complete():
@@ -57,7 +57,7 @@ def test_a_refused_question_has_its_code(refusal):
 
 @pytest.mark.parametrize('refusal', Refusal)
 def test_a_path_has_the_code_of_its_refusal(refusal):
-    refused = PathAnswer(None, None, 0.0, refusal, Cause.NONE, 'text')
+    refused = PathResponse(None, None, 0.0, refusal, Cause.NONE, 'text')
     assert code_of_path(refused) == (PATH | IK)[refusal]
 
 

@@ -10,7 +10,7 @@ from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import find_followers, RobotModel
-from ssik_ros.server.requests.questions import FramedPose, FullState, IkQuestion
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState, IkRequest
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -218,7 +218,7 @@ def serve(robot, *names, **kinematics):
 def question(group, goals, **more):
     """Return a question for goals (link, pose) or (link, pose, frame)."""
     framed = [FramedPose(goal[2] if len(goal) > 2 else '', goal[1]) for goal in goals]
-    return IkQuestion(group, [goal[0] for goal in goals], framed, **more)
+    return IkRequest(group, [goal[0] for goal in goals], framed, **more)
 
 
 def snapshot(*states):

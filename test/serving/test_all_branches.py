@@ -24,13 +24,13 @@ from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import BranchSet
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.constraints import ConstraintsGiven
+from ssik_ros.server.requests.ik_requests import (
     Branch,
-    BranchWishes,
+    BranchOptions,
     CarriedGiven,
     FramedPose,
-    LARGEST_ANSWER,
+    LARGEST_RESPONSE,
     ObjectGiven,
     StateGiven,
 )
@@ -86,7 +86,7 @@ def cases(server, group, count, seed=0):
 
 def ask(server, group, pose, current, link='', **wishes):
     """Return the answer for one pose in the model frame."""
-    return server.answer_all(question(group, [(link, pose)]), BranchWishes(**wishes), current)
+    return server.answer_all(question(group, [(link, pose)]), BranchOptions(**wishes), current)
 
 
 def full_state(server, group, current, branch):
@@ -239,7 +239,7 @@ def test_a_number_of_solutions_cuts_the_end(six, windings):
 def test_a_number_beyond_the_bound_is_the_bound(six):
     server, group = six
     _, pose, current = next(cases(server, group, 1, seed=9))
-    answer = ask(server, group, pose, current, max_solutions=LARGEST_ANSWER * 400_000)
+    answer = ask(server, group, pose, current, max_solutions=LARGEST_RESPONSE * 400_000)
     assert answer.report.complete
 
 
@@ -267,7 +267,7 @@ def test_a_rigid_link_in_a_moving_frame(servers):
     pose = true_pose(robot, wanted, 'panda_hand')
     inside = np.linalg.inv(true_pose(robot, current, 'panda_link3')) @ pose
     asked = question(group, [('panda_hand', inside, 'panda_link3')])
-    answer = server.answer_all(asked, BranchWishes(), current)
+    answer = server.answer_all(asked, BranchOptions(), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
         state = full_state(server, group, current, branch)
@@ -280,7 +280,7 @@ def test_the_state_of_a_question_is_the_seed(six):
     wanted, pose, current = next(cases(server, group, 1, seed=12))
     given = StateGiven(found.variable_names, wanted.positions[found.idx_q].tolist())
     asked = question(group, [('', pose)], state=given)
-    best = server.answer_all(asked, BranchWishes(), current).branches[0]
+    best = server.answer_all(asked, BranchOptions(), current).branches[0]
     assert best.positions == pytest.approx(wanted.positions[found.idx_q], abs=1e-7)
 
 
@@ -290,9 +290,9 @@ def test_links_without_collisions(robots):
     refused = 0
     for _, pose, current in cases(server, 'panda_arm', 6, seed=13):
         asked = question('panda_arm', [('', pose)], timeout=10.0)
-        every = server.answer_all(asked, BranchWishes(), current)
+        every = server.answer_all(asked, BranchOptions(), current)
         asked.avoid_collisions = True
-        answer = server.answer_all(asked, BranchWishes(), current)
+        answer = server.answer_all(asked, BranchOptions(), current)
         free = [
             branch
             for branch in every.branches
@@ -312,7 +312,7 @@ def test_no_time_for_checks_is_told(servers):
     server, group = servers['panda'], 'panda_arm'
     _, pose, current = next(cases(server, group, 1, seed=14))
     asked = question(group, [('', pose)], timeout=1e-9, avoid_collisions=True)
-    answer = server.answer_all(asked, BranchWishes(), current)
+    answer = server.answer_all(asked, BranchOptions(), current)
     assert answer.cause is Cause.DEADLINE and 'clock' in answer.text
     assert answer.report.clock_ended and answer.report.dropped_by_clock
     assert answer.report.dropped_by_collision == 0
@@ -323,7 +323,7 @@ def test_a_node_that_ends_checks_no_more(robots):
     _, pose, current = next(cases(server, 'panda_arm', 1, seed=14))
     server.cancel[0] = 1
     asked = question('panda_arm', [('', pose)], timeout=10.0, avoid_collisions=True)
-    assert server.answer_all(asked, BranchWishes(), current).report.dropped_by_clock
+    assert server.answer_all(asked, BranchOptions(), current).report.dropped_by_clock
 
 
 # What is wrong with a question is told as compute_ik tells it.
@@ -337,7 +337,9 @@ FAULTS = {
     'count': lambda q: setattr(q, 'links', ['', '']),
     'frame': lambda q: setattr(q, 'poses', [q.poses[0]._replace(frame='nowhere')]),
     'target': lambda q: setattr(q, 'poses', [FramedPose('', q.poses[0].pose * math.nan)]),
-    'constraints': lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
+    'constraints': lambda q: setattr(
+        q, 'constraints', ConstraintsGiven(others=('visibility_constraints',))
+    ),
     'attached': lambda q: (
         setattr(q, 'avoid_collisions', True),
         setattr(q, 'carried', CarriedGiven([ObjectGiven(BOX, '', 'ghost')])),
@@ -354,7 +356,7 @@ def test_faults_are_told_as_for_one_solution(servers, fault):
     asked = question(group, [('', pose)])
     FAULTS[fault](asked)
     one = server.answer(copy.copy(asked), current)
-    every = server.answer_all(asked, BranchWishes(), current)
+    every = server.answer_all(asked, BranchOptions(), current)
     assert one.refusal is not Refusal.NONE
     assert (every.refusal, every.cause, every.text) == (one.refusal, one.cause, one.text)
     assert not every.branches and not every.solved
@@ -459,7 +461,7 @@ def test_a_chain_without_closed_form_is_searched():
     pose = true_pose(robot, wanted, 'tip')
     for windings in (False, True):
         asked = question('arm', [('', pose)], timeout=5.0)
-        wishes = BranchWishes(enumerate_windings=windings, tolerance=1e-8)
+        wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
         answer = server.answer_all(asked, wishes, current)
         assert answer.solved and 'no closed form (' in answer.report.reason
         assert answer.report.searches and not answer.report.samples
@@ -499,7 +501,7 @@ def test_tips_that_are_not_named_stay_where_they_are():
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += 0.01
     asked = question('upper_body', [('left_camera', moves)], timeout=2.0)
-    answer = server.answer_all(asked, BranchWishes(max_solutions=5), current)
+    answer = server.answer_all(asked, BranchOptions(max_solutions=5), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
         state = full_state(server, 'upper_body', current, branch)

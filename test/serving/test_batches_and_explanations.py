@@ -20,10 +20,10 @@ from served_robots import (
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.batches import BatchQuestion, read_poses
-from ssik_ros.server.requests.constraints import JointWish, Wishes
-from ssik_ros.server.requests.questions import IkQuestion, StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.groups.batches import BatchRequest, read_poses
+from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
+from ssik_ros.server.requests.ik_requests import IkRequest, StateGiven
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -81,7 +81,7 @@ def test_each_pose_is_answered_as_if_it_were_asked_alone(server, ready, frame):
     poses = [*reachable(server, ready, 20), FAR]
     framed = np.eye(4) if frame == '' else true_pose(server.robot, ready, frame)
     local = [np.linalg.inv(framed) @ pose for pose in poses]
-    answer = server.answer_batch(BatchQuestion(ARM, numbers(local), frame), ready)
+    answer = server.answer_batch(BatchRequest(ARM, numbers(local), frame), ready)
     assert answer.refusal is Refusal.NONE and answer.solved == 20
     assert answer.causes[-1] == Cause.UNREACHABLE and np.isnan(answer.positions[-1]).all()
     for pose, q, errors in zip(poses[:-1], answer.positions, answer.errors):
@@ -98,7 +98,7 @@ def test_a_batch_may_go_on_from_the_last_solution(server, ready):
     here = true_pose(server.robot, ready, TIP)
     poses = [here @ pose_of((0.0, 0.0, -0.02 * k)) for k in range(15)]
     poses.insert(7, FAR)
-    asked = BatchQuestion(ARM, numbers(poses), seed_from_previous=True)
+    asked = BatchRequest(ARM, numbers(poses), seed_from_previous=True)
     answer = server.answer_batch(asked, ready)
     q = answer.positions[~np.isnan(answer.positions[:, 0])]
     assert len(q) == 15 and np.abs(np.diff(q, axis=0)).max() < 0.2
@@ -107,29 +107,29 @@ def test_a_batch_may_go_on_from_the_last_solution(server, ready):
 def test_poses_that_are_none_spoil_only_themselves(server, ready):
     flat = numbers(reachable(server, ready, 3))
     flat[7] = math.nan
-    answer = server.answer_batch(BatchQuestion(ARM, flat), ready)
+    answer = server.answer_batch(BatchRequest(ARM, flat), ready)
     assert answer.causes.tolist() == [Cause.NONE, Cause.BAD_TARGET, Cause.NONE]
 
 
 def test_the_deadline_is_shared(server, ready):
     flat = numbers(reachable(server, ready, 50))
-    answer = server.answer_batch(BatchQuestion(ARM, flat, timeout=1e-9), ready)
+    answer = server.answer_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
     assert (answer.causes == Cause.DEADLINE).all() and answer.solved == 0
-    assert server.answer_batch(BatchQuestion(ARM, flat, timeout=30.0), ready).solved == 50
+    assert server.answer_batch(BatchRequest(ARM, flat, timeout=30.0), ready).solved == 50
 
 
 def test_candidates_of_a_batch_are_checked(server, ready):
     here = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
     server.world.add(WorldObject('block', here, (ball,)))
-    asked = BatchQuestion(ARM, numbers([here]), avoid_collisions=True, timeout=30.0)
+    asked = BatchRequest(ARM, numbers([here]), avoid_collisions=True, timeout=30.0)
     assert server.answer_batch(asked, ready).causes.tolist() == [Cause.COLLISION]
     asked.avoid_collisions = False
     assert server.answer_batch(asked, ready).solved == 1
 
 
 def test_no_pose_is_an_answer(server, ready):
-    answer = server.answer_batch(BatchQuestion(ARM, np.empty(0)), ready)
+    answer = server.answer_batch(BatchRequest(ARM, np.empty(0)), ready)
     assert answer.refusal is Refusal.NONE and answer.positions.shape == (0, 7)
 
 
@@ -145,13 +145,13 @@ def test_no_pose_is_an_answer(server, ready):
     ],
 )
 def test_what_is_wrong_with_a_batch_is_told(server, ready, fields, refusal):
-    asked = BatchQuestion(**{'group': ARM, 'poses': numbers([np.eye(4)]), **fields})
+    asked = BatchRequest(**{'group': ARM, 'poses': numbers([np.eye(4)]), **fields})
     answer = server.answer_batch(asked, ready)
     assert answer.refusal is refusal and answer.text and not len(answer.causes)
 
 
 def test_too_many_numbers_are_refused_before_anything_is_made():
-    with pytest.raises(QuestionRefused):
+    with pytest.raises(RequestRefused):
         read_poses(np.zeros(7 * 100_001))
 
 
@@ -165,7 +165,7 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
     pose = true_pose(robot, moved, 'left_tool')
     right = true_pose(robot, current, 'right_tool')
     answer = server.answer_batch(
-        BatchQuestion('arms', numbers([pose]), link='left_tool', timeout=20.0), current
+        BatchRequest('arms', numbers([pose]), link='left_tool', timeout=20.0), current
     )
     assert answer.solved == 1, answer.causes
     end = server.groups['arms'].with_group(current, answer.positions[0])
@@ -178,7 +178,7 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
 
 def explain(server, current, target, group=ARM, **more):
     return server.explain(
-        IkQuestion(group, [''], question(group, [('', target)]).poses, **more), current
+        IkRequest(group, [''], question(group, [('', target)]).poses, **more), current
     )
 
 
@@ -252,7 +252,7 @@ def test_a_collision_names_both_bodies(server, ready):
 
 def test_constraints_that_keep_a_pose_away_are_told(server, ready):
     target = true_pose(server.robot, ready, TIP)
-    wishes = Wishes(joints=[JointWish('panda_joint4', -0.1, 0.02, 0.02)])
+    wishes = ConstraintsGiven(joints=[JointConstraintGiven('panda_joint4', -0.1, 0.02, 0.02)])
     known = explain(server, ready, target, constraints=wishes, timeout=5.0)
     assert known.answer.cause is Cause.CONSTRAINTS
     assert 'Without the constraints the pose is reached.' in known.advice

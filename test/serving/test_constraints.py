@@ -18,8 +18,13 @@ from served_robots import (
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import JointWish, OrientationWish, PositionWish, Wishes
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.constraints import (
+    ConstraintsGiven,
+    JointConstraintGiven,
+    OrientationConstraintGiven,
+    PositionConstraintGiven,
+)
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.requests.regions import Region, RegionPart, Solid
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
@@ -42,7 +47,9 @@ def ready(server):
 
 def check(server, current, **wishes):
     return ConstraintCheck(
-        server.frames, Wishes(**wishes), lambda name: server.frames.in_model_frame(name, current)
+        server.frames,
+        ConstraintsGiven(**wishes),
+        lambda name: server.frames.in_model_frame(name, current),
     )
 
 
@@ -95,7 +102,7 @@ def test_a_region_is_the_union_of_its_solids():
 
 def test_a_joint_within_its_tolerances_holds(server, ready):
     for off, holds in ((0.1, True), (0.11, False), (-0.2, True), (-0.21, False)):
-        wish = JointWish('panda_joint4', float(READY[3]) - off, above=0.1, below=0.2)
+        wish = JointConstraintGiven('panda_joint4', float(READY[3]) - off, above=0.1, below=0.2)
         (verdict,) = check(server, ready, joints=[wish]).judge(ready)
         assert verdict.holds is holds
         assert verdict.distance == pytest.approx(abs(off))
@@ -104,7 +111,7 @@ def test_a_joint_within_its_tolerances_holds(server, ready):
 
 def test_weights_scale_distances(server, ready):
     for weight, factor in ((3.0, 3.0), (0.0, 1.0), (-1.0, 1.0), (math.nan, 1.0)):
-        wish = JointWish('panda_joint4', READY[3] + 0.5, 1.0, 1.0, weight)
+        wish = JointConstraintGiven('panda_joint4', READY[3] + 0.5, 1.0, 1.0, weight)
         (verdict,) = check(server, ready, joints=[wish]).judge(ready)
         assert verdict.distance == pytest.approx(0.5 * factor)
 
@@ -120,7 +127,7 @@ def test_a_point_of_a_link_is_judged_where_the_link_is(server, robots):
             local = base[:3, :3].T @ (point - base[:3, 3])
             centre = pose_of((0.2, 0.1, 0.4))
             parts = [RegionPart(Solid.SPHERE, (radius,), centre)]
-            wish = PositionWish(TIP, frame, offset, parts)
+            wish = PositionConstraintGiven(TIP, frame, offset, parts)
             (verdict,) = check(server, state, positions=[wish]).judge(state)
             distance = np.linalg.norm(local - centre[:3, 3])
             assert verdict.distance == pytest.approx(distance)
@@ -131,7 +138,7 @@ def test_a_frame_that_is_a_link_moves_with_the_candidate(server, ready, robots):
     other = random_full_state(robots['panda'], np.random.default_rng(3))
     inner = np.linalg.inv(true_pose(robots['panda'], other, 'panda_link5'))
     place = inner @ true_pose(robots['panda'], other, TIP)
-    wish = PositionWish(
+    wish = PositionConstraintGiven(
         TIP, 'panda_link5', np.zeros(3), [RegionPart(Solid.SPHERE, (1e-3,), place)]
     )
     tests = check(server, ready, positions=[wish])
@@ -151,7 +158,7 @@ def test_an_orientation_is_judged_by_three_numbers(server, robots, is_vector):
         desired[:3, :3] = (actual * off.inv()).as_matrix()
         expected = np.abs(off.as_rotvec() if is_vector else off.as_euler('XYZ'))
         tolerances = tuple(rng.uniform(0.1, 0.9, 3))
-        wish = OrientationWish(TIP, '', desired, tolerances, is_vector)
+        wish = OrientationConstraintGiven(TIP, '', desired, tolerances, is_vector)
         (verdict,) = check(server, state, orientations=[wish]).judge(state)
         assert verdict.distance == pytest.approx(expected.sum(), abs=1e-9)
         assert verdict.holds is bool((expected <= tolerances).all())
@@ -167,31 +174,41 @@ def test_where_the_outer_angles_are_one_either_tolerance_will_do(server, ready, 
     desired = np.eye(4)
     desired[:3, :3] = (actual * off.inv()).as_matrix()
     tolerances = [0.01, 2.0, 0.01]
-    wish = OrientationWish(TIP, '', desired, tuple(tolerances))
+    wish = OrientationConstraintGiven(TIP, '', desired, tuple(tolerances))
     assert not check(server, ready, orientations=[wish]).judge(ready)[0].holds
     tolerances[free] = 0.31
-    wish = OrientationWish(TIP, '', desired, tuple(tolerances))
+    wish = OrientationConstraintGiven(TIP, '', desired, tuple(tolerances))
     assert check(server, ready, orientations=[wish]).judge(ready)[0].holds
 
 
 REFUSED = {
-    'joint': ({'joints': [JointWish('panda_joint9', 0.0, 1.0, 1.0)]}, 'panda_joint9'),
-    'joint tolerance': ({'joints': [JointWish('panda_joint1', 0.0, -1.0, 1.0)]}, 'panda_joint1'),
-    'joint nan': ({'joints': [JointWish('panda_joint1', math.nan, 1.0, 1.0)]}, 'panda_joint1'),
-    'link': ({'positions': [PositionWish('thumb', '', np.zeros(3), [BOX])]}, 'thumb'),
-    'no region': ({'positions': [PositionWish(TIP, '', np.zeros(3), [])]}, 'no region'),
+    'joint': ({'joints': [JointConstraintGiven('panda_joint9', 0.0, 1.0, 1.0)]}, 'panda_joint9'),
+    'joint tolerance': (
+        {'joints': [JointConstraintGiven('panda_joint1', 0.0, -1.0, 1.0)]},
+        'panda_joint1',
+    ),
+    'joint nan': (
+        {'joints': [JointConstraintGiven('panda_joint1', math.nan, 1.0, 1.0)]},
+        'panda_joint1',
+    ),
+    'link': ({'positions': [PositionConstraintGiven('thumb', '', np.zeros(3), [BOX])]}, 'thumb'),
+    'no region': ({'positions': [PositionConstraintGiven(TIP, '', np.zeros(3), [])]}, 'no region'),
     'prism': (
-        {'positions': [PositionWish(TIP, '', np.zeros(3), [BOX._replace(kind=5)])]},
+        {'positions': [PositionConstraintGiven(TIP, '', np.zeros(3), [BOX._replace(kind=5)])]},
         'kind 5',
     ),
     'sizes': (
-        {'positions': [PositionWish(TIP, '', np.zeros(3), [BOX._replace(dimensions=(1.0,))])]},
+        {
+            'positions': [
+                PositionConstraintGiven(TIP, '', np.zeros(3), [BOX._replace(dimensions=(1.0,))])
+            ]
+        },
         'box',
     ),
     'flat mesh': (
         {
             'positions': [
-                PositionWish(
+                PositionConstraintGiven(
                     TIP, '', np.zeros(3), [RegionPart(Solid.HULL, (), HERE, np.zeros((4, 3)))]
                 )
             ]
@@ -199,15 +216,15 @@ REFUSED = {
         'without a volume',
     ),
     'tolerance': (
-        {'orientations': [OrientationWish(TIP, '', HERE, (0.1, math.nan, 0.1))]},
+        {'orientations': [OrientationConstraintGiven(TIP, '', HERE, (0.1, math.nan, 0.1))]},
         'tolerance',
     ),
     'quaternion': (
-        {'orientations': [OrientationWish(TIP, '', HERE * math.nan, (0.1, 0.1, 0.1))]},
+        {'orientations': [OrientationConstraintGiven(TIP, '', HERE * math.nan, (0.1, 0.1, 0.1))]},
         'quaternion',
     ),
     'parameterization': (
-        {'orientations': [OrientationWish(TIP, '', HERE, (0.1, 0.1, 0.1), kind=7)]},
+        {'orientations': [OrientationConstraintGiven(TIP, '', HERE, (0.1, 0.1, 0.1), kind=7)]},
         'parameterization 7',
     ),
     'kind': ({'others': ('visibility_constraints',)}, 'visibility_constraints'),
@@ -217,14 +234,14 @@ REFUSED = {
 @pytest.mark.parametrize('name', REFUSED)
 def test_what_is_not_understood_is_refused_by_name(server, ready, name):
     wishes, part = REFUSED[name]
-    with pytest.raises(QuestionRefused, match=part) as caught:
+    with pytest.raises(RequestRefused, match=part) as caught:
         check(server, ready, **wishes)
     assert caught.value.refusal is Refusal.CONSTRAINTS
 
 
 def test_an_unknown_frame_has_its_own_refusal(server, ready):
-    wish = PositionWish(TIP, 'nowhere', np.zeros(3), [BOX])
-    with pytest.raises(QuestionRefused, match='nowhere') as caught:
+    wish = PositionConstraintGiven(TIP, 'nowhere', np.zeros(3), [BOX])
+    with pytest.raises(RequestRefused, match='nowhere') as caught:
         check(server, ready, positions=[wish])
     assert caught.value.refusal is Refusal.UNKNOWN_FRAME
 
@@ -233,7 +250,9 @@ def test_an_unknown_frame_has_its_own_refusal(server, ready):
 
 
 def ask(server, current, target, **wishes):
-    return server.answer(question(ARM, [('', target)], constraints=Wishes(**wishes)), current)
+    return server.answer(
+        question(ARM, [('', target)], constraints=ConstraintsGiven(**wishes)), current
+    )
 
 
 def test_a_joint_constraint_decides_between_solutions(server, ready):
@@ -245,7 +264,9 @@ def test_a_joint_constraint_decides_between_solutions(server, ready):
         elsewhere = ready._replace(positions=random_full_state(server.robot, rng).positions)
         other = server.answer(question(ARM, [('', target)]), elsewhere)
         value = float(other.state.positions[place])
-        answer = ask(server, ready, target, joints=[JointWish('panda_joint7', value, 0.01, 0.01)])
+        answer = ask(
+            server, ready, target, joints=[JointConstraintGiven('panda_joint7', value, 0.01, 0.01)]
+        )
         assert answer.solved, answer.text
         assert is_at(server.robot, answer.state, TIP, target)
         assert abs(answer.state.positions[place] - value) <= 0.01 + 1e-9
@@ -258,7 +279,7 @@ def test_a_position_constraint_of_another_link_decides_between_elbows(server, re
     sides = []
     for side in (1.0, -1.0):
         part = RegionPart(Solid.BOX, (4.0, 2.0, 4.0), pose_of((0.0, side * 1.05, 0.0)))
-        wish = PositionWish('panda_link4', '', np.zeros(3), [part])
+        wish = PositionConstraintGiven('panda_link4', '', np.zeros(3), [part])
         answer = ask(server, ready, target, positions=[wish])
         assert answer.solved, answer.text
         sides.append(true_pose(server.robot, answer.state, 'panda_link4')[1, 3])
@@ -269,20 +290,24 @@ def test_constraints_that_nothing_keeps_are_the_cause(server, ready):
     target = true_pose(server.robot, ready, TIP)
     high = RegionPart(Solid.SPHERE, (0.1,), pose_of((0.0, 0.0, 9.0)))
     cases = {
-        'tip elsewhere': {'positions': [PositionWish(TIP, '', np.zeros(3), [high])]},
-        'beyond the limits': {'joints': [JointWish('panda_joint4', 1.0, 0.1, 0.1)]},
-        'elbow that cannot be': {'joints': [JointWish('panda_joint4', -0.1, 0.02, 0.02)]},
-        'finger that is not there': {'joints': [JointWish('panda_finger_joint1', 0.04, 0.0, 0.0)]},
+        'tip elsewhere': {'positions': [PositionConstraintGiven(TIP, '', np.zeros(3), [high])]},
+        'beyond the limits': {'joints': [JointConstraintGiven('panda_joint4', 1.0, 0.1, 0.1)]},
+        'elbow that cannot be': {
+            'joints': [JointConstraintGiven('panda_joint4', -0.1, 0.02, 0.02)]
+        },
+        'finger that is not there': {
+            'joints': [JointConstraintGiven('panda_finger_joint1', 0.04, 0.0, 0.0)]
+        },
     }
     for name, wishes in cases.items():
-        asked = question(ARM, [('', target)], constraints=Wishes(**wishes), timeout=60.0)
+        asked = question(ARM, [('', target)], constraints=ConstraintsGiven(**wishes), timeout=60.0)
         answer = server.answer(asked, ready)
         assert not answer.solved
         assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name
 
 
 def test_a_pose_beyond_the_links_stays_unreachable_under_constraints(server, ready):
-    wish = JointWish('panda_joint1', 0.0, 0.5, 0.5)
+    wish = JointConstraintGiven('panda_joint1', 0.0, 0.5, 0.5)
     assert ask(server, ready, pose_of((9.0, 0.0, 0.0)), joints=[wish]).cause is Cause.UNREACHABLE
 
 
@@ -297,7 +322,7 @@ def test_a_continuous_joint_is_compared_modulo_turns():
     server = RobotServer(robot, [group])
     state = server.states.default()._replace(positions=np.array([50.0, 0.2]))
     middle = math.remainder(50.0, 2.0 * math.pi)
-    tests = check(server, state, joints=[JointWish('turn', middle, 0.01, 0.01)])
+    tests = check(server, state, joints=[JointConstraintGiven('turn', middle, 0.01, 0.01)])
     assert tests.judge(state)[0].holds
     lower, upper = tests.narrow(group, state)
     assert lower[0] <= 50.0 <= upper[0]

@@ -22,8 +22,8 @@ from served_robots import (
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.requests.questions import LinkGoal
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import LinkGoal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -373,7 +373,7 @@ def test_candidates_are_full_states_with_followers(robots):
 
 def test_a_refusal_is_an_exception_of_the_group_server(panda_server):
     goal = LinkGoal('nobody', np.eye(4))
-    with pytest.raises(QuestionRefused) as caught:
+    with pytest.raises(RequestRefused) as caught:
         panda_server.groups[ARM].solve(
             [goal],
             panda_server.states.default(),

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FramedPose, FullState
-from ssik_ros.server.requests.refusals import QuestionRefused
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FramedPose, FullState
+from ssik_ros.server.requests.refusals import RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.world import PlacedFrame
 from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings
@@ -237,7 +237,7 @@ def test_frames_that_are_followed_need_no_topic():
 def test_wrong_settings_and_groups():
     with pytest.raises(InvalidOption, match='period'):
         StreamSettings(0.0, 1.0)
-    with pytest.raises(QuestionRefused, match="'amr'"):
+    with pytest.raises(RequestRefused, match="'amr'"):
         Setup(names=['amr'])
 
 

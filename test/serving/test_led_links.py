@@ -5,7 +5,7 @@ import pytest
 from served_robots import pose_of, torso_robot, true_pose
 
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.led_links import LedLink
 
 STEP = 1e-6

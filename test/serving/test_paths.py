@@ -9,12 +9,12 @@ from served_robots import errors_between, joint, pose_of, robot_text, serve, tor
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.paths.path_search import cut_at_jump, PathModel, PathSearch, Postures
+from ssik_ros.server.paths.path_requests import PathRequest
+from ssik_ros.server.paths.path_search import cut_at_jump, PathModel, PathSearch, SamplePostures
 from ssik_ros.server.paths.path_timing import time_path
 from ssik_ros.server.paths.straight_lines import make_line
-from ssik_ros.server.requests.constraints import JointWish, Wishes
-from ssik_ros.server.requests.questions import StateGiven
+from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
+from ssik_ros.server.requests.ik_requests import StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
@@ -48,7 +48,7 @@ class Arm:
 
     def ask(self, *waypoints, **more):
         return self.server.follow(
-            PathQuestion(self.group, waypoints, **{'max_step': 0.01, **more}), self.current
+            PathRequest(self.group, waypoints, **{'max_step': 0.01, **more}), self.current
         )
 
 
@@ -173,7 +173,7 @@ def test_a_bound_that_no_step_keeps_ends_the_path():
 
     def find(pose, _):
         x = pose[0, 3]
-        return Postures(np.array([[x if x <= 0.5 else x + 0.7]]), Cause.NONE)
+        return SamplePostures(np.array([[x if x <= 0.5 else x + 0.7]]), Cause.NONE)
 
     model = TwoBranches(0.7).model(find)
     model.errors = lambda q, pose: (0.0, 0.0)
@@ -231,7 +231,7 @@ def test_a_change_of_branch_is_a_jump_however_often_it_is_halved():
 
     def find(pose, _):
         x = pose[0, 3]
-        return Postures(np.array([[x]]) if x <= 0.5 else np.array([[x + 7.0]]), Cause.NONE)
+        return SamplePostures(np.array([[x]]) if x <= 0.5 else np.array([[x + 7.0]]), Cause.NONE)
 
     search = PathSearch(TwoBranches(7.0).model(find), lambda k, s: place((k + s) / 10))
     found = search.run(np.array([0.0]), 10, lambda: False)
@@ -246,7 +246,9 @@ def test_of_all_sequences_the_smoothest_is_taken():
     for _ in range(50):
         layers = [rng.uniform(-1.0, 1.0, (3, 2)) for _ in range(5)]
         model = PathModel(
-            find=lambda pose, _, layers=layers: Postures(layers[round(pose[0, 3])], Cause.NONE),
+            find=lambda pose, _, layers=layers: SamplePostures(
+                layers[round(pose[0, 3])], Cause.NONE
+            ),
             knows_all=True,
             turns_near=lambda q, _: q,
             errors=lambda q, pose: (0.0, 0.0),
@@ -269,7 +271,7 @@ def test_a_path_avoids_what_it_can_and_names_what_it_cannot(arm):
     group = arm.server.groups[arm.group].group
     first = group.variable_names[0]
     now = float(arm.current.positions[group.idx_q[0]])
-    wishes = Wishes(joints=[JointWish(first, now, 0.05, 0.05)])
+    wishes = ConstraintsGiven(joints=[JointConstraintGiven(first, now, 0.05, 0.05)])
     answer = arm.ask(arm.moved(0.0, 0.4, 0.0), constraints=wishes)
     points = answer.path.positions
     assert (np.abs(points[:, 0] - now) <= 0.05 + SLACK).all()
@@ -302,7 +304,7 @@ def test_an_endless_joint_goes_on_across_half_a_turn():
     server, current = turning_arm('continuous')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 7.0, 140)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow(PathQuestion('arm', [c @ here for c in chain], max_step=0.2), current)
+    answer = server.follow(PathRequest('arm', [c @ here for c in chain], max_step=0.2), current)
     assert answer.fraction == 1.0, answer.text
     turn = answer.path.positions[:, 0]
     assert turn[-1] == pytest.approx(7.0, abs=1e-3)
@@ -313,7 +315,7 @@ def test_a_limit_ends_the_path_where_it_is():
     server, current = turning_arm('revolute')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 3.5, 70)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow(PathQuestion('arm', [c @ here for c in chain], max_step=0.2), current)
+    answer = server.follow(PathRequest('arm', [c @ here for c in chain], max_step=0.2), current)
     assert answer.fraction in (pytest.approx(55 / 70), pytest.approx(56 / 70))
     assert answer.path.positions[-1, 0] <= 2.8
     assert answer.path.positions[-1, 0] == pytest.approx(2.8, abs=0.05)
@@ -388,13 +390,17 @@ def wrong(arm):
     yield 'negative jump', {'revolute_jump': -1.0}, Refusal.BAD_TARGET
     yield 'link', {'link': 'thumb'}, Refusal.UNKNOWN_LINK
     yield 'speed', {'speed_link': 'thumb', 'max_speed': 1.0}, Refusal.UNKNOWN_LINK
-    yield 'kind', {'constraints': Wishes(others=('visibility_constraints',))}, Refusal.CONSTRAINTS
+    yield (
+        'kind',
+        {'constraints': ConstraintsGiven(others=('visibility_constraints',))},
+        Refusal.CONSTRAINTS,
+    )
 
 
 def test_what_is_wrong_is_refused(arm):
     for name, fields, refusal in wrong(arm):
         values = {'group': arm.group, 'waypoints': [arm.moved(0.0, 0.1, 0.0)], **fields}
-        answer = arm.server.follow(PathQuestion(**values), arm.current)
+        answer = arm.server.follow(PathRequest(**values), arm.current)
         assert (answer.refusal, answer.path, answer.fraction) == (refusal, None, 0.0), name
         assert answer.text.endswith('.')
 
@@ -420,9 +426,9 @@ def test_several_tips_need_a_name_and_the_others_stay():
     here, other = (true_pose(robot, current, f'{side}_tool') for side in ('left', 'right'))
     target = here.copy()
     target[2, 3] -= 0.05
-    nameless = server.follow(PathQuestion('arms', [target]), current)
+    nameless = server.follow(PathRequest('arms', [target]), current)
     assert nameless.refusal is Refusal.UNKNOWN_LINK
-    answer = server.follow(PathQuestion('arms', [target], link='left_tool'), current)
+    answer = server.follow(PathRequest('arms', [target], link='left_tool'), current)
     assert answer.fraction == 1.0, answer.text
     end = server.groups['arms'].with_group(current, answer.path.positions[-1])
     assert errors_between(true_pose(robot, end, 'left_tool'), target) <= (2e-5, 2e-5)

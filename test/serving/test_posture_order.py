@@ -7,8 +7,8 @@ import pytest
 from served_robots import joint, robot_text
 
 from ssik_ros.model.loader import load_robot
+from ssik_ros.server.requests.ik_requests import BranchOptions
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.questions import BranchWishes
 
 TWO_PI = 2.0 * math.pi
 
@@ -62,7 +62,7 @@ def test_postures_that_are_near_in_every_joint_count_once(order):
 
 
 def test_only_angles_between_limits_have_turns_to_enumerate(order):
-    wishes = BranchWishes(enumerate_windings=True)
+    wishes = BranchOptions(enumerate_windings=True)
     found = order.arrange(np.array([[0.5, 0.5, 0.5]]), np.zeros(3), wishes)
     expected = [[0.5, 0.5, 0.5], [0.5, 0.5 - TWO_PI, 0.5], [0.5, 0.5 + TWO_PI, 0.5]]
     assert found.q == pytest.approx(np.array(expected), abs=1e-12)
@@ -71,7 +71,7 @@ def test_only_angles_between_limits_have_turns_to_enumerate(order):
 
 def test_turns_belong_to_the_branch_they_are_of(order):
     rows = np.array([[0.0, 3.0, 5.0], [0.0, 0.2, 0.0]])
-    found = order.arrange(rows, np.zeros(3), BranchWishes(enumerate_windings=True))
+    found = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
     assert found.rows[0] == 1 and (found.q[found.rows == 1][:, 2] == 0.0).all()
     assert (found.q[found.rows == 0][:, 2] == 5.0).all()
     assert np.all(np.diff(order.distances(found.q, np.zeros(3))) >= 0.0)
@@ -79,7 +79,7 @@ def test_turns_belong_to_the_branch_they_are_of(order):
 
 def test_a_rail_has_no_turns_to_be_compared_modulo(order):
     rows = np.array([[0.0, 0.2, 6.2], [0.0, 3.0, 0.0]])
-    found = order.arrange(rows, np.zeros(3), BranchWishes(enumerate_windings=True))
+    found = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
     assert found.rows.tolist() == [1, 1, 0, 0, 0]
     assert np.all(np.diff(order.distances(found.q, np.zeros(3))) >= 0.0)
 

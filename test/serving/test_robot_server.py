@@ -28,17 +28,17 @@ from ssik_ros.model.collision import checks as collision
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.server.paths.path_questions import PathQuestion
-from ssik_ros.server.requests.constraints import Wishes
-from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.paths.path_requests import PathRequest
+from ssik_ros.server.requests.constraints import ConstraintsGiven
+from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
     FramedPose,
-    IkQuestion,
+    IkRequest,
     ObjectGiven,
     StateGiven,
 )
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -83,7 +83,7 @@ FAULTS = {
     ),
     'constraints': (
         Refusal.CONSTRAINTS,
-        lambda q: setattr(q, 'constraints', Wishes(others=('visibility_constraints',))),
+        lambda q: setattr(q, 'constraints', ConstraintsGiven(others=('visibility_constraints',))),
     ),
     'attached': (
         Refusal.BAD_STATE,
@@ -153,7 +153,7 @@ def test_the_names_of_groups_are_told(server, ready, target):
 
 
 def test_a_question_without_poses_is_refused(server, ready):
-    assert server.answer(IkQuestion(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
+    assert server.answer(IkRequest(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
 
 
 @pytest.mark.parametrize('spoilt', [math.nan, math.inf])
@@ -223,7 +223,7 @@ def test_a_proof_tells_the_distance_with_units_too(server, ready):
 
 
 def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
-    path = PathQuestion(ARM, [target], max_step=1e-300)
+    path = PathRequest(ARM, [target], max_step=1e-300)
     assert server.follow(path, ready).text == (
         'max_step is 1e-300 m; it has to be larger than 2.2e-16 m.'
     )
@@ -669,6 +669,6 @@ def test_every_refusal_has_a_cause_or_a_reason_for_none():
 
 
 def test_a_refused_question_is_one_of_our_errors_with_its_evidence():
-    error = QuestionRefused(Refusal.BAD_STATE, 'It is wrong.')
+    error = RequestRefused(Refusal.BAD_STATE, 'It is wrong.')
     assert error.refusal is Refusal.BAD_STATE and str(error) == 'It is wrong.'
     assert isinstance(error, ValueError)

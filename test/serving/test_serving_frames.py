@@ -13,7 +13,7 @@ from served_robots import (
 )
 
 from ssik_ros.errors import FrameNotFound
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 
@@ -70,7 +70,7 @@ def test_what_a_fixed_virtual_joint_hangs_on_is_no_frame():
     reader = FrameReader(standing_robot('fixed'))
     state = StateReader(standing_robot('fixed')).default()
     assert reader.in_model_frame('l0', state) is None
-    with pytest.raises(QuestionRefused, match="Frame 'map'"):
+    with pytest.raises(RequestRefused, match="Frame 'map'"):
         reader.in_model_frame('map', state)
 
 
@@ -80,7 +80,7 @@ def test_what_a_fixed_virtual_joint_hangs_on_is_no_frame():
 )
 def test_an_unknown_frame_is_refused_with_the_nearest_name(robots, frame, nearest):
     robot = robots['panda']
-    with pytest.raises(QuestionRefused) as caught:
+    with pytest.raises(RequestRefused) as caught:
         FrameReader(robot).in_model_frame(frame, StateReader(robot).default())
     assert caught.value.refusal is Refusal.UNKNOWN_FRAME
     assert f"'{frame}'" in str(caught.value) and f"Did you mean '{nearest}'?" in str(caught.value)

@@ -23,8 +23,8 @@ from served_robots import (
 from tree_factory import Joint, make_tree, random_tree
 
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
-from ssik_ros.server.requests.questions import StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import StateGiven
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.states import CACHED_NAME_LISTS, StateReader
 
 LEADER, FOLLOWER = 'panda_finger_joint1', 'panda_finger_joint2'
@@ -60,7 +60,7 @@ def expected_values(robot, start, names, values):
 
 def refusal_of(reader, *arguments, **more):
     """Return the refusal of a merge."""
-    with pytest.raises(QuestionRefused) as caught:
+    with pytest.raises(RequestRefused) as caught:
         merged(reader, *arguments, **more)
     assert caught.value.refusal is Refusal.BAD_STATE
     return str(caught.value)
@@ -395,7 +395,7 @@ def test_transforms_of_joints_are_in_the_model_frame_or_refused(robots, frame, r
         multi_dof_names=['virtual_joint'], multi_dof_poses=[pose], multi_dof_frame=frame
     )
     if refused:
-        with pytest.raises(QuestionRefused, match="'map'") as caught:
+        with pytest.raises(RequestRefused, match="'map'") as caught:
             reader.merge(reader.default(), given)
         assert caught.value.refusal is Refusal.BAD_STATE
     else:

@@ -9,8 +9,12 @@ from served_robots import is_at, pose_of, question, serve, true_pose
 from ssik_ros.errors import ModelError
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import JointWish, NO_WISHES, Wishes
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.constraints import (
+    ConstraintsGiven,
+    JointConstraintGiven,
+    NO_CONSTRAINTS,
+)
+from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
     NOTHING_CARRIED,
     NOTHING_GIVEN,
@@ -19,7 +23,7 @@ from ssik_ros.server.requests.questions import (
 )
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.scene.world import LONGEST_NAME, MOST_PARTS, PlacedFrame, World
+from ssik_ros.server.scene.world import LONGEST_NAME, MOST_PARTS, PlacedFrame, SceneWorld
 
 ARM, TIP = 'panda_arm', 'panda_link8'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
@@ -38,7 +42,7 @@ def names(world):
 
 
 def test_an_object_replaces_the_one_of_its_name():
-    world = World()
+    world = SceneWorld()
     world.add(ball('a'))
     world.add(ball('b'))
     world.add(ball('a', radius=0.3))
@@ -47,7 +51,7 @@ def test_an_object_replaces_the_one_of_its_name():
 
 
 def test_shapes_are_added_where_they_are():
-    world = World()
+    world = SceneWorld()
     world.add(ball('a', pose_of((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))))
     world.append(ball('a', pose_of((0.0, 2.0, 0.0))))
     item = world.now().standing_named('a')
@@ -58,14 +62,14 @@ def test_shapes_are_added_where_they_are():
 
 
 def test_an_object_moves_with_all_its_shapes():
-    world = World()
+    world = SceneWorld()
     world.add(ball('a'))
     world.move('a', pose_of((0.0, 0.0, 3.0)))
     assert world.now().standing_named('a').pose[2, 3] == 3.0
 
 
 def test_objects_go_one_by_one_or_all():
-    world = World()
+    world = SceneWorld()
     for name in 'abc':
         world.add(ball(name))
     world.remove('b')
@@ -75,7 +79,7 @@ def test_objects_go_one_by_one_or_all():
 
 
 def test_what_does_not_exist_is_named():
-    world = World()
+    world = SceneWorld()
     world.add(ball('cup'))
     for change in (lambda: world.remove('cap'), lambda: world.move('cap', np.eye(4))):
         with pytest.raises(ModelError, match=r"'cap'.*'cup'"):
@@ -92,7 +96,7 @@ def test_what_does_not_exist_is_named():
 
 
 def test_a_carried_object_stands_no_more():
-    world = World()
+    world = SceneWorld()
     world.add(ball('cup'))
     world.attach(CarriedObject(ball('cup'), 'panda_hand'))
     assert names(world) == []
@@ -102,7 +106,7 @@ def test_a_carried_object_stands_no_more():
 
 
 def test_a_world_does_not_grow_without_end():
-    world = World()
+    world = SceneWorld()
     many = dataclasses.replace(ball('many'), shapes=ball().shapes * (MOST_PARTS - 1))
     world.add(many)
     for grow in (
@@ -120,11 +124,11 @@ def test_a_world_does_not_grow_without_end():
 
 def test_a_name_that_is_too_long_is_refused():
     with pytest.raises(ModelError, match=f'more than {LONGEST_NAME} characters'):
-        World().add(ball('x' * (LONGEST_NAME + 1)))
+        SceneWorld().add(ball('x' * (LONGEST_NAME + 1)))
 
 
 def test_a_snapshot_does_not_change():
-    world = World()
+    world = SceneWorld()
     world.add(ball('a'))
     before = world.now()
     world.remove('a')
@@ -132,7 +136,7 @@ def test_a_snapshot_does_not_change():
 
 
 def test_objects_and_their_subframes_are_frames():
-    world = World()
+    world = SceneWorld()
     item = dataclasses.replace(
         ball('cup', pose_of((1.0, 0.0, 0.0))), subframes={'rim': pose_of((0.0, 0.0, 0.2))}
     )
@@ -172,7 +176,7 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     assert answer.solved, answer.text
     assert is_at(server.robot, answer.state, TIP, target)
     assert not np.allclose(answer.state.positions[:7], READY, atol=1e-2)
-    judged = server.judge('', StateGiven(), NOTHING_CARRIED, NO_WISHES, answer.state)
+    judged = server.judge('', StateGiven(), NOTHING_CARRIED, NO_CONSTRAINTS, answer.state)
     assert judged.is_valid, judged
     # Who does not ask is not kept from it.
     free = server.answer(question(ARM, [('', target)]), ready)
@@ -220,9 +224,9 @@ def test_an_object_without_shapes_is_the_one_that_stands(server, ready):
     around = server.surroundings(CarriedGiven([taken]), ready, ready)
     assert around.standing == ()
     assert np.allclose(around.carried[0].object.pose, pose_of((0.0, 0.0, 0.12)))
-    judged = server.judge(ARM, StateGiven(), CarriedGiven([taken]), NO_WISHES, ready)
+    judged = server.judge(ARM, StateGiven(), CarriedGiven([taken]), NO_CONSTRAINTS, ready)
     assert judged.is_valid, judged
-    assert not server.judge(ARM, StateGiven(), NOTHING_CARRIED, NO_WISHES, ready).is_valid
+    assert not server.judge(ARM, StateGiven(), NOTHING_CARRIED, NO_CONSTRAINTS, ready).is_valid
 
 
 @pytest.mark.parametrize('fault', ['link', 'frame', 'shape'])
@@ -276,19 +280,19 @@ def test_frames_of_others_are_looked_up(robots):
 def test_a_state_is_judged_by_collisions_and_constraints(server, ready):
     folded = np.array([0.0, 1.7, 0.0, -3.0, 0.0, 3.0, 0.0])
     given = StateGiven(server.groups[ARM].group.variable_names, folded.tolist())
-    judged = server.judge(ARM, given, NOTHING_CARRIED, NO_WISHES, ready)
+    judged = server.judge(ARM, given, NOTHING_CARRIED, NO_CONSTRAINTS, ready)
     assert not judged.is_valid and judged.contacts and not judged.text
-    wishes = Wishes(
+    wishes = ConstraintsGiven(
         joints=[
-            JointWish('panda_joint4', -2.356, 0.1, 0.1),
-            JointWish('panda_joint1', 1.0, 0.1, 0.1),
+            JointConstraintGiven('panda_joint4', -2.356, 0.1, 0.1),
+            JointConstraintGiven('panda_joint1', 1.0, 0.1, 0.1),
         ]
     )
     judged = server.judge(ARM, NOTHING_GIVEN, NOTHING_CARRIED, wishes, ready)
     assert [v.holds for v in judged.verdicts] == [True, False]
     assert not judged.is_valid and not judged.contacts
     for group, refusal in (('nobody', Refusal.UNKNOWN_GROUP), ('', Refusal.NONE)):
-        judged = server.judge(group, NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, ready)
+        judged = server.judge(group, NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, ready)
         assert judged.refusal is refusal
         assert judged.is_valid is (refusal is Refusal.NONE)
 
@@ -298,5 +302,5 @@ def test_only_what_the_group_moves_counts(robots):
     current = server.states.default()
     elbow = true_pose(robots['panda'], current, 'panda_link4')
     server.world.add(ball('post', elbow, 0.03))
-    assert not server.judge('', NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, current).is_valid
-    assert server.judge('hand', NOTHING_GIVEN, NOTHING_CARRIED, NO_WISHES, current).is_valid
+    assert not server.judge('', NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, current).is_valid
+    assert server.judge('hand', NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, current).is_valid

@@ -1,5 +1,5 @@
 """
-Messages to questions and answers to messages, field by field and without reflection.
+Messages to requests and answers to messages, field by field and without reflection.
 
 What every request and every answer has is read and written by the slots behind the fields, as
 :mod:`ssik_ros.ros.conversions.pose_conversions` says.
@@ -29,22 +29,22 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.conversions.object_conversions import read_carried, read_vertices
 from ssik_ros.ros.conversions.pose_conversions import read_pose, read_transform, write_transform
 from ssik_ros.server.requests.constraints import (
-    JointWish,
-    NO_WISHES,
-    OrientationWish,
-    PositionWish,
-    Wishes,
+    ConstraintsGiven,
+    JointConstraintGiven,
+    NO_CONSTRAINTS,
+    OrientationConstraintGiven,
+    PositionConstraintGiven,
 )
-from ssik_ros.server.requests.index_ranges import index_range
-from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.ik_requests import (
     AT_MODEL_FRAME,
     FramedPose,
     FullState,
-    IkQuestion,
+    IkRequest,
     NEW,
     StateGiven,
 )
+from ssik_ros.server.requests.index_ranges import index_range
+from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.server.requests.regions import RegionPart, Solid
 
 
@@ -62,9 +62,9 @@ def read_state(message: RobotState) -> StateGiven:
     return StateGiven(joints._name, joints._position, names, poses, multi.header.frame_id)
 
 
-def read_ik_question(message: PositionIKRequest) -> IkQuestion:
+def read_ik_request(message: PositionIKRequest) -> IkRequest:
     """
-    Return the question of a request for ``compute_ik``.
+    Return the request of a request for ``compute_ik``.
 
     With one entry in the vector, its link is the first of ``ik_link_names``; without entries, pose and link are
     the single fields. Both are MoveIt's rules.
@@ -84,7 +84,7 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
             links = (links[0],) if links else ('',)
     state, timeout = message._robot_state, message._timeout
     # In the order of the fields: to pass them by name takes longer.
-    return IkQuestion(
+    return IkRequest(
         message._group_name,
         links,
         poses,
@@ -96,7 +96,7 @@ def read_ik_question(message: PositionIKRequest) -> IkQuestion:
     )
 
 
-def read_constraints(message: Constraints) -> Wishes:
+def read_constraints(message: Constraints) -> ConstraintsGiven:
     """
     Return the constraints of a message; names and numbers are not checked here.
 
@@ -105,17 +105,17 @@ def read_constraints(message: Constraints) -> Wishes:
     joints, positions = message._joint_constraints, message._position_constraints
     orientations, visibility = message._orientation_constraints, message._visibility_constraints
     if not (joints or positions or orientations or visibility):
-        return NO_WISHES
-    return Wishes(
-        [_read_joint_wish(entry) for entry in joints],
-        [_read_position_wish(entry) for entry in positions],
-        [_read_orientation_wish(entry) for entry in orientations],
+        return NO_CONSTRAINTS
+    return ConstraintsGiven(
+        [_read_joint_constraint(entry) for entry in joints],
+        [_read_position_constraint(entry) for entry in positions],
+        [_read_orientation_constraint(entry) for entry in orientations],
         ('visibility_constraints',) if visibility else (),
     )
 
 
-def _read_joint_wish(message: JointConstraint) -> JointWish:
-    return JointWish(
+def _read_joint_constraint(message: JointConstraint) -> JointConstraintGiven:
+    return JointConstraintGiven(
         message.joint_name,
         message.position,
         message.tolerance_above,
@@ -124,7 +124,7 @@ def _read_joint_wish(message: JointConstraint) -> JointWish:
     )
 
 
-def _read_position_wish(message: PositionConstraint) -> PositionWish:
+def _read_position_constraint(message: PositionConstraint) -> PositionConstraintGiven:
     region, point = message.constraint_region, message.target_point_offset
     parts = [
         RegionPart(primitive.type, primitive.dimensions, read_pose(pose))
@@ -134,7 +134,7 @@ def _read_position_wish(message: PositionConstraint) -> PositionWish:
         RegionPart(Solid.HULL, (), read_pose(pose), read_vertices(mesh))
         for mesh, pose in zip(region.meshes, _padded(region.mesh_poses))
     ]
-    return PositionWish(
+    return PositionConstraintGiven(
         message.link_name,
         message.header.frame_id,
         np.array([point.x, point.y, point.z]),
@@ -143,9 +143,9 @@ def _read_position_wish(message: PositionConstraint) -> PositionWish:
     )
 
 
-def _read_orientation_wish(message: OrientationConstraint) -> OrientationWish:
+def _read_orientation_constraint(message: OrientationConstraint) -> OrientationConstraintGiven:
     q = message.orientation
-    return OrientationWish(
+    return OrientationConstraintGiven(
         message.link_name,
         message.header.frame_id,
         pose_of_numbers(0.0, 0.0, 0.0, q.x, q.y, q.z, q.w),

@@ -1,4 +1,4 @@
-"""Collision objects as messages, and as what questions and the world hold."""
+"""Collision objects as messages, and as what requests and the world hold."""
 
 from collections.abc import Iterator, Sequence
 import itertools
@@ -11,7 +11,7 @@ from shape_msgs.msg import Mesh, SolidPrimitive
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.server.requests.questions import CarriedGiven, NOTHING_CARRIED, ObjectGiven
+from ssik_ros.server.requests.ik_requests import CarriedGiven, NOTHING_CARRIED, ObjectGiven
 
 KINDS = {
     SolidPrimitive.BOX: SolidKind.BOX,

@@ -13,8 +13,8 @@ from sensor_msgs.msg import JointState
 
 from ssik_ros.errors import list_names, quote
 from ssik_ros.ros.inputs.input_topics import InputTopic
+from ssik_ros.server.requests.ik_requests import FullState, StateGiven
 from ssik_ros.server.requests.poses import FARTHEST, IS_WITHIN
-from ssik_ros.server.requests.questions import FullState, StateGiven
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')
@@ -30,7 +30,7 @@ MOST_NAMED = 3
 """Joints that a note on an answer names; of others it gives the number."""
 
 
-class _Known(NamedTuple):
+class _MergedState(NamedTuple):
     """The state after so many messages, for one robot."""
 
     reader: StateReader
@@ -58,7 +58,7 @@ class LiveState:
         """Lists of names that came since the state was last put together."""
         self._lock = threading.Lock()
         self._count = 0
-        self._known: _Known | None = None
+        self._known: _MergedState | None = None
         # Best effort hears reliable publishers too.
         self._input = InputTopic(
             node,
@@ -183,7 +183,7 @@ class LiveState:
         Return what an answer assumes about where the robot is; empty where the robot is known.
 
         :param reader: reads states of the robot that is asked about.
-        :param given: returns the part of the state that the question names.
+        :param given: returns the part of the state that the request names.
         """
         known = self._find(reader)
         if known.is_heard and not known.refused:
@@ -206,7 +206,7 @@ class LiveState:
             f'{named}: default positions were used.'
         )
 
-    def _find(self, reader: StateReader) -> _Known:
+    def _find(self, reader: StateReader) -> _MergedState:
         """Return where the robot is, and whether a message said so."""
         # Without the lock: the count is a single number, and one that is old by now is that of a moment ago.
         known = self._known
@@ -225,7 +225,9 @@ class LiveState:
         start = state = reader.default()
         for names, positions in messages:
             state = reader.update(state, names, positions)
-        self._known = known = _Known(reader, count, state, state is not start, _refused(messages))
+        self._known = known = _MergedState(
+            reader, count, state, state is not start, _refused(messages)
+        )
         return known
 
     def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ LONGEST_REASON = 300
 """Characters of a reason that are kept: requests may carry names of any length."""
 
 
-class Summary(NamedTuple):
+class CallSummary(NamedTuple):
     """What one service has done."""
 
     calls: int
@@ -123,14 +123,14 @@ class CallRecords:
             text = f'{code.val}{name}: {getattr(code, "message", "")}'
             self._reasons.appendleft(text[:LONGEST_REASON])
 
-    def summary(self) -> Summary:
+    def summary(self) -> CallSummary:
         """Return what was recorded."""
         with self._lock:
             self._count()
             times, reasons = list(self._times), tuple(self._reasons)
             counts = self._calls, self._successes, self._late
         values = np.quantile(times, (0.5, 0.95, 0.99)).tolist() if times else [0.0] * 3
-        return Summary(
+        return CallSummary(
             *counts,
             (values[0], values[1], values[2]),
             reasons,

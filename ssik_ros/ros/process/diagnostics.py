@@ -6,7 +6,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
 from ssik_ros.errors import counted
-from ssik_ros.ros.process.call_records import CallRecords, Summary
+from ssik_ros.ros.process.call_records import CallRecords, CallSummary
 
 try:
     from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -51,7 +51,7 @@ class Diagnostics:
         ]
         self._publisher.publish(message)
 
-    def _status(self, name: str, summary: Summary) -> 'DiagnosticStatus':
+    def _status(self, name: str, summary: CallSummary) -> 'DiagnosticStatus':
         late = summary.deadline_misses - self._before.get(name, 0)
         self._before[name] = summary.deadline_misses
         if not self.hardware:

@@ -14,7 +14,7 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always, Served
 from ssik_ros.ros.services.status_codes import code_of_cause, code_of_link_refusal, write_code
-from ssik_ros.server.groups.batches import BatchQuestion
+from ssik_ros.server.groups.batches import BatchRequest
 
 CAUSE_NAMES = [cause.name for cause in Cause]
 
@@ -46,7 +46,7 @@ class BatchService:
     def _solve(self, request: SolveBatch.Request, response: SolveBatch.Response) -> None:
         served = self._served()
         answer = served.server.answer_batch(
-            BatchQuestion(
+            BatchRequest(
                 group=request.group,
                 poses=np.asarray(request.poses, dtype=np.float64),
                 frame=request.frame_id,

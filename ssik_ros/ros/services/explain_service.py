@@ -14,7 +14,7 @@ from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always, Served
 from ssik_ros.ros.services.status_codes import code_of_ik, write_code
 from ssik_ros.server.groups.explanations import Explanation
-from ssik_ros.server.requests.questions import FramedPose, IkQuestion
+from ssik_ros.server.requests.ik_requests import FramedPose, IkRequest
 
 
 class ExplainService:
@@ -44,7 +44,7 @@ class ExplainService:
     def _explain(self, request: ExplainIk.Request, response: ExplainIk.Response) -> None:
         served = self._served()
         stamped, timeout = request.pose_stamped, request.timeout
-        question = IkQuestion(
+        request = IkRequest(
             group=request.group,
             links=(request.link,),
             poses=(FramedPose(stamped.header.frame_id, read_pose(stamped.pose)),),
@@ -54,7 +54,7 @@ class ExplainService:
             carried=read_carried(request.robot_state),
             constraints=read_constraints(request.constraints),
         )
-        known = served.server.explain(question, self._live.current(served.server.states))
+        known = served.server.explain(request, self._live.current(served.server.states))
         _write(response, known)
         code = code_of_ik(known.answer, served.report_timeout)
         result = known.answer.result

@@ -17,17 +17,17 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always, Served
 from ssik_ros.ros.services.status_codes import code_of_cause, code_of_refusal, write_code
-from ssik_ros.server.requests.group_questions import (
-    ConfigsAnswer,
-    ConfigsQuestion,
-    GroupsAnswer,
-    GroupsQuestion,
-    LedPathAnswer,
-    LedPathQuestion,
+from ssik_ros.server.requests.ik_requests import FramedPose
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.task_requests import (
+    ConfigsRequest,
+    ConfigsResponse,
+    GroupsRequest,
+    GroupsResponse,
+    LedPathRequest,
+    LedPathResponse,
     TargetGiven,
 )
-from ssik_ros.server.requests.questions import FramedPose
-from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.tasks.ik_groups import IkGroups
 from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
 
@@ -109,7 +109,7 @@ class GroupServices:
     def _handle(self, request: HandleGroups.Request, response: HandleGroups.Response) -> None:
         served = self._served()
         server = served.server
-        question = GroupsQuestion(
+        question = GroupsRequest(
             groups=list(request.groups),
             targets=_read_targets(request.targets),
             state=read_state(request.robot_state),
@@ -130,7 +130,7 @@ class GroupServices:
     def _find(self, request: FindConfigs.Request, response: FindConfigs.Response) -> None:
         served = self._served()
         server = served.server
-        question = ConfigsQuestion(
+        question = ConfigsRequest(
             group=request.group,
             joints=list(request.joints),
             targets=_read_targets(request.targets),
@@ -150,7 +150,7 @@ class GroupServices:
     def _lead(self, request: GeneratePath.Request, response: GeneratePath.Response) -> None:
         served = self._served()
         server = served.server
-        question = LedPathQuestion(
+        question = LedPathRequest(
             group=request.group,
             joints=list(request.joints),
             targets=_read_targets(request.targets),
@@ -207,7 +207,7 @@ def _read_options(request: FindConfigs.Request) -> dict[str, Any]:
 
 
 def _write_outcome(
-    response: Any, answer: GroupsAnswer | ConfigsAnswer | LedPathAnswer, served: Served
+    response: Any, answer: GroupsResponse | ConfigsResponse | LedPathResponse, served: Served
 ) -> None:
     """Write the code and the words of an answer."""
     note_cause(answer.cause, answer.cause == Cause.DEADLINE)

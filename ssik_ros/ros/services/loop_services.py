@@ -22,7 +22,7 @@ from ssik_ros.server.loops.questions import (
     LoopAnswer,
     PoseGoal,
 )
-from ssik_ros.server.requests.questions import FramedPose
+from ssik_ros.server.requests.ik_requests import FramedPose
 
 
 class LoopServices:

@@ -1,5 +1,5 @@
 """
-The services of the node: message in, question to the robot's server, answer out.
+The services of the node: message in, request to the robot's server, answer out.
 
 Every handler answers whatever happens: an exception becomes FAILURE with its text, and a line in the log.
 """
@@ -15,13 +15,13 @@ from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.node import Node
 
 from ssik_ros.errors import shorten
-from ssik_ros.ros.conversions.messages import read_ik_question, read_state, StateWriter
+from ssik_ros.ros.conversions.messages import read_ik_request, read_state, StateWriter
 from ssik_ros.ros.conversions.object_conversions import read_carried
 from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.status_codes import code_of_ik, code_of_refusal, write_code
-from ssik_ros.server.requests.questions import IkAnswer
+from ssik_ros.server.requests.ik_requests import IkResponse
 from ssik_ros.server.robot_server import RobotServer
 
 _LOGGER = logging.getLogger('ssik_ros.services')
@@ -176,8 +176,8 @@ class KinematicsServices:
         self, request: GetPositionIK.Request, response: GetPositionIK.Response, note: bool = False
     ) -> None:
         served = self.served or self.require_served()
-        question = read_ik_question(request._ik_request)
-        answer = served.server.answer(question, self._live.current(served.server.states))
+        request = read_ik_request(request._ik_request)
+        answer = served.server.answer(request, self._live.current(served.server.states))
         if answer.state is not None:
             served.writer.write(response._solution, answer.state)
         code = SUCCESS
@@ -217,7 +217,7 @@ class KinematicsServices:
         return self.served
 
 
-def _text(answer: IkAnswer, served: Served, note: bool) -> str:
+def _text(answer: IkResponse, served: Served, note: bool) -> str:
     """Return the message of an answer."""
     text = answer.text
     if note:

@@ -16,8 +16,8 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always, Served
 from ssik_ros.ros.services.status_codes import code_of_path, write_code
-from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.requests.ik_requests import FullState
 
 
 class PathService:
@@ -49,7 +49,7 @@ class PathService:
     ) -> None:
         served = self._served()
         answer = served.server.follow(
-            _read_question(request), self._live.current(served.server.states)
+            _read_request(request), self._live.current(served.server.states)
         )
         if answer.start is not None and answer.path is not None:
             served.writer.write(response.start_state, answer.start)
@@ -61,9 +61,9 @@ class PathService:
         write_code(response.error_code, code_of_path(answer), answer.text)
 
 
-def _read_question(request: GetCartesianPath.Request) -> PathQuestion:
-    """Return the question of a request."""
-    return PathQuestion(
+def _read_request(request: GetCartesianPath.Request) -> PathRequest:
+    """Return the request of a request."""
+    return PathRequest(
         group=request.group_name,
         waypoints=[read_pose(pose) for pose in request.waypoints],
         frame=request.header.frame_id,
@@ -84,7 +84,7 @@ def _read_question(request: GetCartesianPath.Request) -> PathQuestion:
 
 
 def _write_path(
-    message: RobotTrajectory, answer: PathAnswer, group_name: str, served: Served
+    message: RobotTrajectory, answer: PathResponse, group_name: str, served: Served
 ) -> None:
     """Fill a trajectory: joints with one variable with their speeds, and the others apart."""
     assert answer.path is not None and answer.start is not None

@@ -13,9 +13,9 @@ from ssik_ros.errors import quote, SsikError
 from ssik_ros.ros.conversions.object_conversions import read_attached, read_object
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.services.node_services import Served
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.scene.world import World
+from ssik_ros.server.scene.world import SceneWorld
 
 _LOGGER = logging.getLogger('ssik_ros.services')
 
@@ -27,7 +27,7 @@ class SceneTopics:
     """Keeps the world as messages say; what is wrong with one is logged, and it changes nothing."""
 
     def __init__(
-        self, node: Node, world: World, served: Callable[[], Served], live: LiveState
+        self, node: Node, world: SceneWorld, served: Callable[[], Served], live: LiveState
     ) -> None:
         """
         Subscribe.

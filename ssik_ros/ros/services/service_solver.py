@@ -39,7 +39,7 @@ WARM_UP_CALLS = 20
 MISSING_LIMIT = 10
 """So many answers may fail to come; then the server is not asked any more, which bounds the whole run."""
 _OUT_OF_REACH = 1e3
-"""Distance [m] of a target that no arm reaches, so that a first question costs no search."""
+"""Distance [m] of a target that no arm reaches, so that a first request costs no search."""
 _UNSAYABLE = (
     'state',
     'tool_offsets',
@@ -105,7 +105,7 @@ class ServiceSolver:
         """
         Return the server's answer; a missing one is a failure by the deadline.
 
-        :param request: the question; only what MoveIt's message can say.
+        :param request: the request; only what MoveIt's message can say.
         :raises InvalidOption: for a request that the message cannot carry.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
@@ -115,21 +115,21 @@ class ServiceSolver:
         """
         Return the message of a request.
 
-        :param request: the question.
+        :param request: the request.
         :raises InvalidOption: for a request that the message cannot carry.
         """
         _refuse_unsayable(request)
         message = GetPositionIK.Request()
-        question = message.ik_request
-        question.group_name = self._group
-        self._write_targets(question, request.targets.reshape(-1, 4, 4))
+        inner = message.ik_request
+        inner.group_name = self._group
+        self._write_targets(inner, request.targets.reshape(-1, 4, 4))
         # Everything that is not named stays as the server knows it.
-        question.robot_state.is_diff = True
+        inner.robot_state.is_diff = True
         if self._sends_seed and request.seed is not None:
-            question.robot_state.joint_state.name = list(self.joint_names)
-            question.robot_state.joint_state.position = request.seed.tolist()
+            inner.robot_state.joint_state.name = list(self.joint_names)
+            inner.robot_state.joint_state.position = request.seed.tolist()
         nanoseconds = round(1e9 * max(request.timeout or 0.0, 0.0))
-        question.timeout.sec, question.timeout.nanosec = divmod(nanoseconds, 1_000_000_000)
+        inner.timeout.sec, inner.timeout.nanosec = divmod(nanoseconds, 1_000_000_000)
         return message
 
     def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
@@ -224,16 +224,16 @@ class ServiceSolver:
         if not self._node.context.ok():
             raise KeyboardInterrupt
 
-    def _write_targets(self, question: Any, targets: FloatArray) -> None:
+    def _write_targets(self, request: Any, targets: FloatArray) -> None:
         """Fill in poses and links: the single fields for one tip, the vector for several."""
         if len(targets) == 1:
-            question.ik_link_name = self.tip_frames[0]
-            self._write_pose(question.pose_stamped, targets[0])
+            request.ik_link_name = self.tip_frames[0]
+            self._write_pose(request.pose_stamped, targets[0])
             return
-        question.ik_link_names = list(self.tip_frames)
-        kind = type(question.pose_stamped)
-        question.pose_stamped_vector = [kind() for _ in targets]
-        for stamped, target in zip(question.pose_stamped_vector, targets, strict=True):
+        request.ik_link_names = list(self.tip_frames)
+        kind = type(request.pose_stamped)
+        request.pose_stamped_vector = [kind() for _ in targets]
+        for stamped, target in zip(request.pose_stamped_vector, targets, strict=True):
             self._write_pose(stamped, target)
 
     def _write_pose(self, stamped: Any, target: FloatArray) -> None:

@@ -13,12 +13,12 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always, Served
 from ssik_ros.ros.services.status_codes import code_of_ik, write_code
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.ik_requests import (
     Branch,
+    BranchOptions,
     BranchReport,
-    BranchWishes,
     FramedPose,
-    IkQuestion,
+    IkRequest,
 )
 
 
@@ -50,7 +50,7 @@ class SolveAllService:
         served = self._served()
         server = served.server
         answer = server.answer_all(
-            _read_question(request), _read_wishes(request), self._live.current(server.states)
+            _read_request(request), _read_wishes(request), self._live.current(server.states)
         )
         response.joint_names = list(answer.joint_names)
         response.branches = [_write_branch(branch) for branch in answer.branches]
@@ -60,10 +60,10 @@ class SolveAllService:
         write_code(response.error_code, code, answer.text)
 
 
-def _read_question(request: SolveAll.Request) -> IkQuestion:
+def _read_request(request: SolveAll.Request) -> IkRequest:
     """Return the part of a request that ``compute_ik`` has too."""
     stamped, timeout = request.pose_stamped, request.timeout
-    return IkQuestion(
+    return IkRequest(
         group=request.group,
         links=(request.link,),
         poses=(FramedPose(stamped.header.frame_id, read_pose(stamped.pose)),),
@@ -74,9 +74,9 @@ def _read_question(request: SolveAll.Request) -> IkQuestion:
     )
 
 
-def _read_wishes(request: SolveAll.Request) -> BranchWishes:
+def _read_wishes(request: SolveAll.Request) -> BranchOptions:
     """Return what is asked beside it."""
-    return BranchWishes(request.max_solutions, request.enumerate_windings, request.tolerance)
+    return BranchOptions(request.max_solutions, request.enumerate_windings, request.tolerance)
 
 
 def _write_branch(branch: Branch) -> IkBranch:

@@ -4,8 +4,8 @@ from moveit_msgs.msg import MoveItErrorCodes
 
 from ssik_ros.results import Cause
 from ssik_ros.server.loops.questions import LoopAnswer
-from ssik_ros.server.paths.path_questions import PathAnswer
-from ssik_ros.server.requests.questions import BranchesAnswer, IkAnswer
+from ssik_ros.server.paths.path_requests import PathResponse
+from ssik_ros.server.requests.ik_requests import BranchesResponse, IkResponse
 from ssik_ros.server.requests.refusals import Refusal
 
 SOURCE = 'ssik_ros'
@@ -33,7 +33,7 @@ _OF_REFUSAL = {
 
 def code_of_refusal(refusal: Refusal) -> int:
     """
-    Return the code of a question about poses of links, as ``compute_fk`` has it.
+    Return the code of a request about poses of links, as ``compute_fk`` has it.
 
     :param refusal: what was wrong; NONE is success.
     """
@@ -57,7 +57,7 @@ def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     return int(MoveItErrorCodes.NO_IK_SOLUTION)
 
 
-def code_of_ik(answer: IkAnswer | BranchesAnswer, report_timeout: bool = False) -> int:
+def code_of_ik(answer: IkResponse | BranchesResponse, report_timeout: bool = False) -> int:
     """
     Return the code of an answer of ``compute_ik`` or ``~/solve_all``.
 
@@ -79,7 +79,7 @@ def code_of_ik(answer: IkAnswer | BranchesAnswer, report_timeout: bool = False) 
 
 def code_of_link_refusal(refusal: Refusal) -> int:
     """
-    Return the code of a question about a link that is to be somewhere.
+    Return the code of a request about a link that is to be somewhere.
 
     :param refusal: what was wrong; NONE is success.
     """
@@ -88,7 +88,7 @@ def code_of_link_refusal(refusal: Refusal) -> int:
     return code_of_refusal(refusal)
 
 
-def code_of_path(answer: PathAnswer) -> int:
+def code_of_path(answer: PathResponse) -> int:
     """
     Return the code of an answer of ``compute_cartesian_path``: success, however far the path was followed.
 

@@ -37,7 +37,7 @@ from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.ros.inputs.robot_source import LATCHED, MOST_JOINTS, URDF_TOPIC
 from ssik_ros.ros.inputs.transform_listener import TransformListener
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.server.scene.world import PlacedFrame
 from ssik_ros.tasks.environment import Environment

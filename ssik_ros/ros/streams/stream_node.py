@@ -34,7 +34,7 @@ from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
-from ssik_ros.server.requests.questions import FramedPose, FullState
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings, StreamStep
 from ssik_ros.server.tasks.ik_groups import IkGroups

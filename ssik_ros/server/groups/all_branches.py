@@ -20,15 +20,15 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import BranchSet, BranchSolver, Solver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.group_server import GroupServer, StateCheck
-from ssik_ros.server.requests.posture_order import PostureOrder, Postures
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.ik_requests import (
     Branch,
-    BranchesAnswer,
+    BranchesResponse,
+    BranchOptions,
     BranchReport,
-    BranchWishes,
     FullState,
     LinkGoal,
 )
+from ssik_ros.server.requests.posture_order import PostureOrder, Postures
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.led_links import LedLink
 from ssik_ros.solvers.closed_form.labels import number_branches
@@ -111,7 +111,7 @@ class _Outcome(NamedTuple):
 
     solver: Solver
     reason: str
-    request: SolveRequest
+    solve_request: SolveRequest
     found: BranchSet
     spent: int
     """Time within the solver [ns]."""
@@ -141,13 +141,13 @@ class BranchFinder:
         return BranchFinder(server, self._closed_form)
 
     def warm_up(self) -> None:
-        """Make the closed form, if questions will need it, and load the kernels that postures are measured with."""
+        """Make the closed form, if requests will need it, and load the kernels that postures are measured with."""
         server = self._server
         if server.solver is None:
             return
         self._choose(server.solver)
         q = server.robot.default_positions()[server.group.idx_q]
-        self._order.arrange(q[None], q, BranchWishes(enumerate_windings=True))
+        self._order.arrange(q[None], q, BranchOptions(enumerate_windings=True))
         for link in server.solver.tip_frames:
             chain = self.link_kinematics(server.solver.base_frame, link)
             chain.pose(q)
@@ -157,19 +157,19 @@ class BranchFinder:
         self,
         goals: Sequence[LinkGoal],
         state: FullState,
-        wishes: BranchWishes,
+        wishes: BranchOptions,
         *,
         timeout: float,
         accepts: StateCheck | None,
         cancel: NDArray[np.int64],
-    ) -> BranchesAnswer:
+    ) -> BranchesResponse:
         """
         Return every branch, nearest to the seed first.
 
         :param goals, state, accepts, cancel: as for :meth:`GroupServer.solve`.
         :param wishes: what else is asked.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
-        :raises QuestionRefused: for a group without solver or links that are no tips of it.
+        :raises RequestRefused: for a group without solver or links that are no tips of it.
         """
         server = self._server
         attempts = self._choose(server.require_solver())
@@ -177,23 +177,23 @@ class BranchFinder:
         gate = None if accepts is None else _Gate(accepts, seconds, cancel)
         outcomes: list[_Outcome] = []
         for solver, reason in attempts:
-            request = server.make_request(
+            solve_request = server.make_request(
                 solver, goals, state, timeout=timeout, accepts=gate, cancel=cancel
             )
             if wishes.tolerance > 0.0:
-                request.tolerance = wishes.tolerance
+                solve_request.tolerance = wishes.tolerance
             start = time.perf_counter_ns()
-            found = self._solve(solver, request)
+            found = self._solve(solver, solve_request)
             spent = time.perf_counter_ns() - start
-            outcomes.append(_Outcome(solver, reason, request, found, spent))
+            outcomes.append(_Outcome(solver, reason, solve_request, found, spent))
             if found.certified:
                 break
         # Where nobody reaches the pose, the first one knows best why.
         chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
-        solver, reason, request, found, _ = chosen
+        solver, reason, solve_request, found, _ = chosen
         solve_ns = sum(outcome.spent for outcome in outcomes)
-        postures = self._order.arrange(found.q, np.asarray(request.seed), wishes)
-        branches = self._measure(solver, goals, request, found, postures, wishes)
+        postures = self._order.arrange(found.q, np.asarray(solve_request.seed), wishes)
+        branches = self._measure(solver, goals, solve_request, found, postures, wishes)
         report = BranchReport(
             solver=solver.name,
             tier=str(getattr(solver, 'tier', '')),
@@ -229,13 +229,13 @@ class BranchFinder:
             (own, f'the closed form does not reach the pose: {SEARCHED}'),
         ]
 
-    def _solve(self, solver: Solver, request: SolveRequest) -> BranchSet:
+    def _solve(self, solver: Solver, solve_request: SolveRequest) -> BranchSet:
         """Return the branches that a solver knows, or finds."""
         if isinstance(solver, BranchSolver):
-            return solver.solve_all(request)
-        request.max_solutions, request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
-        result = solver.solve(request)
-        seed = np.asarray(request.seed)
+            return solver.solve_all(solve_request)
+        solve_request.max_solutions, solve_request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
+        result = solver.solve(solve_request)
+        seed = np.asarray(solve_request.seed)
         near = self._order.nearest_turns(result.solutions, seed)
         order = np.argsort(self._order.distances(near, seed), kind='stable')
         keep = self._order.first_of_each(near, order.tolist(), ONE_BRANCH)
@@ -258,15 +258,15 @@ class BranchFinder:
         self,
         solver: Solver,
         goals: Sequence[LinkGoal],
-        request: SolveRequest,
+        solve_request: SolveRequest,
         found: BranchSet,
         postures: Postures,
-        wishes: BranchWishes,
+        wishes: BranchOptions,
     ) -> list[Branch]:
         """Return the postures that hold at exactly their numbers."""
         kinematics = self._kinematics(solver, goals)
-        targets = np.reshape(request.targets, (-1, 4, 4))
-        seed = np.asarray(request.seed)
+        targets = np.reshape(solve_request.targets, (-1, 4, 4))
+        seed = np.asarray(solve_request.seed)
         distances = self._order.distances(postures.q, seed).tolist()
         margins = self._order.margins(postures.q).tolist()
         numbers: dict[int, int] = {}
@@ -275,7 +275,9 @@ class BranchFinder:
             postures.q, postures.rows.tolist(), distances, margins
         ):
             pairs = zip(kinematics, targets, strict=True)
-            errors = np.array([errors_between(k.pose(q, request.state), t) for k, t in pairs])
+            errors = np.array(
+                [errors_between(k.pose(q, solve_request.state), t) for k, t in pairs]
+            )
             if not (margin >= 0.0 and self._holds(errors, found.errors[row], wishes)):
                 continue
             position, orientation = errors.max(axis=0).tolist()
@@ -293,7 +295,7 @@ class BranchFinder:
             )
         return branches
 
-    def _holds(self, errors: FloatArray, claimed: FloatArray, wishes: BranchWishes) -> bool:
+    def _holds(self, errors: FloatArray, claimed: FloatArray, wishes: BranchOptions) -> bool:
         """Return whether errors (t, 2) are what the solver claims (2 t), and within the tolerance."""
         used = errors[:, :1] if self._server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
@@ -315,7 +317,7 @@ class BranchFinder:
 
         :param solver: of this group.
         :param goal: its pose does not count.
-        :raises QuestionRefused: for a link that is no tip of the solver.
+        :raises RequestRefused: for a link that is no tip of the solver.
         """
         tip = self._server.tip_of(solver, goal.link)
         link = goal.link or solver.tip_frames[tip]
@@ -342,14 +344,14 @@ class BranchFinder:
 
     def _answer(
         self, solver: Solver, found: BranchSet, branches: list[Branch], report: BranchReport
-    ) -> BranchesAnswer:
+    ) -> BranchesResponse:
         """Return the answer with its sentence."""
         names = self._server.group.variable_names
         if branches:
             left_out = report.dropped_by_max or report.dropped_by_clock
             whole = bool(getattr(solver, 'is_complete', False)) and not left_out
             report = report._replace(complete=whole and not report.dropped_by_verification)
-            return BranchesAnswer(
+            return BranchesResponse(
                 names, branches, report, Refusal.NONE, Cause.NONE, _describe(branches, report)
             )
         if len(found.q):
@@ -357,13 +359,13 @@ class BranchFinder:
                 f'None of the {report.dropped_by_verification} postures of {report.solver} holds: their errors '
                 'are not what it claims.'
             )
-            return BranchesAnswer(names, (), report, Refusal.FAULT, Cause.NONE, text)
+            return BranchesResponse(names, (), report, Refusal.FAULT, Cause.NONE, text)
         cause = found.cause
         if cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
         clock = ' The clock ended the search.' if report.clock_ended else ''
         text = f'No solution: {CAUSE_TEXT[cause]}.{clock}'
-        return BranchesAnswer(names, (), report, Refusal.NONE, cause, text)
+        return BranchesResponse(names, (), report, Refusal.NONE, cause, text)
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:

@@ -10,9 +10,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
-from ssik_ros.server.requests.poses import FARTHEST
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
     FullState,
     LinkGoal,
@@ -20,17 +19,18 @@ from ssik_ros.server.requests.questions import (
     NOTHING_GIVEN,
     StateGiven,
 )
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.poses import FARTHEST
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.solvers.search.many_rows import ManySolver
 from ssik_ros.value_class import dataclass
 
 MOST_POSES = 100_000
-"""Poses of one question."""
+"""Poses of one request."""
 
 
 @dataclass(slots=True)
-class BatchQuestion:
+class BatchRequest:
     """Find joint positions for each of many poses of one link."""
 
     group: str
@@ -44,12 +44,12 @@ class BatchQuestion:
     """Whether each pose is searched from the last one that was solved, not from the state."""
     avoid_collisions: bool = False
     carried: CarriedGiven = NOTHING_CARRIED
-    constraints: Wishes = NO_WISHES
+    constraints: ConstraintsGiven = NO_CONSTRAINTS
     timeout: float = 0.0
     """For all poses together [s]; zero or less means the group's own for each."""
 
 
-class BatchAnswer(NamedTuple):
+class BatchResponse(NamedTuple):
     """A row for each pose, or why there is none."""
 
     joint_names: tuple[str, ...]
@@ -69,14 +69,14 @@ class BatchAnswer(NamedTuple):
         return int((self.causes == Cause.NONE).sum())
 
 
-def refused_batch(refusal: Refusal, cause: Cause, text: str) -> BatchAnswer:
+def refused_batch(refusal: Refusal, cause: Cause, text: str) -> BatchResponse:
     """
-    Return the answer to a question that is not answered.
+    Return the answer to a request that is not answered.
 
     :param refusal, cause, text: why.
     """
     none = np.empty((0, 0))
-    return BatchAnswer((), none, np.empty(0, dtype=np.uint8), none, refusal, cause, text)
+    return BatchResponse((), none, np.empty(0, dtype=np.uint8), none, refusal, cause, text)
 
 
 def read_poses(numbers: FloatArray) -> FloatArray:
@@ -84,11 +84,11 @@ def read_poses(numbers: FloatArray) -> FloatArray:
     Return the poses (m, 4, 4) of positions and quaternions of any length; NaN where they are none.
 
     :param numbers: (7 m).
-    :raises QuestionRefused: for another number of numbers, or too many.
+    :raises RequestRefused: for another number of numbers, or too many.
     """
     flat = np.asarray(numbers, dtype=np.float64)
     if len(flat) % 7 or len(flat) > 7 * MOST_POSES:
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.GOAL_COUNT,
             f'poses has {counted(len(flat), "number")}; each pose has 7, and there may be {MOST_POSES} poses.',
         )
@@ -115,24 +115,24 @@ def read_poses(numbers: FloatArray) -> FloatArray:
 
 def solve_batch(
     server: GroupServer,
-    question: BatchQuestion,
+    request: BatchRequest,
     goal: LinkGoal,
     poses: FloatArray,
     state: FullState,
     checks: CandidateChecks | None,
     cancel: NDArray[np.int64],
-) -> BatchAnswer:
+) -> BatchResponse:
     """
     Solve each pose by itself.
 
     :param server: the group.
-    :param question: what else is asked.
+    :param request: what else is asked.
     :param goal: what is to be at the poses; its own pose does not count.
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
     :param checks: what candidates have to pass.
     :param cancel: (1) flag that ends everything.
-    :raises QuestionRefused: for a group without solver or a link that is no tip of it.
+    :raises RequestRefused: for a group without solver or a link that is no tip of it.
     """
     solver = server.require_solver()
     count, size = len(poses), len(server.group.idx_q)
@@ -140,18 +140,18 @@ def solve_batch(
     causes = np.full(count, Cause.DEADLINE, dtype=np.uint8)
     # The first pose makes the request; the others only change its target.
     first = goal._replace(pose=np.eye(4))
-    request = server.make_request(
-        solver, [first], state, timeout=question.timeout, accepts=checks, cancel=cancel
+    solve_request = server.make_request(
+        solver, [first], state, timeout=request.timeout, accepts=checks, cancel=cancel
     )
     tip = server.tip_of(solver, goal.link)
-    targets = np.array(request.targets).reshape(-1, 4, 4)
+    targets = np.array(solve_request.targets).reshape(-1, 4, 4)
     in_base = server.frames.model_in_link(solver.base_frame, state) @ poses
-    request.targets = targets
-    deadline = time.monotonic() + question.timeout if question.timeout > 0.0 else None
+    solve_request.targets = targets
+    deadline = time.monotonic() + request.timeout if request.timeout > 0.0 else None
     done = np.zeros(count, dtype=np.bool_)
-    if isinstance(solver, ManySolver) and checks is None and not question.seed_from_previous:
-        budget = question.timeout if question.timeout > 0.0 else None
-        found = solver.solve_many(request, in_base, budget)
+    if isinstance(solver, ManySolver) and checks is None and not request.seed_from_previous:
+        budget = request.timeout if request.timeout > 0.0 else None
+        found = solver.solve_many(solve_request, in_base, budget)
         positions, done = found.positions, found.solved
         errors, causes[done] = found.errors, Cause.NONE
     for row in np.flatnonzero(~done).tolist():
@@ -159,17 +159,17 @@ def solve_batch(
             left = deadline - time.monotonic()
             if left <= 0.0:
                 break
-            request.timeout = left
+            solve_request.timeout = left
         if cancel[0]:
             break
         targets[tip] = in_base[row]
-        result = solver.solve(request)
+        result = solver.solve(solve_request)
         if result.solved:
             positions[row] = result.solutions[0]
             errors[row] = result.errors[0, 2 * tip : 2 * tip + 2]
             causes[row] = Cause.NONE
-            if question.seed_from_previous:
-                request.seed = positions[row].copy()
+            if request.seed_from_previous:
+                solve_request.seed = positions[row].copy()
         elif result.cause == Cause.VALIDATION and checks is not None:
             causes[row] = Cause.DEADLINE if result.clock_ended else checks.cause
         else:
@@ -177,4 +177,4 @@ def solve_batch(
     solved = int((causes == Cause.NONE).sum())
     text = f'{solved} of {counted(count, "pose")} solved by {solver.name}.'
     names = server.group.variable_names
-    return BatchAnswer(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)
+    return BatchResponse(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)

@@ -25,8 +25,8 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.ik_requests import FullState, IkResponse, LinkGoal
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.server.requests.questions import FullState, IkAnswer, LinkGoal
 from ssik_ros.server.scene.led_links import LedLink
 
 STEPS = 200
@@ -52,9 +52,9 @@ class BindingLimit(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What there is to say about one question for one pose."""
+    """What there is to say about one request for one pose."""
 
-    answer: IkAnswer
+    answer: IkResponse
     joint_names: tuple[str, ...] = ()
     nearest: FloatArray | None = None
     """(n) the nearest posture within limits; None where nothing was searched."""
@@ -72,7 +72,7 @@ def explain_pose(
     finder: BranchFinder,
     goal: LinkGoal,
     state: FullState,
-    answer: IkAnswer,
+    answer: IkResponse,
     *,
     timeout: float,
     colliding: tuple[str, ...],

@@ -13,9 +13,9 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import Solver, SolveRequest
 from ssik_ros.results import IkResult
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, LinkGoal, NEW
 from ssik_ros.server.requests.index_ranges import index_range
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState, LinkGoal, NEW
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
@@ -23,7 +23,7 @@ from ssik_ros.solvers.registry import create_solver
 StateCheck = Callable[[FullState], bool]
 """Called with a candidate as a full state; false refuses it."""
 JointBounds = tuple[FloatArray, FloatArray]
-"""(n), (n) lower and upper limits of a group for one question."""
+"""(n), (n) lower and upper limits of a group for one request."""
 
 
 class _TipLink(NamedTuple):
@@ -103,7 +103,7 @@ class GroupServer:
         return str(getattr(self.solver, 'tier', ''))
 
     def warm_up(self) -> None:
-        """Set up everything that the first question would otherwise wait for."""
+        """Set up everything that the first request would otherwise wait for."""
         if self.solver is None:
             return
         start = time.perf_counter()
@@ -129,9 +129,9 @@ class GroupServer:
         :param timeout: wall-clock budget [s]; zero or less means the group's own.
         :param accepts: what a candidate's full state has to pass.
         :param cancel: (1) flag that ends the search.
-        :param limits: narrower limits for this question.
+        :param limits: narrower limits for this request.
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
-        :raises QuestionRefused: for a group without solver or links that are no tips of it.
+        :raises RequestRefused: for a group without solver or links that are no tips of it.
         """
         solver = self.solver or self.require_solver()
         request = self.make_request(
@@ -164,7 +164,7 @@ class GroupServer:
 
         :param solver: the group's own, or another one of the group.
         :param goals, state, timeout, accepts, cancel, limits: as for :meth:`solve`.
-        :raises QuestionRefused: for links that are no tips of the solver.
+        :raises RequestRefused: for links that are no tips of the solver.
         """
         if len(goals) == 1 and len(solver.tip_frames) == 1:
             targets, tools = self._only_target(solver, goals[0], state)
@@ -201,10 +201,10 @@ class GroupServer:
         """
         Return the solver.
 
-        :raises QuestionRefused: for a group without one.
+        :raises RequestRefused: for a group without one.
         """
         if self.solver is None:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.NO_SOLVER, f'Group {quote(self.group.name)} has no solver: {self.reason}'
             )
         return self.solver
@@ -247,7 +247,7 @@ class GroupServer:
         taken: dict[int, str] = {}
         for goal, link in zip(goals, links, strict=True):
             if link.tip in taken:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.UNKNOWN_LINK,
                     f'Links {quote(taken[link.tip])} and {quote(goal.link)} both hang on tip '
                     f'{quote(solver.tip_frames[link.tip])} of group {quote(self.group.name)}, which can be '
@@ -276,7 +276,7 @@ class GroupServer:
 
         :param solver: of this group.
         :param link: empty for the only tip.
-        :raises QuestionRefused: for a link that is no tip of the solver.
+        :raises RequestRefused: for a link that is no tip of the solver.
         """
         return self._tip_link(solver, link).tip
 
@@ -291,7 +291,7 @@ class GroupServer:
                 offset = self.robot.rigid_offset(tip, link)
                 if offset is not None:
                     return _TipLink(index, offset)
-        raise QuestionRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
+        raise RequestRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
         """Return what is wrong with a link that no pose can be asked for."""

@@ -1,4 +1,4 @@
-"""What a message says beside the outcome: what was done to the question, and where the question may be wrong."""
+"""What a message says beside the outcome: what was done to the request, and where the request may be wrong."""
 
 from collections.abc import Sequence
 import math
@@ -11,7 +11,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause, IkResult
 from ssik_ros.server.groups.all_branches import errors_between
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.requests.questions import FramedPose, FullState, LinkGoal
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState, LinkGoal
 
 BEYOND = 1e-6
 """A seed so little outside its limits is a rounded one [rad or m]."""
@@ -19,11 +19,11 @@ HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
 POSE_FREEDOMS = 6
 
 
-def notes_on_question(
+def notes_on_request(
     server: GroupServer, state: FullState, contradicted: Sequence[str]
 ) -> list[str]:
     """
-    Return what was changed in a question before it was answered, one sentence each.
+    Return what was changed in a request before it was answered, one sentence each.
 
     :param server: the group.
     :param state: seed, and joints outside the group.

@@ -35,9 +35,9 @@ from ssik_ros.server.loops.questions import (
     PoseGoal,
     TOLERANCE,
 )
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
-from ssik_ros.server.requests.questions import FramedPose, FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
@@ -119,12 +119,12 @@ class LoopServer:
     def _solve_goals(self, question: GoalsQuestion, current: FullState) -> LoopAnswer:
         state = self.states.merge(current, question.state)
         if not (question.goals or self.loop_names):
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.GOAL_COUNT,
                 f'There is no goal, and robot {quote(self.robot.name)} has no loop to close.',
             )
         if len(question.goals) > MOST_GOALS:
-            raise QuestionRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
+            raise RequestRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
         options = _options(question)
         targets = [self._target(goal, current) for goal in question.goals]
         posed = self._borrow(tuple(self._mark(goal) for goal in question.goals))
@@ -145,7 +145,7 @@ class LoopServer:
         state = self.states.merge(current, question.state)
         if question.steps > MOST_STEPS:
             text = f'There may be {MOST_STEPS} steps, not {question.steps}.'
-            raise QuestionRefused(Refusal.BAD_STEP, text)
+            raise RequestRefused(Refusal.BAD_STEP, text)
         given = self._given(question)
         posed = self._borrow(())
         try:
@@ -166,10 +166,10 @@ class LoopServer:
             names = self.active_joints
             if not names:
                 text = 'No active joints are known: name the joints that are given.'
-                raise QuestionRefused(Refusal.BAD_STATE, text)
+                raise RequestRefused(Refusal.BAD_STATE, text)
         if len(names) != len(positions):
             text = f'There are {counted(len(names), "name")} and {counted(len(positions), "position")}.'
-            raise QuestionRefused(Refusal.BAD_STATE, text)
+            raise RequestRefused(Refusal.BAD_STATE, text)
         return dict(zip(names, positions, strict=True))
 
     def _outcomes(
@@ -182,13 +182,13 @@ class LoopServer:
         """Return what a goal means for the structure of the mechanism."""
         if goal.link not in self.robot.tree.link_index:
             choices = describe_choices(goal.link, self.robot.tree.link_names)
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.UNKNOWN_LINK,
                 f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}. {choices}',
             )
         for name in goal.free:
             if name not in DOF_NAMES:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.CONSTRAINTS,
                     f'The goal of {quote(goal.link)} has no direction {quote(name)} to be free in. '
                     + describe_choices(name, DOF_NAMES),
@@ -196,17 +196,17 @@ class LoopServer:
         fixed = tuple(dof for dof in DOF if dof.name not in goal.free)
         if not fixed:
             text = f'The goal of {quote(goal.link)} leaves everything free.'
-            raise QuestionRefused(Refusal.CONSTRAINTS, text)
+            raise RequestRefused(Refusal.CONSTRAINTS, text)
         if not np.isfinite(goal.offset).all() or not is_within_reason(goal.offset[:3, 3]):
             text = f'The offset on {quote(goal.link)} is no finite rigid transform.'
-            raise QuestionRefused(Refusal.BAD_TARGET, text)
+            raise RequestRefused(Refusal.BAD_TARGET, text)
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
     def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
         """Return the pose (4, 4) of a goal in the model frame."""
         pose = goal.pose.pose
         if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_TARGET,
                 f'The pose for link {quote(goal.link)} is no rigid transform: {NO_POSE}, or it is {TOO_FAR}.',
             )
@@ -241,7 +241,7 @@ def _options(question: GoalsQuestion) -> ClosedChainOptions:
     for value in tolerances:
         if not 0.0 <= value < np.inf:
             text = f'A tolerance is {value:g}; it has to be a finite number of at least zero.'
-            raise QuestionRefused(Refusal.BAD_TOLERANCE, text)
+            raise RequestRefused(Refusal.BAD_TOLERANCE, text)
     translation, rotation = (value or TOLERANCE for value in tolerances)
     return ClosedChainOptions(
         translation_converge_threshold=translation,
@@ -256,7 +256,7 @@ def _options(question: GoalsQuestion) -> ClosedChainOptions:
 def _refused(error: SsikError) -> LoopAnswer:
     """Return the answer to a question that nothing was tried for."""
     refusal = Refusal.FAULT
-    if isinstance(error, QuestionRefused):
+    if isinstance(error, RequestRefused):
         refusal = error.refusal
     elif isinstance(error, JointNotFound | RequestError):
         refusal = Refusal.BAD_STATE

@@ -13,8 +13,8 @@ from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.solver import Solver
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 
@@ -82,12 +82,12 @@ class PosedRobot:
 
         :param locked_joints: their names.
         :param free_root: whether the root may move.
-        :raises QuestionRefused: for unknown names.
+        :raises RequestRefused: for unknown names.
         """
         joints = self.robot.joints
         for name in locked_joints:
             if name not in joints:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.BAD_STATE,
                     f'There is no joint {quote(name)} to be locked. {describe_choices(name, joints)}',
                 )

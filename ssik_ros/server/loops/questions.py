@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, list_names, quote
 from ssik_ros.mechanisms.names import SOLVE_STATUS
 from ssik_ros.mechanisms.result import ChainResult
-from ssik_ros.server.requests.questions import FramedPose, FullState, NOTHING_GIVEN, StateGiven
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState, NOTHING_GIVEN, StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
 

@@ -16,13 +16,19 @@ from ssik_ros.problem.contract import Solver
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
-from ssik_ros.server.paths.path_questions import PathAnswer, PathQuestion
-from ssik_ros.server.paths.path_search import cut_at_jump, Found, PathModel, PathSearch, Postures
+from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.paths.path_search import (
+    cut_at_jump,
+    Found,
+    PathModel,
+    PathSearch,
+    SamplePostures,
+)
 from ssik_ros.server.paths.path_timing import DEFAULT_ACCELERATION, time_path
 from ssik_ros.server.paths.straight_lines import Line, make_line
+from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
 from ssik_ros.server.requests.posture_order import PostureOrder
-from ssik_ros.server.requests.questions import FullState, LinkGoal
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 
 MOST_SAMPLES = 100_000
@@ -46,13 +52,13 @@ class _Step(NamedTuple):
 
 
 class PathFollower:
-    """Follows one question's lines with one group."""
+    """Follows one request's lines with one group."""
 
     def __init__(
         self,
         server: GroupServer,
         finder: BranchFinder,
-        question: PathQuestion,
+        request: PathRequest,
         led: LinkGoal,
         start: FullState,
         checks: CandidateChecks | None,
@@ -62,18 +68,18 @@ class PathFollower:
         Choose who is asked for postures.
 
         :param server, finder: the group.
-        :param question: what is asked.
+        :param request: what is asked.
         :param led: what follows the lines; its pose does not count.
         :param start: where the path begins.
         :param checks: what postures have to pass.
         :param cancel: (1) flag that ends everything.
-        :raises QuestionRefused: for a group without solver or a link that is no tip of it.
+        :raises RequestRefused: for a group without solver or a link that is no tip of it.
         """
         own = server.require_solver()
         complete = finder.complete_solver()
         self._solver: Solver = own if complete is None else complete
         self._knows_all = complete is not None
-        self._server, self._question = server, question
+        self._server, self._request = server, request
         self._start, self._checks, self._cancel = start, checks, cancel
         self._order = PostureOrder(server.robot, server.group)
         self._led = led
@@ -81,19 +87,19 @@ class PathFollower:
         self._base_model = server.frames.model_in_link(self._solver.base_frame, start)
         self._position_only = server.kinematics.position_only
 
-    def follow(self, waypoints: Sequence[FloatArray]) -> PathAnswer:
+    def follow(self, waypoints: Sequence[FloatArray]) -> PathResponse:
         """
         Return how far the lines are followed.
 
         :param waypoints: (4, 4) of the link in the model frame, at least one.
-        :raises QuestionRefused: for more samples than anybody wants.
+        :raises RequestRefused: for more samples than anybody wants.
         """
-        question = self._question
+        request = self._request
         q = self._start.positions[self._server.group.idx_q]
         here = np.linalg.inv(self._base_model) @ self._chain.pose(q, self._start.positions)
         ends = [here, *waypoints]
         lines = [make_line(a, b) for a, b in itertools.pairwise(ends)]
-        steps = _divide(lines, question.max_step)
+        steps = _divide(lines, request.max_step)
 
         def pose_at(sample: int, part: float) -> FloatArray:
             step = steps[sample]
@@ -102,9 +108,9 @@ class PathFollower:
         found = PathSearch(self._model(), pose_at).run(
             q, len(steps), lambda: bool(self._cancel[0])
         )
-        kept = cut_at_jump(np.array(found.points), question.jump_threshold)
+        kept = cut_at_jump(np.array(found.points), request.jump_threshold)
         if kept < len(found.points):
-            text = f'the step is more than {question.jump_threshold:g} times as long as the mean of the others'
+            text = f'the step is more than {request.jump_threshold:g} times as long as the mean of the others'
             found = Found(
                 found.points[:kept],
                 found.samples[:kept],
@@ -115,13 +121,13 @@ class PathFollower:
             )
         return self._answer(found, steps, len(lines))
 
-    def _answer(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathAnswer:
+    def _answer(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
         """Return the answer with its times and its sentence."""
         group = self._server.group
         velocity = self._server.robot.tree.velocity[group.idx_q] * _scale(
-            self._question.velocity_scale
+            self._request.velocity_scale
         )
-        scale = _scale(self._question.acceleration_scale)
+        scale = _scale(self._request.acceleration_scale)
         limits = self._server.robot.accelerations
         acceleration = scale * np.array(
             [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
@@ -130,7 +136,7 @@ class PathFollower:
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
             path = time_path(points, velocity, acceleration, self._least_times(points))
         if not path.times[-1] < LONGEST:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_TARGET,
                 f'With these scaling factors and speeds the path takes {path.times[-1]:.3g} s; at most '
                 f'{LONGEST:g} s can be told.',
@@ -146,13 +152,13 @@ class PathFollower:
                 f'Followed {100.0 * fraction:.4g} % of the path: on the way to waypoint {failed}, at sample '
                 f'{found.reached + 1} of {len(steps)}, {found.text} ({CAUSE_TEXT[found.cause]}).'
             )
-        return PathAnswer(
+        return PathResponse(
             self._start, path, fraction, Refusal.NONE, found.cause, text, failed_waypoint=failed
         )
 
     def _least_times(self, points: FloatArray) -> FloatArray | None:
         """Return the times (k - 1) that a link of limited speed takes, if there is one."""
-        speed = self._question.max_speed
+        speed = self._request.max_speed
         if speed <= 0.0:
             return None
         places = np.array([self._limited_place(q) for q in points])
@@ -160,7 +166,7 @@ class PathFollower:
 
     def _limited_place(self, q: FloatArray) -> FloatArray:
         """Return the place (3) whose speed is limited, at a posture (n)."""
-        server, link = self._server, self._question.speed_link
+        server, link = self._server, self._request.speed_link
         if not link:
             place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
             return place
@@ -168,7 +174,7 @@ class PathFollower:
         return place
 
     def _model(self) -> PathModel:
-        question, checks, server = self._question, self._checks, self._server
+        request, checks, server = self._request, self._checks, self._server
 
         def accepts(q: FloatArray) -> bool:
             return checks is None or checks(server.with_group(self._start, q))
@@ -185,18 +191,18 @@ class PathFollower:
             errors=self._errors,
             accepts=accepts,
             refusal=refusal,
-            largest_steps=self._largest_steps(question),
+            largest_steps=self._largest_steps(request),
             middle=self._make_middle(),
         )
 
-    def _largest_steps(self, question: PathQuestion) -> FloatArray:
+    def _largest_steps(self, request: PathRequest) -> FloatArray:
         """Return the largest step (n) of each variable."""
         tree = self._server.robot.tree
         sliding = {
             int(tree.idx_q[j]) for j, kind in enumerate(tree.kinds) if kind == JointKind.PRISMATIC
         }
         bounds = [
-            question.prismatic_jump if place in sliding else question.revolute_jump
+            request.prismatic_jump if place in sliding else request.revolute_jump
             for place in self._server.group.idx_q.tolist()
         ]
         return np.array([bound if bound > 0.0 else math.inf for bound in bounds])
@@ -226,7 +232,7 @@ class PathFollower:
         position, angle = errors_between(pose, self._base_model @ target)
         return position, 0.0 if self._position_only else angle
 
-    def _find(self, target: FloatArray, near: FloatArray) -> Postures:
+    def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
         """Return every posture at a pose, or the one that a search from a posture finds."""
         request = self._server.make_request(
             self._solver,
@@ -245,14 +251,14 @@ class PathFollower:
         cause = result.cause
         if cause == Cause.VALIDATION and self._checks is not None:
             cause = self._checks.cause
-        return Postures(result.solutions, cause)
+        return SamplePostures(result.solutions, cause)
 
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
     """Return the samples of lines."""
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_STEP,
             f'max_step {max_step:g} m divides the path into {sum(counts):.6g} samples; at most '
             f'{MOST_SAMPLES} are worked on.',

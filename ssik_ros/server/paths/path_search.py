@@ -38,7 +38,7 @@ LAYER = 64
 """Postures of one sample that are followed, the cheapest ones."""
 
 
-class Postures(NamedTuple):
+class SamplePostures(NamedTuple):
     """What reaches one pose."""
 
     q: FloatArray
@@ -51,7 +51,7 @@ class Postures(NamedTuple):
 class PathModel:
     """What the search asks about the arm."""
 
-    find: Callable[[FloatArray, FloatArray], Postures]
+    find: Callable[[FloatArray, FloatArray], SamplePostures]
     """Postures that reach a pose (4, 4), turns next to a posture (n)."""
     knows_all: bool
     """Whether ``find`` returns the same postures whatever the seed, whole turns aside."""
@@ -70,12 +70,12 @@ class PathModel:
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
+class _PathNode:
     """A posture at a sample, and the cheapest way to it."""
 
     q: FloatArray
     cost: float
-    parent: '_Node | None' = None
+    parent: '_PathNode | None' = None
     between: Sequence[FloatArray] = ()
     """Postures inserted between the parent and this one."""
 
@@ -118,7 +118,7 @@ class PathSearch:
         :param count: samples.
         :param is_cancelled: polled at each sample.
         """
-        layer = [_Node(start, 0.0)]
+        layer = [_PathNode(start, 0.0)]
         for sample in range(count):
             if is_cancelled():
                 return self._result(layer, sample, 0.0, Cause.DEADLINE, 'the caller cancelled')
@@ -133,10 +133,10 @@ class PathSearch:
         return self._result(layer, count, 0.0, Cause.NONE, '')
 
     def _result(
-        self, layer: list[_Node], reached: int, part: float, cause: Cause, text: str
+        self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
         """Return the cheapest sequence to a layer."""
-        node: _Node | None = min(layer, key=lambda n: n.cost)
+        node: _PathNode | None = min(layer, key=lambda n: n.cost)
         points: list[FloatArray] = []
         samples: list[int] = []
         index = reached + (part > 0.0)
@@ -147,7 +147,9 @@ class PathSearch:
             node = node.parent
         return Found(points[::-1], samples[::-1], reached, part, cause, text)
 
-    def _next_layer(self, layer: list[_Node], sample: int) -> tuple[list[_Node], Cause, str]:
+    def _next_layer(
+        self, layer: list[_PathNode], sample: int
+    ) -> tuple[list[_PathNode], Cause, str]:
         """Return the postures of a sample that join, or why there are none."""
         target = self._pose_at(sample, 1.0)
         choices = self._choices(layer, target)
@@ -156,12 +158,12 @@ class PathSearch:
         free = {key: q for key, (q, _) in choices.items() if self._model.accepts(q)}
         if not free:
             return [], *self._model.refusal()
-        following: list[_Node] = []
+        following: list[_PathNode] = []
         for key, q in free.items():
             pairs = sorted(choices[key][1], key=lambda pair: pair[0])
             for cost, parent in pairs:
                 if self._joins(parent.q, q, sample, 0.0, 1.0):
-                    following.append(_Node(q, cost, parent))
+                    following.append(_PathNode(q, cost, parent))
                     break
         if not following:
             following = self._halved(
@@ -176,11 +178,11 @@ class PathSearch:
         return following[:LAYER], Cause.CONSISTENCY, text
 
     def _choices(
-        self, layer: list[_Node], target: FloatArray
-    ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _Node]]]] | Cause:
+        self, layer: list[_PathNode], target: FloatArray
+    ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
         """Return postures at a pose, each with costs and parents that it is near the turns of."""
         model = self._model
-        found: dict[bytes, tuple[FloatArray, list[tuple[float, _Node]]]] = {}
+        found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
         postures = model.find(target, layer[0].q)
         cause = postures.cause
         for node in layer:
@@ -209,14 +211,14 @@ class PathSearch:
         return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
 
     def _halved(
-        self, pairs: Sequence[tuple[float, _Node, FloatArray]], sample: int
-    ) -> list[_Node]:
+        self, pairs: Sequence[tuple[float, _PathNode, FloatArray]], sample: int
+    ) -> list[_PathNode]:
         """Return the first of some pairs that join when the step between them is halved often enough."""
         for cost, parent, q in pairs[:PAIRS_HALVED]:
             self._left = POSTURES_HALVED
             between = self._halve(parent.q, q, sample, 0.0, 1.0)
             if between is not None:
-                return [_Node(q, cost, parent, between)]
+                return [_PathNode(q, cost, parent, between)]
         return []
 
     def _halve(
@@ -250,7 +252,7 @@ class PathSearch:
                 return found
         return None
 
-    def _advance(self, node: _Node, sample: int) -> tuple[_Node, float]:
+    def _advance(self, node: _PathNode, sample: int) -> tuple[_PathNode, float]:
         """Return how far a step can be followed that leads nowhere, as a node and a part of the step."""
         low, high, q = 0.0, 1.0, node.q
         between: list[FloatArray] = []
@@ -264,7 +266,7 @@ class PathSearch:
             low, q = half, found
         if not between:
             return node, 0.0
-        return _Node(between[-1], node.cost, node, between[:-1]), low
+        return _PathNode(between[-1], node.cost, node, between[:-1]), low
 
 
 def cut_at_jump(points: FloatArray, threshold: float) -> int:

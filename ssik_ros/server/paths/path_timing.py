@@ -18,7 +18,7 @@ corner would stop the path on both sides of a line, a floor below u keeps times 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.server.paths.path_questions import TimedPath
+from ssik_ros.server.paths.path_requests import TimedPath
 
 SLOWEST = 1e-3
 """Smallest u between points, of the speed at the velocity limits."""

@@ -7,7 +7,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.regions import RegionPart
 
 
-class JointWish(NamedTuple):
+class JointConstraintGiven(NamedTuple):
     """Keeps a joint within ``position - below .. position + above`` [rad or m]."""
 
     joint: str
@@ -18,7 +18,7 @@ class JointWish(NamedTuple):
     weight: float = 1.0
 
 
-class PositionWish(NamedTuple):
+class PositionConstraintGiven(NamedTuple):
     """Keeps a point of a link within a region."""
 
     link: str
@@ -30,7 +30,7 @@ class PositionWish(NamedTuple):
     weight: float = 1.0
 
 
-class OrientationWish(NamedTuple):
+class OrientationConstraintGiven(NamedTuple):
     """Keeps the orientation of a link near a given one."""
 
     link: str
@@ -47,12 +47,12 @@ class OrientationWish(NamedTuple):
     """The parameterization as it came, for messages."""
 
 
-class Wishes(NamedTuple):
-    """All constraints of one question; all of them are to hold at once."""
+class ConstraintsGiven(NamedTuple):
+    """All constraints of one request; all of them are to hold at once."""
 
-    joints: Sequence[JointWish] = ()
-    positions: Sequence[PositionWish] = ()
-    orientations: Sequence[OrientationWish] = ()
+    joints: Sequence[JointConstraintGiven] = ()
+    positions: Sequence[PositionConstraintGiven] = ()
+    orientations: Sequence[OrientationConstraintGiven] = ()
     others: Sequence[str] = ()
     """Kinds of constraints that came and are not understood."""
 
@@ -62,4 +62,4 @@ class Wishes(NamedTuple):
         return not any(self)
 
 
-NO_WISHES = Wishes()
+NO_CONSTRAINTS = ConstraintsGiven()

@@ -10,7 +10,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import BranchWishes, LARGEST_ANSWER
+from ssik_ros.server.requests.ik_requests import BranchOptions, LARGEST_RESPONSE
 from ssik_ros.solvers.closed_form.arm import METRICS
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
@@ -91,7 +91,7 @@ class PostureOrder:
         """
         return np.asarray(np.sqrt((self._differences(q, seed) ** 2).sum(axis=1)))
 
-    def arrange(self, q: FloatArray, seed: FloatArray, wishes: BranchWishes) -> Postures:
+    def arrange(self, q: FloatArray, seed: FloatArray, wishes: BranchOptions) -> Postures:
         """
         Return what is to be handed out, best first, with all turns where they are asked for.
 
@@ -99,7 +99,7 @@ class PostureOrder:
         :param seed: (n,).
         :param wishes: how many, and whether with turns.
         """
-        most = min(wishes.max_solutions or LARGEST_ANSWER, LARGEST_ANSWER)
+        most = min(wishes.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')
         if not wishes.enumerate_windings or not len(q):
             return Postures(q[order[:most]], order[:most], len(q))

@@ -1,4 +1,4 @@
-"""Why a question is not answered at all: it names what does not exist, or asks for what is not there."""
+"""Why a request is not answered at all: it names what does not exist, or asks for what is not there."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from ssik_ros.errors import RequestError
 
 
 class Refusal(IntEnum):
-    """What is wrong with a question; surfaces translate it into their own codes."""
+    """What is wrong with a request; surfaces translate it into their own codes."""
 
     NONE = 0
     UNKNOWN_GROUP = 1
@@ -27,18 +27,18 @@ class Refusal(IntEnum):
     NOT_SEARCHABLE = 10
     """The seed does not lead to a solution, and the model does not say where else to start."""
     FAULT = 11
-    """The question was in order, but answering it failed."""
+    """The request was in order, but answering it failed."""
 
     BAD_TOLERANCE = 12
     """A tolerance that is no finite number, or negative."""
     BAD_STEP = 13
     """A step of a path that is not above zero, or divides it into too many samples."""
     BAD_OPTION = 14
-    """Something else that a question says has no meaning, or contradicts itself."""
+    """Something else that a request says has no meaning, or contradicts itself."""
 
 
-class QuestionRefused(RequestError):
-    """A question that cannot be asked; ``refusal`` says in which respect."""
+class RequestRefused(RequestError):
+    """A request that cannot be asked; ``refusal`` says in which respect."""
 
     def __init__(self, refusal: Refusal, message: str) -> None:
         """

@@ -8,7 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.poses import FARTHEST, is_within_reason, TOO_FAR
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 SURFACE = 1e-9
 """A point so near to a surface [m] lies inside: corners of boxes are asked for on purpose."""
@@ -50,7 +50,7 @@ class Region:
 
         :param parts: at least one.
         :param what: whose region it is, for messages.
-        :raises QuestionRefused: for no solid, an unknown kind, or numbers that make none.
+        :raises RequestRefused: for no solid, an unknown kind, or numbers that make none.
         """
         if not parts:
             raise _refuse(f'{what} has no region: give it at least one solid or mesh.')
@@ -131,5 +131,5 @@ def _hull(vertices: FloatArray | None, what: str) -> Callable[[FloatArray], bool
     return lambda p: bool((normals @ p + offsets <= SURFACE).all())
 
 
-def _refuse(text: str) -> QuestionRefused:
-    return QuestionRefused(Refusal.CONSTRAINTS, text)
+def _refuse(text: str) -> RequestRefused:
+    return RequestRefused(Refusal.CONSTRAINTS, text)

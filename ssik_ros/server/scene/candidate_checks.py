@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from ssik_ros.errors import quote
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.questions import FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
 
 PairFinder = Callable[[FullState], Sequence[str] | None]
@@ -12,13 +12,13 @@ PairFinder = Callable[[FullState], Sequence[str] | None]
 
 
 class CandidateChecks:
-    """The checks of one question; remembers why the last candidates were refused."""
+    """The checks of one request; remembers why the last candidates were refused."""
 
     def __init__(self, constraints: ConstraintCheck | None, colliding: PairFinder | None) -> None:
         """
         Take the checks.
 
-        :param constraints: those of the question, if it has any.
+        :param constraints: those of the request, if it has any.
         :param colliding: finds colliding bodies, if collisions are to be avoided.
         """
         self.constraints = constraints

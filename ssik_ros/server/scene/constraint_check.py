@@ -25,10 +25,15 @@ from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.server.requests.constraints import JointWish, OrientationWish, PositionWish, Wishes
+from ssik_ros.server.requests.constraints import (
+    ConstraintsGiven,
+    JointConstraintGiven,
+    OrientationConstraintGiven,
+    PositionConstraintGiven,
+)
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, numbers_of_pose, TOO_FAR
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.requests.regions import Region
 from ssik_ros.server.scene.frames import FrameReader
 
@@ -38,7 +43,7 @@ GIMBAL = 1e-7
 """Below this cosine of the middle angle the outer two cannot be told apart."""
 
 
-class Verdict(NamedTuple):
+class ConstraintVerdict(NamedTuple):
     """What became of one constraint in one state."""
 
     holds: bool
@@ -48,16 +53,16 @@ class Verdict(NamedTuple):
     """What is off, by how much; empty where it holds."""
 
 
-_Test = Callable[[FullState], Verdict]
+_Test = Callable[[FullState], ConstraintVerdict]
 
 
 class ConstraintCheck:
-    """The constraints of one question about one robot, names resolved."""
+    """The constraints of one request about one robot, names resolved."""
 
     def __init__(
         self,
         frames: FrameReader,
-        wishes: Wishes,
+        wishes: ConstraintsGiven,
         place_frame: Callable[[str], FloatArray | None],
     ) -> None:
         """
@@ -66,8 +71,8 @@ class ConstraintCheck:
         :param frames: the robot's frames.
         :param wishes: the constraints.
         :param place_frame: returns the pose (4, 4) of a frame that is no link in the model frame, None for the model
-            frame itself; raises :class:`QuestionRefused` for an unknown one.
-        :raises QuestionRefused: for what is not understood, by name.
+            frame itself; raises :class:`RequestRefused` for an unknown one.
+        :raises RequestRefused: for what is not understood, by name.
         """
         if wishes.others:
             raise _refuse(
@@ -84,7 +89,7 @@ class ConstraintCheck:
             *(self._orientation_test(wish) for wish in wishes.orientations),
         ]
 
-    def judge(self, state: FullState) -> list[Verdict]:
+    def judge(self, state: FullState) -> list[ConstraintVerdict]:
         """
         Return a verdict on each constraint, in the order of the lists.
 
@@ -149,7 +154,7 @@ class ConstraintCheck:
             return variable.endswith('/theta')
         return JointKind(tree.kinds[joint]) == JointKind.CONTINUOUS
 
-    def _joint_test(self, wish: JointWish) -> _Test:
+    def _joint_test(self, wish: JointConstraintGiven) -> _Test:
         place = self._variables.get(wish.joint)
         if place is None:
             raise _refuse(
@@ -164,7 +169,7 @@ class ConstraintCheck:
         wraps = self._is_continuous(wish.joint)
         weight = _weight(wish.weight)
 
-        def test(state: FullState) -> Verdict:
+        def test(state: FullState) -> ConstraintVerdict:
             off = float(state.positions[place]) - wish.position
             if wraps:
                 off = math.remainder(off, 2.0 * math.pi)
@@ -172,11 +177,11 @@ class ConstraintCheck:
             text = (
                 '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'
             )
-            return Verdict(holds, weight * abs(off), text)
+            return ConstraintVerdict(holds, weight * abs(off), text)
 
         return test
 
-    def _position_test(self, wish: PositionWish) -> _Test:
+    def _position_test(self, wish: PositionConstraintGiven) -> _Test:
         self._require_link(wish.link, 'position_constraints')
         what = f'The position constraint on {quote(wish.link)}'
         if not is_within_reason(wish.point):
@@ -184,17 +189,17 @@ class ConstraintCheck:
         region, weight = Region(wish.parts, what), _weight(wish.weight)
         pose_in_frame = self._link_in_frame(wish.link, wish.frame)
 
-        def test(state: FullState) -> Verdict:
+        def test(state: FullState) -> ConstraintVerdict:
             pose = pose_in_frame(state)
             point = pose[:3, :3] @ wish.point + pose[:3, 3]
             distance = float(np.linalg.norm(point - region.centre))
             holds = region.contains(point)
             text = f'link {quote(wish.link)} is {distance:.4g} m from the middle of its region'
-            return Verdict(holds, weight * distance, '' if holds else text)
+            return ConstraintVerdict(holds, weight * distance, '' if holds else text)
 
         return test
 
-    def _orientation_test(self, wish: OrientationWish) -> _Test:
+    def _orientation_test(self, wish: OrientationConstraintGiven) -> _Test:
         self._require_link(wish.link, 'orientation_constraints')
         what = f'The orientation constraint on {quote(wish.link)}'
         if not np.isfinite(wish.pose).all():
@@ -210,7 +215,7 @@ class ConstraintCheck:
         pose_in_frame = self._link_in_frame(wish.link, wish.frame)
         angles = _rotation_vector if wish.is_vector else _angles_of
 
-        def test(state: FullState) -> Verdict:
+        def test(state: FullState) -> ConstraintVerdict:
             difference = np.eye(4)
             difference[:3, :3] = wish.pose[:3, :3].T @ pose_in_frame(state)[:3, :3]
             choices = [[abs(angle) for angle in choice] for choice in angles(difference)]
@@ -220,7 +225,7 @@ class ConstraintCheck:
             )
             off = ', '.join(f'{angle:.4g}' for angle in choices[0])
             text = '' if holds else f'link {quote(wish.link)} is turned by {off} rad about x, y, z'
-            return Verdict(holds, weight * sum(choices[0]), text)
+            return ConstraintVerdict(holds, weight * sum(choices[0]), text)
 
         return test
 
@@ -271,5 +276,5 @@ def _angles_of(pose: FloatArray) -> list[tuple[float, float, float]]:
     return [(both if r[0, 2] > 0.0 else -both, b, 0.0), (0.0, b, both)]
 
 
-def _refuse(text: str) -> QuestionRefused:
-    return QuestionRefused(Refusal.CONSTRAINTS, text)
+def _refuse(text: str) -> RequestRefused:
+    return RequestRefused(Refusal.CONSTRAINTS, text)

@@ -9,8 +9,8 @@ from ssik_ros.errors import describe_choices, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.world import PlacedFrame
 
 Elsewhere = Callable[[str], PlacedFrame | str]
@@ -73,7 +73,7 @@ class FrameReader:
         :param frame: empty, the model frame, or a link; with a leading slash, as ROS 1 had it, where no frame of
             that name is known.
         :param state: the posture of the robot that is there.
-        :raises QuestionRefused: for an unknown frame, with the nearest name.
+        :raises RequestRefused: for an unknown frame, with the nearest name.
         """
         if not frame or frame == self._model_frame:
             return None
@@ -88,7 +88,7 @@ class FrameReader:
             if frame.startswith('/') and frame[1:2] not in ('', '/'):
                 return self.in_model_frame(frame[1:], state)
             known = {self._model_frame, *self.robot.tree.link_names}
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.UNKNOWN_FRAME,
                 f'Frame {quote(frame)} is neither a link of robot {quote(self.robot.name)} nor its model frame '
                 f'{quote(self._model_frame)}. {describe_choices(frame, known)} {placed}'.rstrip(),

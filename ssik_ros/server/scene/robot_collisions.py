@@ -9,8 +9,8 @@ from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.scene import CollisionScene, Contact
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.server.requests.questions import FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.candidate_checks import PairFinder
 from ssik_ros.server.scene.world import Surroundings
 
@@ -18,7 +18,7 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 
 
 class RobotCollisions:
-    """The collision checker of a robot, made when the server warms up, or else when a question needs it."""
+    """The collision checker of a robot, made when the server warms up, or else when a request needs it."""
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
         """
@@ -35,7 +35,7 @@ class RobotCollisions:
 
     def warm_up(self) -> None:
         """Read the geometry; what is wrong with it is told to those who ask for a check."""
-        with contextlib.suppress(QuestionRefused):
+        with contextlib.suppress(RequestRefused):
             self._require_checker()
 
     def finder(self, around: Surroundings) -> PairFinder:
@@ -43,7 +43,7 @@ class RobotCollisions:
         Return what finds the bodies that collide in a state.
 
         :param around: objects in the world and carried ones.
-        :raises QuestionRefused: as :meth:`scene`.
+        :raises RequestRefused: as :meth:`scene`.
         """
         scene = self.scene(around)
 
@@ -62,7 +62,7 @@ class RobotCollisions:
         :param around: objects in the world and carried ones.
         :param state: where the robot is.
         :param group: only what its joints move counts; None for all.
-        :raises QuestionRefused: as :meth:`scene`.
+        :raises RequestRefused: as :meth:`scene`.
         """
         scene = self.scene(around)
         moved = None if group is None else self._moved_by(group)
@@ -78,18 +78,18 @@ class RobotCollisions:
         Return the robot among objects.
 
         :param around: objects in the world and carried ones.
-        :raises QuestionRefused: when there is no library, no geometry, or only a part of it, so that an answer
+        :raises RequestRefused: when there is no library, no geometry, or only a part of it, so that an answer
             would not be free of collisions but unchecked.
         """
         checker = self._require_checker()
         if not checker.available:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.NO_COLLISION_CHECK,
                 f'Robot {quote(self._robot.name)} has no collision geometry: nothing is known about '
                 'collisions.',
             )
         if checker.warnings:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.NO_COLLISION_CHECK,
                 f'A part of robot {quote(self._robot.name)} cannot be checked for collisions: '
                 f'{checker.warnings[0]}',
@@ -118,7 +118,7 @@ class RobotCollisions:
                 try:
                     self._checker = CollisionChecker(self._robot, self._padding)
                 except SolverError as error:
-                    raise QuestionRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
+                    raise RequestRefused(Refusal.NO_COLLISION_CHECK, str(error)) from error
                 for warning in self._checker.warnings:
                     _LOGGER.warning('%s', warning)
             return self._checker

@@ -12,6 +12,7 @@ from ssik_ros.errors import counted, describe_choices, list_names, quote
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
+from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, NEW, StateGiven
 from ssik_ros.server.requests.index_ranges import index_range, Places
 from ssik_ros.server.requests.poses import (
     as_floats,
@@ -20,8 +21,7 @@ from ssik_ros.server.requests.poses import (
     numbers_of_pose,
     TOO_FAR,
 )
-from ssik_ros.server.requests.questions import AT_MODEL_FRAME, FullState, NEW, StateGiven
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')
 
@@ -61,7 +61,7 @@ class StateReader:
 
         :param robot: the robot.
         :param initial: where variables that nobody reports are, instead of at their default values.
-        :raises QuestionRefused: when the robot has no such variable.
+        :raises RequestRefused: when the robot has no such variable.
         """
         self.robot = robot
         tree = robot.tree
@@ -92,8 +92,8 @@ class StateReader:
         A follower given without its leader moves the leader; given with it, the leader wins.
 
         :param current: the values of everything that is not named.
-        :param given: what a question names.
-        :raises QuestionRefused: for an unknown joint, missing values, or one that is not finite.
+        :param given: what a request names.
+        :raises RequestRefused: for an unknown joint, missing values, or one that is not finite.
         """
         state = current
         if len(given.names) or len(given.positions):
@@ -104,9 +104,9 @@ class StateReader:
 
     def contradicted(self, given: StateGiven, state: FullState) -> list[str]:
         """
-        Return the followers that a question gives another value than their leaders do.
+        Return the followers that a request gives another value than their leaders do.
 
-        :param given: what the question names.
+        :param given: what the request names.
         :param state: the merged state.
         """
         if not len(given.names):
@@ -123,9 +123,9 @@ class StateReader:
 
     def unnamed(self, given: StateGiven) -> list[str]:
         """
-        Return the joints that a question leaves where the robot is, without followers.
+        Return the joints that a request leaves where the robot is, without followers.
 
-        :param given: what the question names.
+        :param given: what the request names.
         """
         tree = self.robot.tree
         named = {*given.names, *given.multi_dof_names}
@@ -178,7 +178,7 @@ class StateReader:
 
     def _merge_joints(self, positions: FloatArray, given: StateGiven) -> FloatArray:
         if len(given.names) != len(given.positions):
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state names {counted(len(given.names), "joint")} and gives '
                 f'{counted(len(given.positions), "position")}.',
@@ -190,14 +190,14 @@ class StateReader:
         if not is_within_reason(given.positions):
             pairs = zip(given.names, given.positions, strict=True)
             bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
             )
         written = self._write(positions, places, as_floats(given.positions))
         wrong = self._no_rotation(written) if self._quaternions else ''
         if wrong:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state turns joint {quote(wrong)} by a quaternion of no length.',
             )
@@ -211,11 +211,11 @@ class StateReader:
                 return name
         return ''
 
-    def _unknown(self, names: Sequence[str]) -> QuestionRefused:
+    def _unknown(self, names: Sequence[str]) -> RequestRefused:
         """Return the refusal of names that are no variables."""
         several = [name for name in names if name in self.robot.tree.joint_index]
         if several:
-            return QuestionRefused(
+            return RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state gives one position to joint {quote(several[0])}, which has several '
                 'variables.',
@@ -224,10 +224,10 @@ class StateReader:
             n for n in names if n in self.robot.urdf.joints or self._virtual.get(n) == 'fixed'
         ]
         if fixed:
-            return QuestionRefused(
+            return RequestRefused(
                 Refusal.BAD_STATE, f'robot_state moves joint {quote(fixed[0])}, which is fixed.'
             )
-        return QuestionRefused(
+        return RequestRefused(
             Refusal.BAD_STATE,
             f'robot_state names the joint {quote(names[0])}, which robot {quote(self.robot.name)} does not '
             f'have. {describe_choices(names[0], self._variables)}',
@@ -299,13 +299,13 @@ class StateReader:
     def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
         """Return the state with the poses of joints that have several variables."""
         if len(given.multi_dof_names) != len(given.multi_dof_poses):
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '
                 f'{len(given.multi_dof_poses)} transforms.',
             )
         if given.multi_dof_frame not in ('', self.robot.model_frame):
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state gives multi-DOF joints in the frame {quote(given.multi_dof_frame)}; only the '
                 f'model frame {quote(self.robot.model_frame)} is understood.',
@@ -314,7 +314,7 @@ class StateReader:
         positions, root_pose = state.positions.copy(), state.root_pose
         for name, pose in zip(given.multi_dof_names, given.multi_dof_poses, strict=True):
             if not (np.isfinite(pose).all() and is_within_reason(pose[:3, 3])):
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.BAD_STATE,
                     f'robot_state is not finite, or {TOO_FAR}, at joint {quote(name)}.',
                 )
@@ -345,7 +345,7 @@ def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
         return quaternion
     if kind == JointKind.PLANAR:
         return [x, y, math.atan2(pose[1, 0], pose[0, 0])]
-    raise QuestionRefused(
+    raise RequestRefused(
         Refusal.BAD_STATE,
         f'robot_state gives joint {quote(name)}, which has one variable, a transform.',
     )

@@ -1,4 +1,4 @@
-"""What stands around a robot and what it carries: changed by messages, read by questions as one snapshot."""
+"""What stands around a robot and what it carries: changed by messages, read by requests as one snapshot."""
 
 from collections.abc import Iterable, Sequence
 import dataclasses
@@ -75,7 +75,7 @@ class Surroundings(NamedTuple):
 NOTHING_AROUND = Surroundings()
 
 
-class World:
+class SceneWorld:
     """The objects of one node; may be changed and read by several threads at once."""
 
     def __init__(self) -> None:

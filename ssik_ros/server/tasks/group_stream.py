@@ -14,8 +14,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, list_names, quote
-from ssik_ros.server.requests.questions import FramedPose, FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.tasks.ik_groups import IkGroups, in_root
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
@@ -115,7 +115,7 @@ class GroupStream:
         :param groups: the file and the robot.
         :param names: of the groups, the first with the highest priority; none for all.
         :param settings: how it runs.
-        :raises QuestionRefused: for groups that do not exist.
+        :raises RequestRefused: for groups that do not exist.
         """
         self._server = server
         self._worlds = groups.worlds
@@ -180,7 +180,7 @@ class GroupStream:
         self._known = self._count
         try:
             step = self._follow(now, current)
-        except QuestionRefused as refused:
+        except RequestRefused as refused:
             is_frame = refused.refusal is Refusal.UNKNOWN_FRAME
             step = self._hold(
                 StreamCause.FRAME if is_frame else StreamCause.BAD_TARGET, str(refused)

@@ -17,20 +17,20 @@ from ssik_ros.errors import counted, describe_choices, list_names, quote, Reques
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.group_questions import (
-    ConfigsAnswer,
-    ConfigsQuestion,
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState
+from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.task_requests import (
+    ConfigsRequest,
+    ConfigsResponse,
     ElementLeft,
-    GroupsAnswer,
-    GroupsQuestion,
-    LedPathAnswer,
-    LedPathQuestion,
+    GroupsRequest,
+    GroupsResponse,
+    LedPathRequest,
+    LedPathResponse,
     NO_ROWS,
     TargetGiven,
 )
-from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
-from ssik_ros.server.requests.questions import FramedPose, FullState
-from ssik_ros.server.requests.refusals import QuestionRefused, Refusal
 from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.tasks.group_worlds import GroupWorlds
@@ -82,8 +82,8 @@ class IkGroups:
                 group.generate_path(None, tip, 2, tolerance=None)
 
     def handle(
-        self, server: RobotServer, question: GroupsQuestion, current: FullState
-    ) -> GroupsAnswer:
+        self, server: RobotServer, question: GroupsRequest, current: FullState
+    ) -> GroupsResponse:
         """
         Answer a question for joint values that meet targets.
 
@@ -94,11 +94,11 @@ class IkGroups:
         try:
             return self._handle(server, question, current)
         except SsikError as error:
-            return GroupsAnswer(None, *_tell(error))
+            return GroupsResponse(None, *_tell(error))
 
     def find_configs(
-        self, server: RobotServer, question: ConfigsQuestion, current: FullState
-    ) -> ConfigsAnswer:
+        self, server: RobotServer, question: ConfigsRequest, current: FullState
+    ) -> ConfigsResponse:
         """
         Answer a question for configurations.
 
@@ -107,11 +107,11 @@ class IkGroups:
         try:
             return self._find_configs(server, question, current)
         except SsikError as error:
-            return ConfigsAnswer((), NO_ROWS, (), False, *_tell(error))
+            return ConfigsResponse((), NO_ROWS, (), False, *_tell(error))
 
     def lead(
-        self, server: RobotServer, question: LedPathQuestion, current: FullState
-    ) -> LedPathAnswer:
+        self, server: RobotServer, question: LedPathRequest, current: FullState
+    ) -> LedPathResponse:
         """
         Answer a question for a path of a tip.
 
@@ -120,14 +120,14 @@ class IkGroups:
         try:
             return self._lead(server, question, current)
         except SsikError as error:
-            return LedPathAnswer((), NO_ROWS, 0.0, -1, *_tell(error))
+            return LedPathResponse((), NO_ROWS, 0.0, -1, *_tell(error))
 
     def _handle(
-        self, server: RobotServer, question: GroupsQuestion, current: FullState
-    ) -> GroupsAnswer:
+        self, server: RobotServer, question: GroupsRequest, current: FullState
+    ) -> GroupsResponse:
         names = self.find_groups(question.groups)
         if question.max_iterations > MOST_ITERATIONS:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_OPTION,
                 f'max_iterations is {question.max_iterations}, above {MOST_ITERATIONS}.',
             )
@@ -149,7 +149,7 @@ class IkGroups:
             if notes:
                 text += f' Moved inside their limits at the start: {list_names(notes)}.'
             positions = self.worlds.full_positions(state.positions, world.values)
-            return GroupsAnswer(
+            return GroupsResponse(
                 state._replace(positions=positions),
                 Refusal.NONE,
                 cause,
@@ -163,8 +163,8 @@ class IkGroups:
             )
 
     def _find_configs(
-        self, server: RobotServer, question: ConfigsQuestion, current: FullState
-    ) -> ConfigsAnswer:
+        self, server: RobotServer, question: ConfigsRequest, current: FullState
+    ) -> ConfigsResponse:
         (name,) = self.find_groups([question.group] if question.group else [], only=True)
         state = server.states.merge(current, question.state)
         checks = server.make_checks(question, state, current)
@@ -188,7 +188,7 @@ class IkGroups:
         cause, text = Cause.NONE, f'{counted(len(rows), "configuration")}.'
         if not len(rows):
             cause, text = _why_none(checks, validate, clock_ended)
-        return ConfigsAnswer(
+        return ConfigsResponse(
             self.worlds.variable_names(joints),
             rows,
             [float(np.linalg.norm(way)) for way in ways],
@@ -199,8 +199,8 @@ class IkGroups:
         )
 
     def _lead(
-        self, server: RobotServer, question: LedPathQuestion, current: FullState
-    ) -> LedPathAnswer:
+        self, server: RobotServer, question: LedPathRequest, current: FullState
+    ) -> LedPathResponse:
         (name,) = self.find_groups([question.group] if question.group else [], only=True)
         _require_path(question)
         state = server.states.merge(current, question.state)
@@ -226,7 +226,7 @@ class IkGroups:
             else:
                 path = group.generate_path(chosen, tip, question.points, **options)
         cause, text = _why_ended(path, checks)
-        return LedPathAnswer(
+        return LedPathResponse(
             self.worlds.variable_names(joints),
             path.configs,
             path.fraction,
@@ -242,20 +242,20 @@ class IkGroups:
 
         :param names: of groups.
         :param only: whether none may be named only where the file has one group.
-        :raises QuestionRefused: for an unknown name, and one that comes twice.
+        :raises RequestRefused: for an unknown name, and one that comes twice.
         """
         known = list(self.worlds.template.groups)
         for name in names:
             if name not in known:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.UNKNOWN_GROUP,
                     f'There is no IK group {quote(name)} in {self.content.source}. '
                     + describe_choices(name, known),
                 )
             if list(names).count(name) > 1:
-                raise QuestionRefused(Refusal.BAD_OPTION, f'Group {quote(name)} is named twice.')
+                raise RequestRefused(Refusal.BAD_OPTION, f'Group {quote(name)} is named twice.')
         if not names and only and len(known) > 1:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.UNKNOWN_GROUP,
                 f'No IK group is named, and {self.content.source} has several: {list_names(known)}.',
             )
@@ -274,13 +274,13 @@ class IkGroups:
         given: dict[str, FloatArray] = {}
         for target in targets:
             if target.name not in self._frames:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.UNKNOWN_LINK,
                     f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed. '
                     + describe_choices(target.name, self._frames),
                 )
             if target.name in given:
-                raise QuestionRefused(
+                raise RequestRefused(
                     Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
                 )
             given[target.name] = in_root(
@@ -309,7 +309,7 @@ class IkGroups:
             return None
         missing = [joint.name for joint in group.joints if joint not in joints]
         if missing:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_OPTION,
                 'Collisions can be avoided only in configurations of all joints that the group moves; missing: '
                 f'{list_names(missing)}.',
@@ -348,7 +348,7 @@ class _Validation:
 def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
     """Return what is wrong with a question that was not answered."""
     refusal = Refusal.FAULT
-    if isinstance(error, QuestionRefused):
+    if isinstance(error, RequestRefused):
         refusal = error.refusal
     elif isinstance(error, RequestError):
         refusal = Refusal.BAD_OPTION
@@ -366,17 +366,17 @@ def in_root(
     :param framed: the pose.
     :param state: where the root link stands.
     :param current: where the robot is.
-    :raises QuestionRefused: for an unknown frame, and a pose that is none.
+    :raises RequestRefused: for an unknown frame, and a pose that is none.
     """
     frame = server.frames.in_model_frame(framed.frame, current)
     pose = framed.pose
     if not np.isfinite(pose).all():
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_TARGET,
             f'The pose of the {what} is no finite rigid transform: {NO_POSE}.',
         )
     if not is_within_reason(pose[:3, 3]):
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_TARGET, f'The pose of the {what} has a coordinate {TOO_FAR}.'
         )
     in_model = pose if frame is None else frame @ pose
@@ -388,13 +388,13 @@ def _find_joints(world: Environment, group: Group, names: Sequence[str]) -> list
     """Return joints by name, those of a group for none."""
     for name in names:
         if name not in world.joint_names:
-            raise QuestionRefused(
+            raise RequestRefused(
                 Refusal.BAD_OPTION,
                 f'The robot has no joint {quote(name)}. '
                 + describe_choices(name, world.joint_names),
             )
         if list(names).count(name) > 1:
-            raise QuestionRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
+            raise RequestRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
     return [world.joint(name) for name in names] or list(group.joints)
 
 
@@ -403,19 +403,19 @@ def _find_tip(group: Group, name: str) -> str:
     tips = {e.tip.name: e.tip.target for e in group.elements if e.enabled}
     chosen = name or next(iter(tips), '')
     if chosen not in tips:
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.UNKNOWN_LINK,
             f'{quote(chosen)} is no tip of group {quote(group.name)}. '
             + describe_choices(chosen, tips),
         )
     if tips[chosen] is None:
-        raise QuestionRefused(
+        raise RequestRefused(
             Refusal.BAD_OPTION, f'The tip {quote(chosen)} has no target that it could be led to.'
         )
     return chosen
 
 
-def _require_path(question: LedPathQuestion) -> None:
+def _require_path(question: LedPathRequest) -> None:
     """Refuse numbers of a path that have no meaning."""
     text = ''
     if question.waypoints and question.points:
@@ -429,7 +429,7 @@ def _require_path(question: LedPathQuestion) -> None:
     elif not (question.tolerance == -1.0 or 0.0 <= question.tolerance < math.inf):
         text = f'The tolerance is {question.tolerance:g}, neither -1 nor a finite number of at least zero.'
     if text:
-        raise QuestionRefused(Refusal.BAD_OPTION, text)
+        raise RequestRefused(Refusal.BAD_OPTION, text)
 
 
 def _elements_left(result: SolveResult) -> list[ElementLeft]:

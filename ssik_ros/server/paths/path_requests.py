@@ -1,12 +1,12 @@
-"""Questions for joint paths along straight lines, and their answers, without ROS."""
+"""Requests for joint paths along straight lines, and their answers, without ROS."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
     FullState,
     NOTHING_CARRIED,
@@ -18,7 +18,7 @@ from ssik_ros.value_class import dataclass
 
 
 @dataclass(slots=True)
-class PathQuestion:
+class PathRequest:
     """Lead a link along straight lines from where it is, through waypoints."""
 
     group: str
@@ -39,7 +39,7 @@ class PathQuestion:
     """Largest step of a turning joint [rad]; 0: any."""
     avoid_collisions: bool = False
     carried: CarriedGiven = NOTHING_CARRIED
-    constraints: Wishes = NO_WISHES
+    constraints: ConstraintsGiven = NO_CONSTRAINTS
     velocity_scale: float = 1.0
     """Part of the velocity limits that is used; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
@@ -60,11 +60,11 @@ class TimedPath(NamedTuple):
     """(k, n) [rad/s or m/s]."""
 
 
-class PathAnswer(NamedTuple):
+class PathResponse(NamedTuple):
     """How far the path could be followed, and why no further."""
 
     start: FullState | None
-    """None where the question was refused before a state was known."""
+    """None where the request was refused before a state was known."""
     path: TimedPath | None
     fraction: float
     """Followed waypoints, the last one in part, over all of them."""

@@ -1,5 +1,5 @@
 """
-Questions about IK groups by name, as services receive them, and their answers.
+Requests about IK groups by name, as services receive them, and their answers.
 
 Groups, targets and tips are those of a group file; poses are (4, 4) in named frames.
 """
@@ -12,8 +12,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
-from ssik_ros.server.requests.questions import (
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
     FramedPose,
     FullState,
@@ -35,7 +35,7 @@ class TargetGiven(NamedTuple):
 
 
 @dataclass(slots=True)
-class GroupsQuestion:
+class GroupsRequest:
     """Move joints so that tips meet their targets."""
 
     groups: Sequence[str] = ()
@@ -49,8 +49,8 @@ class GroupsQuestion:
 
 
 @dataclass(slots=True)
-class CheckedQuestion:
-    """What questions for several configurations of one group have in common."""
+class CheckedRequest:
+    """What requests for several configurations of one group have in common."""
 
     group: str = ''
     """Empty for the only one of the file."""
@@ -60,11 +60,11 @@ class CheckedQuestion:
     state: StateGiven = NOTHING_GIVEN
     avoid_collisions: bool = False
     carried: CarriedGiven = NOTHING_CARRIED
-    constraints: Wishes = NO_WISHES
+    constraints: ConstraintsGiven = NO_CONSTRAINTS
 
 
 @dataclass(slots=True)
-class ConfigsQuestion(CheckedQuestion):
+class ConfigsRequest(CheckedRequest):
     """Find configurations in which all tips of a group meet their targets."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class ConfigsQuestion(CheckedQuestion):
 
 
 @dataclass(slots=True)
-class LedPathQuestion(CheckedQuestion):
+class LedPathRequest(CheckedRequest):
     """Lead a tip straight to its target, or through poses."""
 
     tip: str = ''
@@ -99,11 +99,11 @@ class ElementLeft(NamedTuple):
     within: bool
 
 
-class GroupsAnswer(NamedTuple):
+class GroupsResponse(NamedTuple):
     """Where the joints came, and what is left."""
 
     state: FullState | None
-    """None for a question that was refused."""
+    """None for a request that was refused."""
     refusal: Refusal
     cause: Cause
     text: str
@@ -116,7 +116,7 @@ class GroupsAnswer(NamedTuple):
     """By how much joints would have gone beyond their limits."""
 
 
-class ConfigsAnswer(NamedTuple):
+class ConfigsResponse(NamedTuple):
     """Configurations, the nearest to the start first."""
 
     joint_names: Sequence[str]
@@ -129,7 +129,7 @@ class ConfigsAnswer(NamedTuple):
     text: str
 
 
-class LedPathAnswer(NamedTuple):
+class LedPathResponse(NamedTuple):
     """A path, or how far it went."""
 
     joint_names: Sequence[str]

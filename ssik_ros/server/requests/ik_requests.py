@@ -1,8 +1,8 @@
 """
-Questions by name, as a service receives them, and their answers.
+Requests by name, as a service receives them, and their answers.
 
 Poses are (4, 4) transforms; names are those of the robot's links, frames and joints. Nothing here knows
-ROS: a surface fills a question from its messages and turns the answer into messages.
+ROS: a surface fills a request from its messages and turns the answer into messages.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.results import Cause, IkResult
-from ssik_ros.server.requests.constraints import NO_WISHES, Wishes
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
 
 NEW = tuple.__new__
 """Makes a named tuple from its type and all of its fields: half the time of the constructor, a Python function, which
-counts where every question makes one."""
+counts where every request makes one."""
 AT_MODEL_FRAME: FloatArray = np.eye(4)
 """Where the root link of most robots stands; this very object is recognised, and nothing is multiplied."""
 AT_MODEL_FRAME.setflags(write=False)
@@ -35,7 +35,7 @@ class FullState(NamedTuple):
 
 
 class StateGiven(NamedTuple):
-    """The part of a state that a question names; everything else keeps its current value."""
+    """The part of a state that a request names; everything else keeps its current value."""
 
     names: Sequence[str] = ()
     """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
@@ -58,7 +58,7 @@ class FramedPose(NamedTuple):
 
 
 class ObjectGiven(NamedTuple):
-    """An object that a question says is carried, or no longer."""
+    """An object that a request says is carried, or no longer."""
 
     object: WorldObject
     """Its pose is in ``frame``; without shapes the object of this name that stands in the world is meant."""
@@ -71,7 +71,7 @@ class ObjectGiven(NamedTuple):
 
 
 class CarriedGiven(NamedTuple):
-    """What a question says about carried objects."""
+    """What a request says about carried objects."""
 
     objects: Sequence[ObjectGiven] = ()
     forgets: bool = False
@@ -92,13 +92,13 @@ class LinkGoal(NamedTuple):
     """(4, 4) pose in the link of the carried object that is meant; None for the link itself."""
 
 
-LARGEST_ANSWER = 10_000
+LARGEST_RESPONSE = 10_000
 """Postures in one answer."""
 NOTHING_GIVEN = StateGiven()
 
 
 @dataclass(slots=True)
-class IkQuestion:
+class IkRequest:
     """Find joint positions of a group with which links are at poses."""
 
     group: str
@@ -110,10 +110,10 @@ class IkQuestion:
     """Wall-clock budget [s]; zero or less means the group's own."""
     avoid_collisions: bool = False
     carried: CarriedGiven = NOTHING_CARRIED
-    constraints: Wishes = NO_WISHES
+    constraints: ConstraintsGiven = NO_CONSTRAINTS
 
 
-class IkAnswer(NamedTuple):
+class IkResponse(NamedTuple):
     """What came out: a full state, or why there is none."""
 
     state: FullState | None
@@ -133,11 +133,11 @@ class IkAnswer(NamedTuple):
         return self.state is not None
 
 
-class BranchWishes(NamedTuple):
-    """What a question for every branch says beside :class:`IkQuestion`."""
+class BranchOptions(NamedTuple):
+    """What a request for every branch says beside :class:`IkRequest`."""
 
     max_solutions: int = 0
-    """Zero, or more than ``LARGEST_ANSWER``: so many."""
+    """Zero, or more than ``LARGEST_RESPONSE``: so many."""
     enumerate_windings: bool = False
     """Whether each branch comes once for every whole turn of its joints."""
     tolerance: float = 0.0
@@ -186,7 +186,7 @@ class BranchReport(NamedTuple):
     solve_ns: int = 0
 
 
-class BranchesAnswer(NamedTuple):
+class BranchesResponse(NamedTuple):
     """Every branch, best first, or why there is none."""
 
     joint_names: Sequence[str]
@@ -203,11 +203,11 @@ class BranchesAnswer(NamedTuple):
         return bool(self.branches)
 
 
-class FkAnswer(NamedTuple):
+class FkResponse(NamedTuple):
     """Poses of links in one frame."""
 
     links: Sequence[str]
-    """The links that exist, in the order of the question."""
+    """The links that exist, in the order of the request."""
     poses: Sequence[FloatArray]
     """(4, 4) each."""
     frame: str
