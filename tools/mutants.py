@@ -38,7 +38,7 @@ VERIFIED = 'test/promises/test_verified.py'
 DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
-PLAIN_QUESTIONS = 'test/solvers/test_plain_questions.py'
+PLAIN_REQUESTS = 'test/solvers/test_plain_requests.py'
 GROUPS = 'ssik_ros/kernels/tasks'
 GROUP_ROWS = f'{GROUPS}/element_rows.py'
 GROUP_STEPS = f'{GROUPS}/task_steps.py'
@@ -142,7 +142,7 @@ MUTANTS = (
         'ssik_ros/kernels/search/plain_question.py',
         'if written > 0 and norm <= numbers[TOLERANCE]:',
         'if written > 0:',
-        (f'{PLAIN_QUESTIONS}::test_a_tolerance_below_rounding_is_not_claimed',),
+        (f'{PLAIN_REQUESTS}::test_a_tolerance_below_rounding_is_not_claimed',),
     ),
     Mutant(
         1,
@@ -150,7 +150,7 @@ MUTANTS = (
         'ssik_ros/kernels/search/plain_question.py',
         '        if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
         '        if False and not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:\n',
-        (f'{PLAIN_QUESTIONS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_answer',),
+        (f'{PLAIN_REQUESTS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_answer',),
     ),
     Mutant(
         1,

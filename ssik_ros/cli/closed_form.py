@@ -4,7 +4,7 @@ import sys
 
 from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.errors import TopologyMismatch, UnsupportedJoint
-from ssik_ros.manipulator.answers import SolverFacts
+from ssik_ros.manipulator.solver_answer import SolverFacts
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 

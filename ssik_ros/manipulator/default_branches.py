@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.manipulator.analytic_answers import AnalyticAnswers, is_plain
+from ssik_ros.manipulator.analytic_solutions import AnalyticSolutions, is_plain
 from ssik_ros.manipulator.solve_settings import read_seed, read_target, SolveSettings
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 
@@ -24,7 +24,7 @@ MOST_OPTIONS = 64
 class DefaultBranches:
     """What a closed form answers to plain settings; may be asked from several threads at once."""
 
-    def __init__(self, analytic: AnalyticAnswers, settings: SolveSettings) -> None:
+    def __init__(self, analytic: AnalyticSolutions, settings: SolveSettings) -> None:
         """
         Prepare the question, once.
 
@@ -111,7 +111,7 @@ class BranchesByOptions:
         return found
 
     def keep(
-        self, options: Mapping[str, Any], analytic: AnalyticAnswers, settings: SolveSettings
+        self, options: Mapping[str, Any], analytic: AnalyticSolutions, settings: SolveSettings
     ) -> None:
         """
         Prepare the next solve with the same options, if one kernel call answers it.

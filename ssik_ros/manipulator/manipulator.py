@@ -31,12 +31,11 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.manipulator.analytic_answers import AnalyticAnswers, is_plain
-from ssik_ros.manipulator.answers import Answer, SolverFacts
+from ssik_ros.manipulator.analytic_solutions import AnalyticSolutions, is_plain
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.default_branches import BranchesByOptions, DefaultBranches, key_of
 from ssik_ros.manipulator.diagnostic import Diagnostic
-from ssik_ros.manipulator.iterative_answers import iterative_answer
+from ssik_ros.manipulator.iterative_solutions import find_by_iteration
 from ssik_ros.manipulator.kin_body import KinBody, Limits
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.solution import Solution
@@ -47,6 +46,7 @@ from ssik_ros.manipulator.solve_settings import (
     read_target,
     SolveSettings,
 )
+from ssik_ros.manipulator.solver_answer import Answer, SolverFacts
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
@@ -589,19 +589,19 @@ class Manipulator:
         return BranchesByOptions()
 
     @functools.cached_property
-    def _analytic(self) -> AnalyticAnswers | None:
+    def _analytic(self) -> AnalyticSolutions | None:
         """Return the closed form, None where the arm has none; ``_no_closed_form`` then says why."""
         self._no_closed_form = ''
         try:
             chain = SerialChain.from_group(self.robot, self.group)
             if chain.joint_names != self.group.joint_names:
                 raise TopologyMismatch('The group has joints beside the chain to its tip.')
-            return AnalyticAnswers(chain, self.policy)
+            return AnalyticSolutions(chain, self.policy)
         except (TopologyMismatch, UnsupportedJoint) as error:
             self._no_closed_form = f'no closed form: {error}'
             return None
 
-    def _closed_form(self) -> AnalyticAnswers:
+    def _closed_form(self) -> AnalyticSolutions:
         """Return the closed form; raises where the arm has none."""
         if self._analytic is None:
             raise TopologyMismatch(self._no_closed_form)
@@ -686,7 +686,7 @@ class Manipulator:
             return analytic.answer(target, settings), analytic.facts
         name = method or DEFAULT_SOLVER
         solver = self.solver(name, **parameters)
-        answer = iterative_answer(solver, self._kinematics, self.group, target, settings)
+        answer = find_by_iteration(solver, self._kinematics, self.group, target, settings)
         facts = self.dispatch_plan
         if facts.is_analytic or method is not None:
             facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)

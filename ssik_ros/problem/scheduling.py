@@ -1,9 +1,9 @@
 """
-Long searches take turns: at most as many run at once as there are processors for them.
+Scheduling of long searches: at most as many run at once as this process has processors.
 
-A search that only the clock can end would share a processor with everything else for its whole time, and sixteen of
-them would leave the others a ninth of it on two processors. So a search that has not ended soon goes on in slices, each
-when it is its turn; who has had the fewest slices is next, so that those who need a few do not wait for the hopeless.
+A search that only its deadline can end would share a processor with everything else for its whole time. Therefore a search
+that has not ended soon continues in slices, and waits for a free slot before each slice. The waiting search with the fewest
+slices so far gets the next free slot, so short searches do not wait for hopeless ones.
 """
 
 import heapq
@@ -17,50 +17,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 SLICE = 0.005
-"""About the time between two turns of a search that nobody waits for [s]."""
+"""Approximate duration of one slice [s]."""
 PATIENCE = 0.05
-"""A search that waits comes back after this, for its caller may have cancelled it [s]."""
+"""Longest wait for a slot before the search checks its cancel flag again [s]."""
 
 
-class SearchTurns:
-    """Who may search; may be used by any number of threads."""
+class SearchSlots:
+    """Slots for running searches; any number of threads may use them."""
 
     def __init__(self, at_once: int) -> None:
         """
-        Let some searches run.
+        Open the slots.
 
-        :param at_once: how many.
+        :param at_once: number of slots.
         """
         self._lock = threading.Lock()
-        self._at_once = at_once
         self._running = 0
         self._numbers = itertools.count()
         self._waiting: list[tuple[int, int, threading.Event]] = []
-
-    @property
-    def at_once(self) -> int:
-        """Return how many searches may run."""
-        return self._at_once
+        self.at_once = at_once
+        """Number of searches that may run at the same time; :meth:`allow` changes it."""
 
     def allow(self, at_once: int) -> None:
         """
-        Let another number of searches run from now on.
+        Change the number of slots.
 
-        :param at_once: how many.
+        :param at_once: number of slots.
         """
         with self._lock:
-            self._at_once = at_once
-            self._call_next()
+            self.at_once = at_once
+            self._fill()
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait for a turn; return whether it has come, and :meth:`end` is to be called.
+        Wait for a free slot and take it; return whether one was taken, which :meth:`end` must give back.
 
-        :param slices: how many turns this search has had.
-        :param left: time until its deadline [s]; it is over then, and comes back without a turn.
+        :param slices: slices that this search has had.
+        :param left: time until the search's deadline [s]; the wait ends then without a slot.
         """
         with self._lock:
-            if self._running < self._at_once and not self._waiting:
+            if self._running < self.at_once and not self._waiting:
                 self._running += 1
                 return True
             place = (slices, next(self._numbers), threading.Event())
@@ -75,13 +71,13 @@ class SearchTurns:
         return False
 
     def end(self) -> None:
-        """Let the next one search."""
+        """Give the slot back and wake the next waiting search."""
         with self._lock:
             self._running -= 1
-            self._call_next()
+            self._fill()
 
-    def _call_next(self) -> None:
-        while self._waiting and self._running < self._at_once:
+    def _fill(self) -> None:
+        while self._waiting and self._running < self.at_once:
             self._running += 1
             heapq.heappop(self._waiting)[2].set()
 
@@ -89,20 +85,20 @@ class SearchTurns:
 class Slices:
     """The slices of one search."""
 
-    def __init__(self, turns: SearchTurns, most: int, begun: float, timeout_ns: int) -> None:
+    def __init__(self, slots: SearchSlots, most: int, begun: float, timeout_ns: int) -> None:
         """
-        Go on with a search that has begun without waiting for anybody.
+        Take over a search that has begun without a slot.
 
-        :param turns: shared by all searches.
+        :param slots: shared by all searches.
         :param most: starts of the whole search.
         :param begun: when it began, by ``time.perf_counter``.
         :param timeout_ns: its wall-clock budget [ns]; 0 for none.
         """
-        self._turns = turns
+        self._slots = slots
         self._most = most
         self._stop = begun + 1e-9 * timeout_ns if timeout_ns > 0 else math.inf
         self._count = 0
-        self._has_turn = False
+        self._has_slot = False
         self._spent = 0.0
         self._mark = begun
         self.limit = 0
@@ -110,7 +106,7 @@ class Slices:
 
     def pass_on(self, starts: int, cancel: NDArray[np.int64]) -> bool:
         """
-        Let others search; return whether this search is to go on, with a new :attr:`limit`.
+        Give up the slot and wait for another; return whether the search continues, with a new :attr:`limit`.
 
         :param starts: starts so far.
         :param cancel: (1) flag that ends the search.
@@ -122,21 +118,21 @@ class Slices:
         self._count += 1
         left = self._stop - time.perf_counter()
         while left > 0.0 and not cancel[0]:
-            if self._turns.begin(self._count, left):
-                self._has_turn = True
+            if self._slots.begin(self._count, left):
+                self._has_slot = True
                 break
             left = self._stop - time.perf_counter()
         self._mark = time.perf_counter()
-        # Without a turn the next start finds at its first step that it is over.
-        stretch = int(starts * SLICE / max(self._spent, 1e-9)) if self._has_turn else 1
+        # Without a slot, the kernel ends the next start at its first step: the deadline has passed.
+        stretch = int(starts * SLICE / max(self._spent, 1e-9)) if self._has_slot else 1
         self.limit = min(self._most, starts + max(1, stretch))
         return True
 
     def close(self) -> None:
-        """Give up the turn."""
-        if self._has_turn:
-            self._has_turn = False
-            self._turns.end()
+        """Give the slot back, if this search has one."""
+        if self._has_slot:
+            self._has_slot = False
+            self._slots.end()
 
 
 def processors() -> int:
@@ -146,5 +142,5 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-TURNS = SearchTurns(processors())
-"""Of this process: it is the processors that are scarce, whoever asks."""
+SEARCH_SLOTS = SearchSlots(processors())
+"""The slots of this process, shared by all searches of all solvers."""

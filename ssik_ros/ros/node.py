@@ -27,7 +27,7 @@ from rclpy.qos import QoSProfile
 
 from ssik_ros.errors import ConfigError, describe_choices, quote, shorten, SsikError
 from ssik_ros.mechanisms.loop_closures import LoopClosures
-from ssik_ros.problem.scheduling import processors, TURNS
+from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.inputs.transform_listener import TransformListener
@@ -418,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: arguments of ROS; None means those of the process.
     """
-    TURNS.allow(searches_at_once())
+    SEARCH_SLOTS.allow(searches_at_once())
     return run_node(NAME, IkServer, arguments)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import TURNS
+from ssik_ros.problem.scheduling import SEARCH_SLOTS
 from ssik_ros.solvers.search import many_rows
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
@@ -51,16 +51,16 @@ def test_nothing_is_begun_after_the_time(solver, targets):
 
 def test_what_takes_long_takes_turns_and_keeps_its_time(solver, targets, monkeypatch):
     monkeypatch.setattr(many_rows, 'TOGETHER', 0.0)
-    held = [TURNS.begin(0, 1.0) for _ in range(TURNS.at_once)]
+    held = [SEARCH_SLOTS.begin(0, 1.0) for _ in range(SEARCH_SLOTS.at_once)]
     try:
         begin = time.perf_counter()
         solver.solve_many(SolveRequest(targets=targets[0]), targets, 0.2)
         assert time.perf_counter() - begin < 5.0
     finally:
         for _ in held:
-            TURNS.end()
-    assert TURNS.begin(0, 0.0)
-    TURNS.end()
+            SEARCH_SLOTS.end()
+    assert SEARCH_SLOTS.begin(0, 0.0)
+    SEARCH_SLOTS.end()
 
 
 def test_special_questions_are_left_to_single_calls(solver, targets):

@@ -14,7 +14,7 @@ from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import InvalidOption
-from ssik_ros.manipulator.analytic_answers import describe_plan
+from ssik_ros.manipulator.analytic_solutions import describe_plan
 
 EXAMPLES = (
     'ssik build arm.urdf --base base_link --ee tool0',

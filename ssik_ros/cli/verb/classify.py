@@ -15,7 +15,7 @@ from ssik_ros.cli.branch_sample import BranchSample, sample_branches
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.errors import counted
-from ssik_ros.manipulator.analytic_answers import describe_plan
+from ssik_ros.manipulator.analytic_solutions import describe_plan
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry

@@ -30,7 +30,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.solvers.auto.plain_questions import AT_THE_EDGE, ClosedForm, PlainQuestions
+from ssik_ros.solvers.auto.plain_requests import AT_THE_EDGE, ClosedForm, PlainRequests
 from ssik_ros.solvers.closed_form.arm import TURNING
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.options.parameter_file import load_schema
@@ -130,7 +130,7 @@ class AutoSolver:
             return STARTS_AT_THE_EDGE
         return FEW_STARTS if self.is_complete else MANY_STARTS
 
-    def _make_plain(self) -> PlainQuestions | None:
+    def _make_plain(self) -> PlainRequests | None:
         """Return the fast way for plain questions; None where it is not for this chain."""
         search = self._first_starts
         reads_state = search.problem.nq != search.problem.group_size
@@ -139,10 +139,10 @@ class AutoSolver:
         if self._wants_nearest and not self.is_fast:
             return None
         if self._closed_form is None or not self.is_complete:
-            return PlainQuestions(search)
+            return PlainRequests(search)
         tolerance, follows_seed = self.options.target_tolerance, not self._wants_nearest
         known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, self.is_fast)
-        return PlainQuestions(search, known)
+        return PlainRequests(search, known)
 
     @functools.cached_property
     def is_complete(self) -> bool:

@@ -1,4 +1,4 @@
-"""Many questions of one kind: a few threads for a while, then one that takes turns with other searches."""
+"""Many questions of one kind: a few threads for a while, then one that waits for free slots among other searches."""
 
 from collections.abc import Callable, Iterator
 import itertools
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.scheduling import processors, TURNS
+from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
 
 BLOCK = 32
 """Rows that a thread takes at once."""
@@ -87,9 +87,9 @@ class RowWork:
         """Give rows, and the time that is left [ns], 0 for no end."""
         for turn, block in enumerate(self._blocks):
             now = time.perf_counter()
-            has_turn = False
+            has_slot = False
             if now > self._alone_after:
-                has_turn = TURNS.begin(turn, max(0.0, self._stop - now))
+                has_slot = SEARCH_SLOTS.begin(turn, max(0.0, self._stop - now))
             try:
                 for row in block:
                     left = self._stop - time.perf_counter()
@@ -97,8 +97,8 @@ class RowWork:
                         return
                     yield row, 0 if left == math.inf else max(1, int(1e9 * left))
             finally:
-                if has_turn:
-                    TURNS.end()
+                if has_slot:
+                    SEARCH_SLOTS.end()
             if time.perf_counter() > self._last:
                 return
 

@@ -16,7 +16,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Problem, Rows
-from ssik_ros.problem.scheduling import Slices, TURNS
+from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.iterative_solver import IterativeSolver, LARGEST_TIMEOUT, SearchArrays
 from ssik_ros.solvers.search.many_rows import ManyAnswers, RowWork, solve_rows
@@ -112,7 +112,9 @@ class PoseIkSolver(IterativeSolver):
         search = IterativeSolver.run
         code = search(self, problem, first, timeout_ns, arrays, out, request, phase)
         if _is_cut(code, options, arrays, request):
-            slices = Slices(TURNS, int(options[pose_search.MAX_SEARCHES]), begun, timeout_ns)
+            slices = Slices(
+                SEARCH_SLOTS, int(options[pose_search.MAX_SEARCHES]), begun, timeout_ns
+            )
             code = self._go_on(problem, options, slices, arrays, out, request, code)
         return code
 
@@ -145,7 +147,7 @@ class PoseIkSolver(IterativeSolver):
         Answer a request for each of many targets, as far as a first slice of starts finds an answer.
 
         Rows that it leaves are for :meth:`solve`, which gives the same answers and says why there is none. Several
-        threads work for a while; what takes longer goes on in one, and takes turns with other searches.
+        threads work for a while; what takes longer goes on in one, and waits for free slots.
 
         :param request: the question, without a validation; its own targets do not count.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.

@@ -13,9 +13,9 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
-from ssik_ros.manipulator.answers import Answer, SolverFacts
 from ssik_ros.manipulator.solution import RefinementMode
 from ssik_ros.manipulator.solve_settings import repair_target, SolveSettings, WRAP
+from ssik_ros.manipulator.solver_answer import Answer, SolverFacts
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -44,7 +44,7 @@ AT_ANGLE = 1e-6
 """Difference from an arm angle that is rounding [rad]."""
 
 
-class AnalyticAnswers:
+class AnalyticSolutions:
     """The closed form of one chain, behind the settings of a solve."""
 
     def __init__(

@@ -7,8 +7,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
-from ssik_ros.manipulator.answers import Answer
 from ssik_ros.manipulator.solve_settings import repair_target, SolveSettings
+from ssik_ros.manipulator.solver_answer import Answer
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import Solver, SolveRequest
@@ -18,7 +18,7 @@ CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 """Settings that need all branches."""
 
 
-def iterative_answer(
+def find_by_iteration(
     solver: Solver,
     kinematics: ChainKinematics,
     group: JointGroup,

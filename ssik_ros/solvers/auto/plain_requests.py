@@ -55,7 +55,7 @@ class ClosedForm(NamedTuple):
     """Whether it answers in less time than a search, and is asked first; otherwise where the search finds nothing."""
 
 
-class PlainQuestions:
+class PlainRequests:
     """The answers of one arm; may be asked from several threads at once."""
 
     def __init__(self, solver: NewtonSolver, closed_form: ClosedForm | None = None) -> None:
