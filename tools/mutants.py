@@ -53,8 +53,8 @@ GROUP_FILE_TESTS = 'test/groups/test_group_files.py'
 SEARCH_TESTS = 'test/groups/test_searches.py'
 CHAIN_DESCENT = 'ssik_ros/kernels/mechanisms/descent.py'
 CHAIN_ROWS = 'ssik_ros/kernels/mechanisms/mechanism.py'
-CHAIN_TESTS = 'test/closed_chain/test_solver.py'
-COLUMN_TESTS = 'test/closed_chain/test_columns.py'
+CHAIN_TESTS = 'test/mechanisms/test_solver.py'
+COLUMN_TESTS = 'test/mechanisms/test_columns.py'
 POSTURE_SEARCH = 'test/analytic/test_posture_search.py'
 NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
 NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
@@ -480,11 +480,11 @@ MUTANTS = (
     Mutant(
         1,
         'closed chains: answers of groups have open loops',
-        'ssik_ros/mechanisms/group_solver.py',
+        'ssik_ros/mechanisms/closed_chain_solver.py',
         'closed = loops <= self._own.loop_tolerance',
         'closed = True',
         (
-            'test/closed_chain/test_group_solver.py::'
+            'test/mechanisms/test_closed_chain_solver.py::'
             'test_an_open_loop_is_no_answer_however_near_the_tip_is',
         ),
     ),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
 
@@ -64,7 +64,7 @@ class Call:
 
 
 def time_calls(
-    solver: Solver, requests: Sequence[SolveRequest], progress: Callable[[int], None]
+    solver: IkSolver, requests: Sequence[SolveRequest], progress: Callable[[int], None]
 ) -> list[Call]:
     """
     Return a call for each request, made with garbage collection off.

@@ -18,11 +18,11 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE, in_group_order, joint_order
-from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.errors import SsikError
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.value_class import dataclass
@@ -66,7 +66,7 @@ class TrialSettings:
     random_seed: int = 12345
 
 
-class Question(NamedTuple):
+class TrialRequest(NamedTuple):
     """One pose to reach."""
 
     targets: FloatArray
@@ -78,7 +78,7 @@ class Question(NamedTuple):
 class TrialAnswer(NamedTuple):
     """What became of one question."""
 
-    verdict: Verdict
+    verdict: TrialVerdict
     time_us: float
     solutions: int
     """Solutions that hold."""
@@ -116,7 +116,7 @@ class Comparison:
         return tuple(entrant for entrant in self.entrants if not entrant.refusal)
 
 
-class QuestionSource:
+class TrialRequests:
     """The questions about a group, in an order that the random seed decides."""
 
     def __init__(self, oracle: GroupOracle, random_seed: int) -> None:
@@ -137,7 +137,7 @@ class QuestionSource:
         sizes = [POSITION_SIZE[kind] for kind in kinds]
         self._spread = NEAR * np.repeat([kind not in QUATERNION_START for kind in kinds], sizes)
 
-    def take(self, kind: Kind, count: int) -> list[Question]:
+    def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
         Return the next questions of a kind.
 
@@ -146,21 +146,21 @@ class QuestionSource:
         """
         return [self._next(kind) for _ in range(count)]
 
-    def _next(self, kind: Kind) -> Question:
+    def _next(self, kind: Kind) -> TrialRequest:
         rng, oracle = self._rng[kind], self._oracle
         group = oracle.group
         goal = oracle.robot.sample(group, rng)
         targets = oracle.tip_poses(goal)
         if kind is Kind.NEAR:
             moved = goal + self._spread * rng.uniform(-1.0, 1.0, goal.shape)
-            return Question(targets, np.clip(moved, group.lower, group.upper))
+            return TrialRequest(targets, np.clip(moved, group.lower, group.upper))
         seed = oracle.robot.sample(group, rng)
         if kind is Kind.OUT_OF_REACH:
             directions = rng.standard_normal((len(targets), 3))
             directions /= np.linalg.norm(directions, axis=1, keepdims=True)
             distances = self._reach * rng.uniform(*BEYOND)
             targets[:, :3, 3] = distances[:, None] * directions
-        return Question(targets, seed)
+        return TrialRequest(targets, seed)
 
 
 def compare_solvers(
@@ -188,7 +188,7 @@ def compare_solvers(
         tell(f'preparing {name}')
         runners.append(_Runner(name, oracle, settings))
     entrants = tuple(runner.entrant for runner in runners)
-    source = QuestionSource(oracle, settings.random_seed)
+    source = TrialRequests(oracle, settings.random_seed)
     tell(f'asking for up to {settings.seconds:g} s')
     start = clock()
     stop = start + settings.seconds
@@ -204,7 +204,7 @@ def compare_solvers(
     return Comparison(oracle, settings, entrants, elapsed)
 
 
-def _blocks(source: QuestionSource, samples: int) -> Iterator[tuple[Kind, list[Question]]]:
+def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[TrialRequest]]]:
     """Return the blocks of all rounds."""
     full = BLOCKS[Kind.ANYWHERE]
     for first in range(0, samples, full):
@@ -222,7 +222,7 @@ class _Runner:
         self.entrant = Entrant(name)
         start = time.perf_counter()
         try:
-            self._solver: Solver = create_solver(name, oracle.robot, oracle.group)
+            self._solver: IkSolver = create_solver(name, oracle.robot, oracle.group)
             self._order = joint_order(self._solver, oracle)
             self._solver.warm_up()
         except SsikError as error:
@@ -231,14 +231,14 @@ class _Runner:
             # Third-party code: whatever it raises is its own reason, not the end of the trial.
             self.entrant.refusal = f'could not be prepared: {_describe(error)}'
         else:
-            first = QuestionSource(oracle, settings.random_seed)
+            first = TrialRequests(oracle, settings.random_seed)
             for kind in Kind:
                 self._ask(kind, first.take(kind, 1)[0])
         self.entrant.set_up_seconds = time.perf_counter() - start
 
-    def answer(self, kind: Kind, questions: list[Question], stop: float, clock: Clock) -> None:
+    def answer(self, kind: Kind, questions: list[TrialRequest], stop: float, clock: Clock) -> None:
         """Answer questions until the time is up."""
-        asked: list[tuple[Question, tuple[IkResult, float]]] = []
+        asked: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
             # Not counted: the code of the others is still in the caches.
             self._ask(kind, questions[-1])
@@ -251,7 +251,7 @@ class _Runner:
         own = self.entrant.answers[kind]
         own += [self._judge(question, *reply) for question, reply in asked]
 
-    def _ask(self, kind: Kind, question: Question) -> tuple[IkResult, float] | None:
+    def _ask(self, kind: Kind, question: TrialRequest) -> tuple[IkResult, float] | None:
         """Return result and time [us]; None, and no part any longer, when the solver raises."""
         if self.entrant.refusal:
             return None
@@ -274,15 +274,17 @@ class _Runner:
             return None
         return result, spent * 1e-3
 
-    def _judge(self, question: Question, result: IkResult, time_us: float) -> TrialAnswer:
+    def _judge(self, question: TrialRequest, result: IkResult, time_us: float) -> TrialAnswer:
         """Return what independent kinematics says about an answer."""
         if not result.solved:
-            return TrialAnswer(Verdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
+            return TrialAnswer(TrialVerdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
         oracle, targets = self._oracle, question.targets
         vectors = [in_group_order(q, self._order) for q in np.asarray(result.solutions)]
         checks = [oracle.verify(q, targets, DEFAULT_TOLERANCE).verdict for q in vectors]
-        wrong = [verdict for verdict in checks if verdict is not Verdict.VERIFIED]
-        verdict = wrong[0] if wrong else Verdict.VERIFIED if checks else Verdict.NOT_FINITE
+        wrong = [verdict for verdict in checks if verdict is not TrialVerdict.VERIFIED]
+        verdict = (
+            wrong[0] if wrong else TrialVerdict.VERIFIED if checks else TrialVerdict.NOT_FINITE
+        )
         distance = oracle.joint_distance(vectors[0], question.seed) if vectors else np.nan
         good = len(checks) - len(wrong)
         return TrialAnswer(verdict, time_us, good, distance, result.cause.name)
@@ -305,4 +307,4 @@ def _keep_common(entrants: Sequence[Entrant]) -> None:
 
 
 def _reached(entrant: Entrant, index: int) -> bool:
-    return entrant.answers[Kind.OUT_OF_REACH][index].verdict is Verdict.VERIFIED
+    return entrant.answers[Kind.OUT_OF_REACH][index].verdict is TrialVerdict.VERIFIED

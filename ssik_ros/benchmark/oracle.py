@@ -7,7 +7,7 @@ Poses are (4, 4) transforms of a group's tips in the group's base frame.
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 class Verification:
     """What the check of one answer found."""
 
-    verdict: Verdict
+    verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
     within_limits: bool
     position_error: float
@@ -92,15 +92,15 @@ class GroupOracle:
         :param position_only: whether orientation is left free.
         """
         if positions.shape != self.group.lower.shape or not np.isfinite(positions).all():
-            return Verification(Verdict.NOT_FINITE, False, np.nan, np.nan)
+            return Verification(TrialVerdict.NOT_FINITE, False, np.nan, np.nan)
         inside = self._reference.within_limits(self.group, positions)
         distances, angles = self.errors(positions, targets)
         norms = distances if position_only else np.hypot(distances, angles)
-        verdict = Verdict.VERIFIED
+        verdict = TrialVerdict.VERIFIED
         if not (norms <= tolerance + ROUNDING).all():
-            verdict = Verdict.OUTSIDE_TOLERANCE
+            verdict = TrialVerdict.OUTSIDE_TOLERANCE
         if not inside:
-            verdict = Verdict.OUTSIDE_LIMITS
+            verdict = TrialVerdict.OUTSIDE_LIMITS
         return Verification(verdict, inside, float(distances.max()), float(angles.max()))
 
     def joint_distance(self, positions: FloatArray, seed: FloatArray) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import yaml
 
 from ssik_ros.benchmark.comparison import Comparison, Entrant, Kind, MOST_SOLUTIONS, TrialAnswer
-from ssik_ros.benchmark.trials import Verdict
+from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
 
@@ -67,8 +67,8 @@ def figures_of(answers: Sequence[TrialAnswer]) -> Figures:
     :param answers: the answers.
     """
     times = np.sort([answer.time_us for answer in answers])
-    good = [answer for answer in answers if answer.verdict is Verdict.VERIFIED]
-    none = [answer for answer in answers if answer.verdict is Verdict.NO_ANSWER]
+    good = [answer for answer in answers if answer.verdict is TrialVerdict.VERIFIED]
+    none = [answer for answer in answers if answer.verdict is TrialVerdict.NO_ANSWER]
     causes = Counter(answer.cause for answer in none).most_common()
     usual = times[: max(1, round(len(times) * (1.0 - OUTLIERS)))]
     p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if len(times) else [None] * 3

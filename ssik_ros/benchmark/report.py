@@ -14,7 +14,7 @@ from rich.table import Table
 from ssik_ros.benchmark.config import BenchmarkConfig
 from ssik_ros.benchmark.machine import Machine
 from ssik_ros.benchmark.published import published_for, PUBLISHED_SOURCE, PublishedFigure
-from ssik_ros.benchmark.summary import summarise, Summary
+from ssik_ros.benchmark.summary import RunSummary, summarise
 from ssik_ros.benchmark.trials import RunStatus, SolverRun
 from ssik_ros.errors import counted
 from ssik_ros.value_class import dataclass
@@ -58,7 +58,7 @@ class BenchmarkReport:
     runs: tuple[SolverRun, ...]
 
     @property
-    def summaries(self) -> tuple[tuple[SolverRun, Summary], ...]:
+    def summaries(self) -> tuple[tuple[SolverRun, RunSummary], ...]:
         """Return each run with its figures."""
         return tuple((run, summarise(run)) for run in self.runs)
 
@@ -202,7 +202,7 @@ def _rows(report: BenchmarkReport) -> list[list[str]]:
     return [row + [''] * (len(report.columns) - len(row)) for row in rows]
 
 
-def _row(run: SolverRun, summary: Summary) -> list[str]:
+def _row(run: SolverRun, summary: RunSummary) -> list[str]:
     if run.status is not RunStatus.RAN:
         return [run.name, run.status.value]
     cells = [

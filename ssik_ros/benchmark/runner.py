@@ -18,9 +18,9 @@ from ssik_ros.benchmark.calls import Call, RemoteSolver, time_calls
 from ssik_ros.benchmark.cases import BenchmarkCases
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.trials import RunStatus, SolverRun, Trial, Verdict
+from ssik_ros.benchmark.trials import RunStatus, SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.errors import SolverError, SsikError
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver, make_options, solver_spec
 from ssik_ros.value_class import dataclass
@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger('ssik_ros.benchmark')
 
 Progress = Callable[[str, int, int], None]
 """Called with the solver's label, the trials done and the trials to do."""
-SolverMaker = Callable[[GroupKinematics, GroupOracle], Solver]
+SolverMaker = Callable[[GroupKinematics, GroupOracle], IkSolver]
 """Returns the solver that answers for an entry, such as one behind a service."""
 
 DEFAULT_TOLERANCE = 0.001
@@ -94,7 +94,7 @@ def _options(kinematics: GroupKinematics) -> Mapping[str, Any]:
     return dataclasses.asdict(make_options(solver_spec(kinematics.solver), kinematics.parameters))
 
 
-def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> Solver:
+def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> IkSolver:
     return create_solver(
         kinematics.solver,
         oracle.robot,
@@ -104,7 +104,7 @@ def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> Solver
     )
 
 
-def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: SolverMaker) -> Solver:
+def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: SolverMaker) -> IkSolver:
     """Return the warm solver."""
     solver = maker(kinematics, oracle)
     try:
@@ -116,7 +116,7 @@ def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: Solver
     return solver
 
 
-def joint_order(solver: Solver, oracle: GroupOracle) -> NDArray[np.int64]:
+def joint_order(solver: IkSolver, oracle: GroupOracle) -> NDArray[np.int64]:
     """
     Return the index (n,) in the group of each position of the solver's vectors.
 
@@ -171,7 +171,7 @@ class _Judge:
     tolerance: float
     position_only: bool
 
-    def record(self, index: int, call: Call) -> Trial:
+    def record(self, index: int, call: Call) -> TrialRecord:
         """Return the record of one call."""
         oracle, result = self.oracle, call.result
         answer = in_group_order(call.answer, self.order)
@@ -179,10 +179,10 @@ class _Judge:
             answer, self.cases.targets[index], self.tolerance, position_only=self.position_only
         )
         claim = result is not None and bool(result.solved)
-        verdict = check.verdict if claim else Verdict.NO_ANSWER
-        return Trial(
+        verdict = check.verdict if claim else TrialVerdict.NO_ANSWER
+        return TrialRecord(
             trial=index + 1,
-            verdict=Verdict.EXCEPTION if call.raised else verdict,
+            verdict=TrialVerdict.EXCEPTION if call.raised else verdict,
             solve_time_ns=call.wall_ns,
             cpu_time_ns=call.cpu_ns,
             position_error=check.position_error,

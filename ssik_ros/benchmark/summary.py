@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.trials import SolverRun, Trial, Verdict
+from ssik_ros.benchmark.trials import SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.value_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """Figures over the trials of one solver; times in microseconds, None where there is no trial."""
 
     samples: int
@@ -50,7 +50,7 @@ class Summary:
     server_p99_us: float | None
 
 
-def summarise(run: SolverRun) -> Summary:
+def summarise(run: SolverRun) -> RunSummary:
     """
     Return the figures of a run.
 
@@ -61,12 +61,12 @@ def summarise(run: SolverRun) -> Summary:
     times = np.array([trial.solve_time_ns for trial in trials]) / 1e3
     server_times = _server_times(trials)
     claimed = sum(trial.solver_claim for trial in trials)
-    return Summary(
+    return RunSummary(
         samples=len(trials),
         found=len(found),
         claimed=claimed,
         false_claims=sum(trial.solver_claim and not trial.found_ik for trial in trials),
-        exceptions=sum(trial.verdict is Verdict.EXCEPTION for trial in trials),
+        exceptions=sum(trial.verdict is TrialVerdict.EXCEPTION for trial in trials),
         success_rate=len(found) / len(trials) if trials else 0.0,
         mean_us=_mean(times),
         mean_found_us=_mean(np.array([trial.solve_time_ns for trial in found]) / 1e3),
@@ -89,13 +89,13 @@ def summarise(run: SolverRun) -> Summary:
     )
 
 
-def _server_times(trials: Sequence[Trial]) -> FloatArray:
+def _server_times(trials: Sequence[TrialRecord]) -> FloatArray:
     """Return the times [us] that a server reported, which it may do for some answers only."""
     reported = [trial.server_time_ns for trial in trials if trial.server_time_ns is not None]
     return np.array(reported, dtype=np.float64) / 1e3
 
 
-def _column(trials: Sequence[Trial], name: str) -> FloatArray:
+def _column(trials: Sequence[TrialRecord], name: str) -> FloatArray:
     return np.array([getattr(trial, name) for trial in trials], dtype=np.float64)
 
 

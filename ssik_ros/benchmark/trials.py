@@ -13,7 +13,7 @@ from ssik_ros.benchmark.config import SolverEntry
 from ssik_ros.value_class import dataclass
 
 
-class Verdict(str, Enum):
+class TrialVerdict(str, Enum):
     """What the independent check says about an answer."""
 
     VERIFIED = 'verified'
@@ -37,12 +37,12 @@ class RunStatus(str, Enum):
     """It could not be made or warmed up for this group."""
 
 
-class Trial(NamedTuple):
+class TrialRecord(NamedTuple):
     """One solve, timed and checked."""
 
     trial: int
     """Counted from one."""
-    verdict: Verdict
+    verdict: TrialVerdict
     solve_time_ns: int
     cpu_time_ns: int
     position_error: float
@@ -65,7 +65,7 @@ class Trial(NamedTuple):
     @property
     def found_ik(self) -> bool:
         """Return whether the answer was verified, whatever the solver says."""
-        return self.verdict is Verdict.VERIFIED
+        return self.verdict is TrialVerdict.VERIFIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class SolverRun:
     """The solver's options, defaults included."""
     tolerance: float = 0.0
     """Norm of position and orientation error that counts as reached."""
-    trials: Sequence[Trial] = ()
+    trials: Sequence[TrialRecord] = ()
     service: str = ''
     """The service that was asked; empty for a solver in this process."""
 
@@ -139,7 +139,7 @@ def write_csv(run: SolverRun, path: Path) -> None:
     write_atomically(path, text.getvalue())
 
 
-def _row(trial: Trial) -> tuple[Any, ...]:
+def _row(trial: TrialRecord) -> tuple[Any, ...]:
     return (
         trial.trial,
         _truth(trial.found_ik),

@@ -11,7 +11,7 @@ from rich.table import Table
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
 
@@ -27,7 +27,7 @@ _FOOTER = {
 class Answer:
     """A result, and what is needed to judge it."""
 
-    solver: Solver
+    solver: IkSolver
     oracle: GroupOracle
     targets: FloatArray
     result: IkResult

@@ -11,7 +11,7 @@ from ssik_ros.manipulator.solve_settings import repair_target, SolveSettings
 from ssik_ros.manipulator.solver_answer import Answer
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult, IkStatus
 
 CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
@@ -19,7 +19,7 @@ CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 
 
 def find_by_iteration(
-    solver: Solver,
+    solver: IkSolver,
     kinematics: ChainKinematics,
     group: JointGroup,
     target: FloatArray,
@@ -67,7 +67,7 @@ def _answer(q: FloatArray, residuals: FloatArray, result: IkResult) -> Answer:
     )
 
 
-def _check_honoured(solver: Solver, settings: SolveSettings) -> None:
+def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
     """Raise for settings that the solver would have to ignore."""
     for name in CLOSED_FORM_ONLY:
         value: Any = getattr(settings, name)

@@ -55,7 +55,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import IkSolver
 from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
@@ -118,7 +118,7 @@ class Manipulator:
         self._kinematics = ChainKinematics(
             self.robot, self.group, self.group.base_link, self.group.tip
         )
-        self._solvers: dict[tuple[str, str], Solver] = {}
+        self._solvers: dict[tuple[str, str], IkSolver] = {}
 
     @classmethod
     def from_urdf(
@@ -563,7 +563,7 @@ class Manipulator:
         """
         return self.newton_family.tracker(q0, options)
 
-    def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> Solver:
+    def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> IkSolver:
         """
         Return a solver for this arm; the same object for the same arguments.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.joint import Goal, Joint
-from ssik_ros.solvers.closed_chain.structure import Follower, GOAL, JOINT, LINK, Shape
+from ssik_ros.solvers.closed_chain.structure import FollowerDof, GOAL, JOINT, LINK, Shape
 
 
 def topmost(frame: Frame) -> Frame:
@@ -75,7 +75,7 @@ def describe(frames: Sequence[Frame]) -> Shape:
             if leader_dof not in leader.dof:
                 text = f'{leader!r}, which {joint!r} follows, has lost {leader_dof.name}.'
                 raise InvalidClosure(text, joint=joint)
-            follower = Follower(rows[leader], int(leader_dof), multiplier, offset)
+            follower = FollowerDof(rows[leader], int(leader_dof), multiplier, offset)
             followers[row, int(dof)] = follower
     return Shape(
         kinds=tuple(

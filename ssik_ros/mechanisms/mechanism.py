@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 import math
 import time
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +13,12 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import describe, find_roots, list_frames, topmost
 from ssik_ros.mechanisms.joint import Joint
-from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.mechanisms.result import ChainResult, CompiledChain
 from ssik_ros.mechanisms.storage import gather, Storage
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram, NOT_STOPPED
 from ssik_ros.solvers.closed_chain.restarts import solve_again
 from ssik_ros.solvers.closed_chain.structure import find_chains
-
-
-class CompiledChain(NamedTuple):
-    """One independent chain: its program, and what its rows are called."""
-
-    program: ChainProgram
-    roots: tuple[Frame, ...]
-    joint_names: tuple[str, ...]
-    goal_names: tuple[str, ...]
-    closure_names: tuple[str, ...]
 
 
 class Mechanism:

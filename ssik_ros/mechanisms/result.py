@@ -1,6 +1,6 @@
 """What the solve of one chain came to: a status that knows more."""
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +8,19 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.solvers.closed_chain.program import ChainProgram
 
-if TYPE_CHECKING:
-    from ssik_ros.mechanisms.frame import Frame
-    from ssik_ros.mechanisms.mechanism import CompiledChain
+
+class CompiledChain(NamedTuple):
+    """One independent chain: its program, and what its rows are called."""
+
+    program: ChainProgram
+    roots: tuple[Frame, ...]
+    joint_names: tuple[str, ...]
+    goal_names: tuple[str, ...]
+    closure_names: tuple[str, ...]
 
 
 class ChainResult(int):
@@ -22,13 +30,13 @@ class ChainResult(int):
     ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
     """
 
-    _made_of: tuple['CompiledChain', str, bytes]
+    _made_of: tuple[CompiledChain, str, bytes]
     """The chain, the name of the method, and the numbers that its program kept."""
     _tries: tuple[int, int] | None = None
     """Restarts, and iterations of all starts; None where there was one start."""
 
     @property
-    def chain(self) -> 'CompiledChain':
+    def chain(self) -> CompiledChain:
         """The chain that was solved."""
         return self._made_of[0]
 
@@ -98,7 +106,7 @@ class ChainResult(int):
         return float(translation), float(rotation)
 
     @property
-    def roots(self) -> tuple['Frame', ...]:
+    def roots(self) -> tuple[Frame, ...]:
         """The topmost frames of the chain."""
         return self.chain.roots
 

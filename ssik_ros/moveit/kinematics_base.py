@@ -21,7 +21,7 @@ from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import BranchSolver, Solver, SolveRequest
+from ssik_ros.problem.contract import BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
@@ -121,7 +121,7 @@ class _Setup:
 
     robot: RobotModel
     group: JointGroup
-    solver: Solver
+    solver: IkSolver
     tip_frames: tuple[str, ...]
     tools: FloatArray | None
     """(t, 4, 4) poses of the tips in the solver's; None where they are the same."""
@@ -186,7 +186,7 @@ class KinematicsBase:
         solver.warm_up()
         return True
 
-    def _make_solver(self, robot: RobotModel, group: JointGroup) -> Solver:
+    def _make_solver(self, robot: RobotModel, group: JointGroup) -> IkSolver:
         """Return the solver that was chosen, for a group."""
         return create_solver(
             self._solver_name, robot, group, self._parameters, position_only=self._position_only
@@ -196,7 +196,7 @@ class KinematicsBase:
         self,
         robot: RobotModel,
         group: JointGroup,
-        solver: Solver,
+        solver: IkSolver,
         base_frame: str,
         tip_frames: Sequence[str],
     ) -> _Setup:
@@ -260,7 +260,7 @@ class KinematicsBase:
         """Return the links of the group."""
         return () if self._setup is None else self._setup.group.link_names
 
-    def get_solver(self) -> Solver:
+    def get_solver(self) -> IkSolver:
         """
         Return the solver, whose targets are poses of its own tip frames.
 

@@ -62,7 +62,7 @@ class SolveRequest:
     """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
 
 
-class Solver(Protocol):
+class IkSolver(Protocol):
     """
     What every solver offers.
 
@@ -129,7 +129,7 @@ class BranchSolver(Protocol):
         ...
 
 
-SolverFactory = Callable[[RobotModel, JointGroup, Any], Solver]
+SolverFactory = Callable[[RobotModel, JointGroup, Any], IkSolver]
 
 
 @dataclass(frozen=True, slots=True)

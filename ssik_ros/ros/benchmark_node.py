@@ -30,7 +30,7 @@ from ssik_ros.benchmark.session import (
     write_results,
 )
 from ssik_ros.errors import counted, InvalidOption, SsikError
-from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import IkSolver
 from ssik_ros.ros.inputs.running_robot import RobotNotRunning, RunningRobot
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
@@ -127,7 +127,7 @@ class BenchmarkNode(Node):
         )
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 
-    def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> Solver:
+    def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> IkSolver:
         """Return what asks a service about the group of the benchmark."""
         settings = self._settings
         return ServiceSolver(

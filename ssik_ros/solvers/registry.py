@@ -26,7 +26,7 @@ from ssik_ros.errors import (
 )
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver, SolverSpec
+from ssik_ros.problem.contract import IkSolver, SolverSpec
 from ssik_ros.solvers.closed_chain.group_options import (
     ClosedChainGroupOptions,
     GROUP_PARAMETER_ALIASES,
@@ -121,7 +121,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',
         options_type=ClosedChainGroupOptions,
         parameters_file=GROUP_PARAMETERS_FILE,
-        factory='ssik_ros.mechanisms.group_solver:ClosedChainSolver',
+        factory='ssik_ros.mechanisms.closed_chain_solver:ClosedChainSolver',
         parameter_aliases=GROUP_PARAMETER_ALIASES,
         position_only=True,
     ),
@@ -276,7 +276,7 @@ def create_solver(
     parameters: Mapping[str, Any] | None = None,
     *,
     position_only: bool = False,
-) -> Solver:
+) -> IkSolver:
     """
     Return a solver for a group of a robot.
 
@@ -300,7 +300,7 @@ def create_solver(
     if position_only and not spec.position_only:
         raise InvalidParameter(f'The solver {quote(name)} does not offer position_only_ik.')
     options = make_options(spec, parameters)
-    factory: Callable[..., Solver] = (
+    factory: Callable[..., IkSolver] = (
         _load_object(spec.factory, spec.name) if isinstance(spec.factory, str) else spec.factory
     )
     try:

@@ -23,20 +23,27 @@ from ssik_ros.benchmark.report import (
 )
 from ssik_ros.benchmark.session import prepare_benchmark, write_results
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import CSV_COLUMNS, RunStatus, SolverRun, Trial, Verdict, write_csv
+from ssik_ros.benchmark.trials import (
+    CSV_COLUMNS,
+    RunStatus,
+    SolverRun,
+    TrialRecord,
+    TrialVerdict,
+    write_csv,
+)
 
 PNG = b'\x89PNG'
 
 
-def make_trial(number, *, time_us=10.0, verdict=Verdict.VERIFIED, error=1e-4, **changes):
-    trial = Trial(
+def make_trial(number, *, time_us=10.0, verdict=TrialVerdict.VERIFIED, error=1e-4, **changes):
+    trial = TrialRecord(
         trial=number,
         verdict=verdict,
         solve_time_ns=int(1000 * time_us),
         cpu_time_ns=int(1000 * time_us),
         position_error=error,
         orientation_error=2.0 * error,
-        solver_claim=verdict is not Verdict.NO_ANSWER,
+        solver_claim=verdict is not TrialVerdict.NO_ANSWER,
         within_limits=True,
         cause='NONE',
         iterations=10,
@@ -61,7 +68,7 @@ def make_report(*runs, robot='panda'):
 def mixed():
     """Return a run with three verified trials and one claim that does not hold."""
     trials = [make_trial(i + 1, time_us=10.0 * (i + 1)) for i in range(3)]
-    lie = make_trial(4, time_us=1000.0, verdict=Verdict.OUTSIDE_TOLERANCE, error=0.5)
+    lie = make_trial(4, time_us=1000.0, verdict=TrialVerdict.OUTSIDE_TOLERANCE, error=0.5)
     return make_run('mixed', [*trials, lie])
 
 
@@ -108,7 +115,7 @@ def test_the_claim_of_the_solver_stands_beside_the_verdict(mixed, tmp_path):
 
 
 def test_the_text_of_an_exception_stays_one_field(tmp_path):
-    trial = make_trial(1, verdict=Verdict.EXCEPTION, note='RuntimeError: a, "b"')
+    trial = make_trial(1, verdict=TrialVerdict.EXCEPTION, note='RuntimeError: a, "b"')
     write_csv(make_run('a', [trial]), tmp_path / 'data.csv')
     assert read_csv(tmp_path / 'data.csv')[0]['note'] == 'RuntimeError: a, "b"'
 
@@ -161,7 +168,7 @@ def test_worst_errors_are_over_verified_answers(mixed):
 
 
 def test_a_run_without_verified_answer_has_no_errors_and_a_rate_of_zero():
-    summary = summarise(make_run('a', [make_trial(1, verdict=Verdict.NO_ANSWER)]))
+    summary = summarise(make_run('a', [make_trial(1, verdict=TrialVerdict.NO_ANSWER)]))
     assert (summary.success_rate, summary.mean_found_us) == (0.0, None)
     assert summary.worst_position_error is None
 
@@ -245,7 +252,7 @@ def test_the_four_plots_of_ik_benchmarking_are_written(mixed, absent, tmp_path):
 
 
 def test_plots_survive_a_solver_without_verified_answer(tmp_path):
-    hopeless = make_run('a', [make_trial(1, verdict=Verdict.NO_ANSWER, error=np.nan)])
+    hopeless = make_run('a', [make_trial(1, verdict=TrialVerdict.NO_ANSWER, error=np.nan)])
     report = make_report(hopeless)
     assert len(plot_report(report, tmp_path)) == 4
     assert plot_grid([report], tmp_path / 'grid.png') is not None

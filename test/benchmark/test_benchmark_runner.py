@@ -9,7 +9,7 @@ import pytest
 from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.session import prepare_benchmark
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.benchmark.trials import RunStatus, TrialVerdict
 from ssik_ros.errors import DescriptionNotFound, GroupNotFound, InvalidParameter, UnknownGroup
 
 
@@ -34,7 +34,7 @@ def run_one(arena, answer, **kwargs):
 
 def test_a_solver_that_answers_truly_is_fully_verified(arena):
     run = run_one(arena, planar_arm.honest)
-    assert [trial.verdict for trial in run.trials] == [Verdict.VERIFIED] * 20
+    assert [trial.verdict for trial in run.trials] == [TrialVerdict.VERIFIED] * 20
     assert summarise(run).worst_position_error < 1e-12
 
 
@@ -49,15 +49,15 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
 @pytest.mark.parametrize(
     ('answer', 'verdict'),
     [
-        (planar_arm.lying, Verdict.OUTSIDE_TOLERANCE),
-        (planar_arm.sloppy, Verdict.OUTSIDE_TOLERANCE),
-        (planar_arm.wound, Verdict.OUTSIDE_LIMITS),
-        (planar_arm.not_finite, Verdict.NOT_FINITE),
-        (planar_arm.too_short, Verdict.NOT_FINITE),
-        (planar_arm.solved_by_nothing, Verdict.NOT_FINITE),
-        (planar_arm.giving_up, Verdict.NO_ANSWER),
-        (planar_arm.raising, Verdict.EXCEPTION),
-        (planar_arm.answering_none, Verdict.EXCEPTION),
+        (planar_arm.lying, TrialVerdict.OUTSIDE_TOLERANCE),
+        (planar_arm.sloppy, TrialVerdict.OUTSIDE_TOLERANCE),
+        (planar_arm.wound, TrialVerdict.OUTSIDE_LIMITS),
+        (planar_arm.not_finite, TrialVerdict.NOT_FINITE),
+        (planar_arm.too_short, TrialVerdict.NOT_FINITE),
+        (planar_arm.solved_by_nothing, TrialVerdict.NOT_FINITE),
+        (planar_arm.giving_up, TrialVerdict.NO_ANSWER),
+        (planar_arm.raising, TrialVerdict.EXCEPTION),
+        (planar_arm.answering_none, TrialVerdict.EXCEPTION),
     ],
 )
 def test_every_way_to_fail_has_its_verdict_and_counts_as_not_found(arena, answer, verdict):
@@ -108,7 +108,7 @@ def test_position_only_leaves_the_orientation_out_of_the_judgement(arena, tmp_pa
     free = prepare_benchmark(session.config).run().runs[0]
     strict = session.run().runs[0]
     judged = [(f.found_ik, s.found_ik) for f, s in zip(free.trials, strict.trials)]
-    assert {trial.verdict for trial in strict.trials} != {Verdict.VERIFIED}
+    assert {trial.verdict for trial in strict.trials} != {TrialVerdict.VERIFIED}
     assert (True, False) in judged
     assert (False, True) not in judged
 

@@ -13,7 +13,7 @@ from ssik_ros.benchmark.report import make_json, make_markdown, make_text
 from ssik_ros.benchmark.servers import namespace_of, plan_servers
 from ssik_ros.benchmark.session import load_configured_robot, prepare_benchmark, write_results
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.benchmark.trials import RunStatus, TrialVerdict
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, SolverError
 
 SLOW = 0.02
@@ -62,7 +62,7 @@ def run(config):
 def test_maker_stands_for_its_label_and_no_other(run):
     _, report = run()
     mine, foreign = report.runs
-    assert {trial.verdict for trial in mine.trials} == {Verdict.VERIFIED}
+    assert {trial.verdict for trial in mine.trials} == {TrialVerdict.VERIFIED}
     assert (mine.service, mine.requested_solver) == ('/there/compute_ik', 'test/mine')
     assert foreign.status is RunStatus.NOT_INSTALLED
 
@@ -87,7 +87,7 @@ def test_remote_answer_is_judged_like_any_other(run):
 def test_remote_solver_that_raises_is_recorded(run):
     _, report = run(planar_arm.raising)
     trial = report.runs[0].trials[0]
-    assert (trial.verdict, trial.note) == (Verdict.EXCEPTION, 'RuntimeError: singular matrix')
+    assert (trial.verdict, trial.note) == (TrialVerdict.EXCEPTION, 'RuntimeError: singular matrix')
 
 
 def test_interruption_is_no_answer(run):

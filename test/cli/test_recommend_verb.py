@@ -11,7 +11,7 @@ from ssik_ros.benchmark.comparison import (
     compare_solvers,
     Kind,
     NEAR,
-    QuestionSource,
+    TrialRequests,
     TrialSettings,
 )
 from ssik_ros.benchmark.oracle import GroupOracle
@@ -314,7 +314,7 @@ def test_time_for_no_question_is_an_answer_too(arm, capsys, register):
 @pytest.mark.parametrize('joints', [SIX_JOINTS, WHEEL])
 def test_questions_are_what_they_are_called(joints):
     oracle = oracle_of(joints)
-    group, source = oracle.group, QuestionSource(oracle, 5)
+    group, source = oracle.group, TrialRequests(oracle, 5)
     lengths = [np.linalg.norm(np.array(origin.split(), float)) for _, _, origin in joints]
     for kind in Kind:
         for question in source.take(kind, 20):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'closed_chain'))
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'mechanisms'))
 
 from mechanisms import Delta, make_four_bar
 from test_urdf_robot import GRIPPER, OPEN

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path += [
-    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'closed_chain')
+    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'mechanisms')
 ]
 
 FIGURE = 'figure of the node'

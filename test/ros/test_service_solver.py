@@ -17,7 +17,7 @@ from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.runner import run_solver
 from ssik_ros.benchmark.summary import summarise
-from ssik_ros.benchmark.trials import RunStatus, Verdict
+from ssik_ros.benchmark.trials import RunStatus, TrialVerdict
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkStatus
@@ -264,7 +264,7 @@ def test_server_that_lies_is_verified_in_no_trial(client, double, panda, arm):
     lies = run(client, panda, arm)
     summary = summarise(lies)
     assert (summary.found, summary.claimed, summary.false_claims) == (0, 10, 10)
-    assert {trial.verdict for trial in lies.trials} == {Verdict.OUTSIDE_TOLERANCE}
+    assert {trial.verdict for trial in lies.trials} == {TrialVerdict.OUTSIDE_TOLERANCE}
 
 
 def test_solver_of_another_package_is_asked_when_a_service_stands_for_it(

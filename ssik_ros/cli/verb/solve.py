@@ -17,7 +17,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask(
-    solver: Solver,
+    solver: IkSolver,
     oracle: GroupOracle,
     targets: FloatArray,
     seed: FloatArray | None,
@@ -183,7 +183,7 @@ def _make_solver(
     kinematics: GroupKinematics,
     robot: RobotModel,
     group: JointGroup,
-) -> Solver:
+) -> IkSolver:
     """Return the solver of the kinematics file, changed by the command line."""
     spec = solver_spec(arguments.solver or kinematics.solver)
     given = _parse_parameters(arguments.param)

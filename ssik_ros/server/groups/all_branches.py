@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, SsikError
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.problem.contract import BranchSet, BranchSolver, Solver, SolveRequest
+from ssik_ros.problem.contract import BranchSet, BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.group_server import GroupServer, StateCheck
 from ssik_ros.server.requests.ik_requests import (
@@ -109,7 +109,7 @@ class _Gate:
 class _Outcome(NamedTuple):
     """What one solver knows."""
 
-    solver: Solver
+    solver: IkSolver
     reason: str
     solve_request: SolveRequest
     found: BranchSet
@@ -213,7 +213,7 @@ class BranchFinder:
         )
         return self._answer(solver, found, branches, report)
 
-    def _choose(self, own: Solver) -> list[tuple[Solver, str]]:
+    def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
         """Return whom to ask, the one that knows most first, and why."""
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
@@ -229,7 +229,7 @@ class BranchFinder:
             (own, f'the closed form does not reach the pose: {SEARCHED}'),
         ]
 
-    def _solve(self, solver: Solver, solve_request: SolveRequest) -> BranchSet:
+    def _solve(self, solver: IkSolver, solve_request: SolveRequest) -> BranchSet:
         """Return the branches that a solver knows, or finds."""
         if isinstance(solver, BranchSolver):
             return solver.solve_all(solve_request)
@@ -256,7 +256,7 @@ class BranchFinder:
 
     def _measure(
         self,
-        solver: Solver,
+        solver: IkSolver,
         goals: Sequence[LinkGoal],
         solve_request: SolveRequest,
         found: BranchSet,
@@ -304,14 +304,14 @@ class BranchFinder:
         norms = np.sqrt((used**2).sum(axis=1))
         return wishes.tolerance <= 0.0 or bool((norms <= wishes.tolerance + ROUNDING).all())
 
-    def _kinematics(self, solver: Solver, goals: Sequence[LinkGoal]) -> list[LedLink]:
+    def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
         """Return, for each tip, forward kinematics of what is to be at its target."""
         led = [self.led_link(solver, LinkGoal(tip, NOWHERE)) for tip in solver.tip_frames]
         for goal in goals:
             led[self._server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
         return led
 
-    def led_link(self, solver: Solver, goal: LinkGoal) -> LedLink:
+    def led_link(self, solver: IkSolver, goal: LinkGoal) -> LedLink:
         """
         Return forward kinematics, in a solver's base, of what is to be at a goal.
 
@@ -323,7 +323,7 @@ class BranchFinder:
         link = goal.link or solver.tip_frames[tip]
         return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
-    def complete_solver(self) -> Solver | None:
+    def complete_solver(self) -> IkSolver | None:
         """Return the solver that knows every posture of the group; None where nobody does."""
         for solver, _ in self._choose(self._server.require_solver()):
             if isinstance(solver, BranchSolver) and solver.is_complete:
@@ -343,7 +343,7 @@ class BranchFinder:
         return found
 
     def _answer(
-        self, solver: Solver, found: BranchSet, branches: list[Branch], report: BranchReport
+        self, solver: IkSolver, found: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
         """Return the answer with its sentence."""
         names = self._server.group.variable_names

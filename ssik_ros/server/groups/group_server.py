@@ -11,7 +11,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, list_names, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import Solver, SolveRequest
+from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, LinkGoal, NEW
 from ssik_ros.server.requests.index_ranges import index_range
@@ -57,7 +57,7 @@ class GroupServer:
         self.robot: RobotModel = frames.robot
         self.group = group
         self.kinematics = kinematics
-        self.solver: Solver | None = None
+        self.solver: IkSolver | None = None
         self.reason = ''
         """Why this solver answers, or why there is none."""
         self.warm_up_seconds = 0.0
@@ -82,7 +82,7 @@ class GroupServer:
         except SsikError as error:
             self.reason = str(error)
 
-    def _explain_choice(self, solver: Solver) -> str:
+    def _explain_choice(self, solver: IkSolver) -> str:
         """Return why this solver answers for the group."""
         own, requested = self.kinematics.solver, self.kinematics.requested_solver
         if self.kinematics.is_foreign:
@@ -150,7 +150,7 @@ class GroupServer:
 
     def make_request(
         self,
-        solver: Solver,
+        solver: IkSolver,
         goals: Sequence[LinkGoal],
         state: FullState,
         *,
@@ -197,7 +197,7 @@ class GroupServer:
             self.robot.set_followers(positions)
         return NEW(FullState, (positions, state.root_pose))
 
-    def require_solver(self) -> Solver:
+    def require_solver(self) -> IkSolver:
         """
         Return the solver.
 
@@ -210,7 +210,7 @@ class GroupServer:
         return self.solver
 
     def _targets(
-        self, solver: Solver, goals: Sequence[LinkGoal], state: FullState
+        self, solver: IkSolver, goals: Sequence[LinkGoal], state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
         links = [self._tip_link(solver, goal.link) for goal in goals]
@@ -231,7 +231,7 @@ class GroupServer:
         return targets, tools
 
     def _only_target(
-        self, solver: Solver, goal: LinkGoal, state: FullState
+        self, solver: IkSolver, goal: LinkGoal, state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return target (4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
         link = self._links.get((solver.tip_frames, goal.link)) or self._tip_link(solver, goal.link)
@@ -241,7 +241,7 @@ class GroupServer:
         return target, None if offset is None else np.array([offset])
 
     def _require_distinct(
-        self, solver: Solver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]
+        self, solver: IkSolver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]
     ) -> None:
         """Refuse two poses for one tip."""
         taken: dict[int, str] = {}
@@ -255,13 +255,13 @@ class GroupServer:
                 )
             taken[link.tip] = goal.link
 
-    def _present_poses(self, solver: Solver, state: FullState) -> FloatArray:
+    def _present_poses(self, solver: IkSolver, state: FullState) -> FloatArray:
         """Return the poses (t, 4, 4) of all tips in the base frame: unnamed tips stay where they are."""
         base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
         poses = self.frames.links_in_root(list(solver.tip_frames), state)
         return np.array([base_root @ pose for pose in poses])
 
-    def _tip_link(self, solver: Solver, link: str) -> _TipLink:
+    def _tip_link(self, solver: IkSolver, link: str) -> _TipLink:
         """Return how a link hangs on a tip; remembered for the next time."""
         key = (solver.tip_frames, link)
         found = self._links.get(key)
@@ -270,7 +270,7 @@ class GroupServer:
             self._links[key] = found
         return found
 
-    def tip_of(self, solver: Solver, link: str) -> int:
+    def tip_of(self, solver: IkSolver, link: str) -> int:
         """
         Return the index of the tip that a link hangs on.
 
@@ -280,7 +280,7 @@ class GroupServer:
         """
         return self._tip_link(solver, link).tip
 
-    def _find_tip_link(self, solver: Solver, link: str) -> _TipLink:
+    def _find_tip_link(self, solver: IkSolver, link: str) -> _TipLink:
         tips = solver.tip_frames
         if not link and len(tips) == 1:
             return _TipLink(0, None)

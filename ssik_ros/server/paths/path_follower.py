@@ -12,7 +12,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
-from ssik_ros.problem.contract import Solver
+from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
@@ -77,7 +77,7 @@ class PathFollower:
         """
         own = server.require_solver()
         complete = finder.complete_solver()
-        self._solver: Solver = own if complete is None else complete
+        self._solver: IkSolver = own if complete is None else complete
         self._knows_all = complete is not None
         self._server, self._request = server, request
         self._start, self._checks, self._cancel = start, checks, cancel

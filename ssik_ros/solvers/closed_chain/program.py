@@ -12,7 +12,7 @@ from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.mechanisms import descent, layout, mechanism
-from ssik_ros.solvers.closed_chain.structure import Chain, elimination_order, Shape
+from ssik_ros.solvers.closed_chain.structure import ChainRows, elimination_order, Shape
 
 MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
@@ -27,7 +27,7 @@ ENDLESS = 1e9
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
-class _Node(NamedTuple):
+class _Motion(NamedTuple):
     """One elementary motion, while the tables are made."""
 
     kind: int
@@ -43,7 +43,7 @@ class _Node(NamedTuple):
 class ChainProgram:
     """The packed arrays of one chain, with a workspace: one solve at a time."""
 
-    def __init__(self, shape: Shape, chain: Chain) -> None:
+    def __init__(self, shape: Shape, chain: ChainRows) -> None:
         """
         Pack a chain.
 
@@ -102,7 +102,7 @@ class ChainProgram:
     def _make_nodes(self) -> None:
         """List the elementary motions, parents first, and the last one of each joint."""
         shape = self.shape
-        self._nodes: list[_Node] = []
+        self._nodes: list[_Motion] = []
         self._last: dict[int, int] = {}
         for frame in self.chain.joints:
             free = shape.free(frame)
@@ -115,7 +115,7 @@ class ChainProgram:
                     continue
                 kind = layout.BALL if shape.balls[frame] and dof == 5 else dof
                 key, multiplier, offset = self._followed(frame, dof)
-                node = _Node(kind, parent, frame, key, segment, multiplier, offset)
+                node = _Motion(kind, parent, frame, key, segment, multiplier, offset)
                 parent, segment = len(self._nodes), []
                 self._nodes.append(node)
             self._last[frame] = parent
@@ -150,7 +150,7 @@ class ChainProgram:
         self._number = {key: k for k, key in enumerate(self.keys)}
         self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
 
-    def _node_variables(self, node: _Node) -> list[int]:
+    def _node_variables(self, node: _Motion) -> list[int]:
         """Return the unknowns of a node in natural numbers."""
         if node.kind == layout.BALL:
             return [self._number[node.frame, dof] for dof in (3, 4, 5)]
@@ -265,7 +265,7 @@ class ChainProgram:
         self._state_count = size
         return states
 
-    def _node_row(self, node: _Node, store, states) -> list[int]:  # type: ignore[no-untyped-def]
+    def _node_row(self, node: _Motion, store, states) -> list[int]:  # type: ignore[no-untyped-def]
         variable = int(self.place[self._node_variables(node)[0]])
         own = node.key == (node.frame, 5 if node.kind == layout.BALL else node.kind)
         return [

@@ -15,7 +15,7 @@ LINK, JOINT, GOAL = 'link', 'joint', 'goal'
 ALL_ROWS = 63
 
 
-class Follower(NamedTuple):
+class FollowerDof(NamedTuple):
     """A degree of freedom that follows another one: value = multiplier * leader + offset."""
 
     frame: int
@@ -40,7 +40,7 @@ class Shape:
     """The link that a joint or goal closes onto, or -1."""
     world: tuple[bool, ...]
     """Whether a goal is measured along the axes of the world."""
-    followers: dict[tuple[int, int], Follower] = field(default_factory=dict)
+    followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
 
     def free(self, frame: int) -> tuple[int, ...]:
         """Return the degrees of freedom by which a frame moves."""
@@ -68,14 +68,14 @@ class Shape:
         return found
 
 
-class Chain(NamedTuple):
+class ChainRows(NamedTuple):
     """One independent part of a mechanism, by the rows of its frames."""
 
     joints: tuple[int, ...]
     closures: tuple[int, ...]
 
 
-def find_chains(shape: Shape) -> list[Chain]:
+def find_chains(shape: Shape) -> list[ChainRows]:
     """
     Return the independent chains of a mechanism in the order in which their first closures are met.
 
@@ -103,7 +103,7 @@ def find_chains(shape: Shape) -> list[Chain]:
     for joint in sorted(members):
         groups[find(joint)].append(joint)
     return [
-        Chain(tuple(joints), tuple(c for c in closures if find(c) == root))
+        ChainRows(tuple(joints), tuple(c for c in closures if find(c) == root))
         for root, joints in groups.items()
     ]
 
