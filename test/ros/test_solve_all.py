@@ -125,7 +125,7 @@ def test_all_branches_hold_and_are_named(client, arm):
         assert len(set(labels)) == len(labels)
         assert all('shoulder' in label and 'elbow' in label for label in labels)
         assert [branch.branch for branch in answer.branches] == list(range(len(labels)))
-        assert all(not branch.turns for branch in answer.branches)
+        assert all(not branch.windings for branch in answer.branches)
 
 
 def test_diagnostic_says_how(client, arm):
@@ -173,7 +173,7 @@ def test_windings_are_counted(clients):
     assert len(answer.branches) == 32 * len(plain.branches)
     seen = {}
     for branch in answer.branches:
-        angles = np.array(branch.positions) - TWO_PI * np.array(branch.turns)
+        angles = np.array(branch.positions) - TWO_PI * np.array(branch.windings)
         assert (np.abs(angles) <= np.pi + 1e-9).all()
         seen.setdefault(branch.branch, (branch.label, angles))
         label, first = seen[branch.branch]

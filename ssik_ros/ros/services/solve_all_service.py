@@ -89,7 +89,7 @@ def _write_branch(branch: Branch) -> IkBranch:
         limit_margin=branch.limit_margin,
         label=branch.label,
         branch=branch.branch,
-        turns=array('i', branch.turns),
+        windings=array('i', branch.turns),
     )
 
 
