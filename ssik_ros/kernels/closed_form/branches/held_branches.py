@@ -292,18 +292,18 @@ def _are_same(raw, a, b, n):
 
 
 @kernel
-def write_margins(places, at, ranges, ints, reals, target, rounding, scratch):
+def write_margins(run, places, at, ranges, rounding, scratch):
     """
     Write how far the branches of a place are inside the limits, and whether those exist that are marked as doubtful.
 
+    :param run: of the search.
     :param places: flat.
     :param at: number of the place, whose joints are written, and marks in place of rooms.
-    :param ranges, ints, reals: of the search.
-    :param target: (12,) T.
+    :param ranges: from :func:`write_ranges`.
     :param rounding: by how much candidates that reach the pose may miss it.
     :param scratch: (scratch_size(n),).
     """
-    n = ints[search.N]
+    n = run.ints[search.N]
     least = lanes.spread(math.inf)
     for place in range(int(ranges[2 * n])):
         k = int(ranges[2 * n + 1 + place])
@@ -317,7 +317,7 @@ def write_margins(places, at, ranges, ints, reals, target, rounding, scratch):
         room = lanes.select(is_marked, -math.inf, room)
         is_near = is_marked & (least >= -FAR)
         if lanes.bits_of(is_near) != 0:
-            miss = _misses(places, at, ints, reals, target, scratch)
+            miss = _misses(run, places, at, scratch)
             miss = lanes.select(miss < rounding, 0.0, -miss)
             room = lanes.select(is_near, miss, room)
     lanes.store(places, row_at(at, n + MARGIN, n), least)
@@ -328,22 +328,14 @@ def write_margins(places, at, ranges, ints, reals, target, rounding, scratch):
 
 
 @inline_kernel
-def _misses(places, at, ints, reals, target, scratch):
+def _misses(run, places, at, scratch):
     """Return what the branches of a place miss the pose by."""
-    n = ints[search.N]
+    n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
     area = vector(scratch, AREA, lane_pipeline.area_size(n))
     for k in range(n):
         lanes.store(area, LANES * k, lanes.load(places, row_at(at, k, n)))
-    lane_pipeline.measure(
-        area,
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        ints[search.SLIDES],
-        target,
-        1.0,
-    )
+    axes, points, home = search.chain_of(run)
+    lane_pipeline.measure(area, axes, points, home, n, slides, target, 1.0)
     return lanes.load(area, lane_pipeline.row_of(n, lane_pipeline.RESIDUAL))
 
 

@@ -7,10 +7,9 @@ range, then what :mod:`ssik_ros.kernels.closed_form.branches.arcs` finds between
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches as hb, search as common
 from ssik_ros.kernels.closed_form.certification import newton_lanes
-from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LEAST_SCAN = 12
@@ -122,9 +121,10 @@ def search(
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
     :param scratch: (scratch_size(n, wanted, capacity),) numbers.
     """
-    if not common.begin(counters, ints, reals, matrix_t, options, work):
+    run = common.Run(counters, ints, reals, seed, options, work, out.shape[0])
+    if not common.begin(run, matrix_t):
         return -1
-    if common.is_refused(counters, ints, reals, options, work):
+    if common.is_refused(run):
         spread[TRIED] = 0.0
         return 0
     n, capacity, wanted = ints[common.N], out.shape[0], int(spread[WANTED])
@@ -146,7 +146,7 @@ def search(
         _choose_scanned(values, spread, first, count, last)
         if first + count > scanned:
             values[scanned - first] = seeded
-        write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch)
+        write_places(run, places, first, count, ranges, scratch)
     own = 0
     if seeded == seeded:
         # All of them: the pose may be singular, and the seed one of its postures.
@@ -164,9 +164,7 @@ def search(
         count, parts, size = arcs.choose_values(places, ranges, n, pending, stack, size, values)
         if count == 0 or free + count * parts > beside:
             break
-        write_places(
-            places, free, count * parts, ranges, ints, reals, seed, options, work, scratch
-        )
+        write_places(run, places, free, count * parts, ranges, scratch)
         size = arcs.take_in(places, ranges, n, pending, stack, size, count, parts, free)
         free += count * parts
     added = _choose_more(fill, places, n, wanted, int(pending[0]) - outside)
@@ -174,12 +172,12 @@ def search(
         count = min(LANES, added - first)
         for i in range(count):
             values[i] = fill[first + i]
-        write_places(places, beside, count, ranges, ints, reals, seed, options, work, scratch)
+        write_places(run, places, beside, count, ranges, scratch)
         for i in range(count):
             hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
     spread[TRIED] = free + added
-    _certify(counters, ints, reals, pending, seeds, seed, options, capacity, work, scratch)
-    return common.finish(out, counters, ints, reals, options, work)
+    _certify(run, pending, seeds, scratch)
+    return common.finish(out, run)
 
 
 @inline_kernel
@@ -190,48 +188,29 @@ def _start(spread, value):
 
 
 @kernel
-def write_places(places, first, count, ranges, ints, reals, seed, options, work, scratch):
+def write_places(run, places, first, count, ranges, scratch):
     """
     Write the branches at some values of the held joint, which stand in the scratch from VALUES on.
 
+    :param run: of the search, after its ``begin``.
     :param places: flat.
     :param first: number of the first place to write.
     :param count: how many values, up to eight.
     :param ranges: from :func:`held_branches.write_ranges`.
-    :param ints, reals, seed, options, work: as for :func:`search.search`, after its ``begin``.
     :param scratch: prepared, see :func:`held_branches.prepare`.
     """
-    n = ints[common.N]
-    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
-    own = vector(work, common.STORE + 2 * n + common.BRANCHES_OF_SIX * n, candidates.SCRATCH)
-    target, rounding = vector(work, common.TARGET, 12), hb.ROUNDING
-    if ints[common.CUT] >= 0:
+    n, rounding = run.ints[common.N], hb.ROUNDING
+    if run.ints[common.CUT] >= 0:
         # The true chain may have a branch where the nearby one has none by less than this.
-        rounding = DRIFT * options[common.NEAR]
-    useless = hb.write_by_lanes(places, first, count, ints, reals, scratch)
+        rounding = DRIFT * run.options[common.NEAR]
+    useless = hb.write_by_lanes(places, first, count, run.ints, run.reals, scratch)
     for lane in range(count):
         at, value = first + lane, scratch[hb.VALUES + lane]
         places[hb.number_at(at, hb.VALUE, n)] = value
         if (useless >> lane) & 1 != 0:
-            found = candidates.write_candidates(
-                raw,
-                ints[common.KIND],
-                ints[common.CASE],
-                ints[common.REVERSED] != 0,
-                vector(reals, 8 * n + 30, 3 * n),
-                vector(reals, 11 * n + 30, 3 * n),
-                n,
-                ints[common.SLIDES],
-                ints[common.HELD],
-                value,
-                vector(reals, 8 * n + 24, 6),
-                vector(ints, common.BEHIND, 2),
-                vector(work, 0, 12),
-                common.offered_angle(ints, reals, seed, options),
-                own,
-            )
-            hb.take_candidates(places, at, raw, found, n)
-        hb.write_margins(places, at, ranges, ints, reals, target, rounding, scratch)
+            found = common.write_candidates(run, value)
+            hb.take_candidates(places, at, common.candidates_of(run), found, n)
+        hb.write_margins(run, places, at, ranges, rounding, scratch)
 
 
 @inline_kernel
@@ -358,54 +337,40 @@ def _choose_more(fill, places, n, wanted, kept):
 
 
 @kernel
-def _certify(counters, ints, reals, pending, seeds, seed, options, capacity, work, scratch):
+def _certify(run, pending, seeds, scratch):
     """
     Certify the candidates that wait and keep those that are wanted, eight at the cost of one.
 
-    :param counters, ints, reals, seed, options, capacity, work: as for :func:`search.keep`.
     :param pending: as for :func:`held_branches.keep_place`.
     :param seeds: how many of the first of them are at the seed's value of the held joint.
     :param scratch: as for the search.
     """
-    n, first = ints[common.N], 0
-    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
+    n, first, raw = run.ints[common.N], 0, common.candidates_of(run)
     while first < int(pending[0]):
         count = hb.read_waiting(raw, pending, first, n)
-        if ints[common.CUT] >= 0:
+        if run.ints[common.CUT] >= 0:
             # The seed's value is held, others only say where to look: then no fold is in the way.
-            held = ints[common.HELD] if first < seeds else -1
-            _polish(raw, count, ints, reals, held, vector(work, common.TARGET, 12), scratch)
-        kept = counters[common.KEPT] if first >= seeds else 0
-        common.keep(counters, ints, reals, count, kept, seed, options, capacity, work)
+            _polish(run, raw, count, run.ints[common.HELD] if first < seeds else -1, scratch)
+        common.keep(run, count, run.counters[common.KEPT] if first >= seeds else 0)
         first += count
 
 
 @kernel
-def _polish(raw, count, ints, reals, held, target, scratch):
+def _polish(run, raw, count, held, scratch):
     """
     Move the candidates of a chain that is nearly of a class to the true chain's solutions, in place.
 
     :param raw: (8 or more, n), of which ``count`` rows are candidates.
-    :param ints, reals: the plan.
     :param held: index of a joint that does not move, -1 for none.
-    :param target: (12,) T.
     :param scratch: as for the search; what values were tried with is no longer needed.
     """
-    n = ints[common.N]
-    area = vector(scratch, newton_lanes.scratch_size(n), LANES * n)
+    n, own = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
+    area, own_scratch = vector(scratch, own, LANES * n), vector(scratch, 0, own)
     for k in range(n):
         for lane in range(LANES):
             area[LANES * k + lane] = raw[min(lane, count - 1), k]
-    newton_lanes.polish(
-        area,
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        held,
-        target,
-        vector(scratch, 0, newton_lanes.scratch_size(n)),
-    )
+    axes, points, home = common.chain_of(run)
+    newton_lanes.polish(area, axes, points, home, n, held, common.target_of(run), own_scratch)
     for k in range(n):
         for lane in range(count):
             raw[lane, k] = area[LANES * k + lane]

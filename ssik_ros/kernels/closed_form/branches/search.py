@@ -5,6 +5,7 @@ An arm with seven joints is asked once for every value of its held joint.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -133,14 +134,109 @@ def pack_plan(
     return np.concatenate(parts).astype(np.float64)
 
 
+class Run(NamedTuple):
+    """One search: a plan, what is wanted, and where the search works and counts."""
+
+    counters: np.ndarray
+    ints: np.ndarray
+    reals: np.ndarray
+    seed: np.ndarray
+    options: np.ndarray
+    work: np.ndarray
+    capacity: int
+    """Rows of the store of branches."""
+
+
+@inline_kernel
+def chain_of(run):
+    """Return axes, points and home of the chain on which candidates are certified."""
+    n = run.ints[N]
+    home = vector(run.reals, 6 * n, 12)
+    return vector(run.reals, 0, 3 * n), vector(run.reals, 3 * n, 3 * n), home
+
+
+@inline_kernel
+def limits_of(run):
+    """Return lower and upper limits (n,)."""
+    n = run.ints[N]
+    return vector(run.reals, 6 * n + 24, n), vector(run.reals, 7 * n + 24, n)
+
+
+@inline_kernel
+def target_of(run):
+    """Return (12,) T."""
+    return vector(run.work, TARGET, 12)
+
+
 @inline_kernel
 def candidates_in(work, n):
     """
-    Return (BRANCHES_OF_SIX, n) the candidates of the last value of a held joint, before any of them was certified.
+    Return (BRANCHES_OF_SIX, n) the candidates of the last value of a held joint, before certification.
 
     :param work, n: scratch of a search, and number of joints.
     """
     return matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+
+
+@inline_kernel
+def candidates_of(run):
+    """Return the same of a search."""
+    return candidates_in(run.work, run.ints[N])
+
+
+@inline_kernel
+def class_scratch(run):
+    """Return the scratch of the class."""
+    n = run.ints[N]
+    return vector(run.work, STORE + 2 * n + BRANCHES_OF_SIX * n, candidates.SCRATCH)
+
+
+@inline_kernel
+def certification_scratch(run):
+    """Return the scratch of the certification and of the refinement."""
+    n = run.ints[N]
+    return vector(run.work, _own_scratch(n), singular_refinement.scratch_size(n))
+
+
+@inline_kernel
+def _candidate(run):
+    """Return (n,) the candidate in hand."""
+    n = run.ints[N]
+    return vector(run.work, STORE + n, n)
+
+
+@inline_kernel
+def _area_of(run):
+    """Return where eight candidates are measured together."""
+    n = run.ints[N]
+    return vector(run.work, _area(n), lane_pipeline.area_size(n))
+
+
+@inline_kernel
+def _rows_of(run):
+    """Return (capacity, n + 3) the branches that are kept, with their errors."""
+    n = run.ints[N]
+    return matrix(run.work, _store(n), run.capacity, n + 3)
+
+
+@inline_kernel
+def _keys_of(run):
+    """Return (capacity,) the keys of the order of the branches that are kept."""
+    return vector(run.work, _store(run.ints[N]) + (run.ints[N] + 3) * run.capacity, run.capacity)
+
+
+@inline_kernel
+def _has_seed(run):
+    """Return whether there is a seed."""
+    return run.options[HAS_SEED] != 0.0
+
+
+@inline_kernel
+def _measure(run, q, errors):
+    """Write what is left at joint values (n,)."""
+    axes, points, home = chain_of(run)
+    n, slides, scratch = run.ints[N], run.ints[SLIDES], certification_scratch(run)
+    certify.measure(axes, points, home, n, slides, q, target_of(run), errors, scratch)
 
 
 @kernel
@@ -154,112 +250,109 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     :param ints, reals: the plan.
     :param samples: values of the held joint [rad]; one number that is not read where none is held.
     :param matrix_t: (4, 4) T; a rotation that is off by rounding or less than ``rigid`` is made exact.
-    :param seed: (n,) reference of the order, and of the turn of each joint; read if options say so.
+    :param seed: (n,) reference of the order, and of the winding of each joint; read if options say so.
     :param options: (OPTIONS,).
     :param work: (work_size(n, capacity),) scratch.
     """
-    if not begin(counters, ints, reals, matrix_t, options, work):
+    run = Run(counters, ints, reals, seed, options, work, out.shape[0])
+    if not begin(run, matrix_t):
         return -1
-    if is_refused(counters, ints, reals, options, work):
+    if is_refused(run):
         return 0
-    n = ints[N]
-    raw = matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
-    own = vector(work, STORE + 2 * n + BRANCHES_OF_SIX * n, candidates.SCRATCH)
     for sample in range(samples.shape[0]):
-        count = candidates.write_candidates(
-            raw,
-            ints[KIND],
-            ints[CASE],
-            ints[REVERSED] != 0,
-            vector(reals, 8 * n + 30, 3 * n),
-            vector(reals, 11 * n + 30, 3 * n),
-            n,
-            ints[SLIDES],
-            ints[HELD],
-            samples[sample],
-            vector(reals, 8 * n + 24, 6),
-            vector(ints, BEHIND, 2),
-            vector(work, 0, 12),
-            offered_angle(ints, reals, seed, options),
-            own,
-        )
-        keep(counters, ints, reals, count, counters[KEPT], seed, options, out.shape[0], work)
-    return finish(out, counters, ints, reals, options, work)
+        count = write_candidates(run, samples[sample])
+        keep(run, count, counters[KEPT])
+    return finish(out, run)
 
 
 @inline_kernel
-def offered_angle(ints, reals, seed, options):
+def write_candidates(run, value):
     """
-    Return the angle of the last joint of the class where a pose leaves it free: the seed's, inside the limits.
+    Write the candidates of the closed form and return how many there are.
 
-    :param ints, reals, seed, options: as for :func:`search`.
+    :param value: of the held joint.
     """
-    n = ints[N]
+    n, ints, reals = run.ints[N], run.ints, run.reals
+    return candidates.write_candidates(
+        candidates_of(run),
+        ints[KIND],
+        ints[CASE],
+        ints[REVERSED] != 0,
+        vector(reals, 8 * n + 30, 3 * n),
+        vector(reals, 11 * n + 30, 3 * n),
+        n,
+        ints[SLIDES],
+        ints[HELD],
+        value,
+        vector(reals, 8 * n + 24, 6),
+        vector(ints, BEHIND, 2),
+        vector(run.work, 0, 12),
+        _offered_angle(run),
+        class_scratch(run),
+    )
+
+
+@inline_kernel
+def _offered_angle(run):
+    """Return the angle of the last joint of the class where a pose leaves it free: the seed's, inside the limits."""
+    n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
-    if is_slide(ints[SLIDES], joint):
+    if is_slide(slides, joint):
         for i in range(n):
             # Slides behind the last joint that turns: only where the order of the class is the chain's.
-            if i != ints[HELD] and not is_slide(ints[SLIDES], i):
+            if i != ints[HELD] and not is_slide(slides, i):
                 joint = i
-    wish = seed[joint] if options[HAS_SEED] != 0.0 else options[OFFERED]
-    if int(options[MODE]) == ranking.KEEP_ALL:
+    wish = run.seed[joint] if _has_seed(run) else run.options[OFFERED]
+    if int(run.options[MODE]) == ranking.KEEP_ALL:
         return wish
-    return min(max(wish, reals[6 * n + 24 + joint]), reals[7 * n + 24 + joint])
+    lower, upper = limits_of(run)
+    return min(max(wish, lower[joint]), upper[joint])
 
 
 @kernel
-def begin(counters, ints, reals, matrix_t, options, work):
+def begin(run, matrix_t):
     """
     Put the target into the scratch and the counts to zero; return whether it is a rigid transform.
 
-    :param counters, ints, reals, matrix_t, options, work: as for :func:`search`.
+    :param matrix_t: as for :func:`search`.
     """
-    fill(counters[:COUNTERS], 0)
-    if not se3.is_rigid(matrix_t, 0, options[RIGID]):
+    fill(run.counters[:COUNTERS], 0)
+    if not se3.is_rigid(matrix_t, 0, run.options[RIGID]):
         return False
-    n = ints[N]
-    target = vector(work, TARGET, 12)
+    target = target_of(run)
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
-    se3.compose(vector(work, 0, 12), target, vector(reals, 6 * n + 12, 12))
+    se3.compose(vector(run.work, 0, 12), target, vector(run.reals, 6 * run.ints[N] + 12, 12))
     return True
 
 
 @kernel
-def is_refused(counters, ints, reals, options, work):
-    """
-    Return whether the target is outside of what the chain can reach, whatever its limits, by the hull of that: a proof.
-
-    :param counters, ints, reals, options, work: as for :func:`search`, after :func:`begin`.
-    """
-    hull, tolerance = vector(reals, at_hull(ints[N]), reach_hull.BLOCK), options[TOLERANCE]
+def is_refused(run):
+    """Return whether the hull of what the chain reaches proves that the target is outside, whatever the limits."""
+    hull = vector(run.reals, at_hull(run.ints[N]), reach_hull.BLOCK)
+    tolerance = run.options[TOLERANCE]
     # What moves the tip from where it is with all joints at zero moves the point, too.
-    if reach_hull.refuses(hull, 1, vector(work, 0, 12), tolerance, tolerance):
-        counters[PROVED] = 1
+    if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
+        run.counters[PROVED] = 1
         return True
     return False
 
 
 @kernel
-def finish(out, counters, ints, reals, options, work):
+def finish(out, run):
     """
     Write the solutions that were kept, best first, and return how many.
 
-    :param out, counters, ints, reals, options, work: as for :func:`search`.
+    :param out: as for :func:`search`.
     """
-    n, capacity = ints[N], out.shape[0]
-    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
-    home, target = vector(reals, 6 * n, 12), vector(work, TARGET, 12)
-    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
-    rows = matrix(work, _store(n), capacity, n + 3)
-    keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
-    indices = vector(counters, COUNTERS, capacity)
-    kept = counters[KEPT]
+    n, capacity, kept = run.ints[N], run.capacity, run.counters[KEPT]
+    rows, keys = _rows_of(run), _keys_of(run)
+    indices = vector(run.counters, COUNTERS, capacity)
     if kept <= LANES <= capacity:
-        lane_pipeline.order_few(keys, indices, kept, vector(work, _area(n), LANES))
+        lane_pipeline.order_few(keys, indices, kept, vector(run.work, _area(n), LANES))
     else:
         ranking.order(keys, indices, kept)
-    wanted, written = min(int(options[MAX_SOLUTIONS]), capacity), 0
+    wanted, written = min(int(run.options[MAX_SOLUTIONS]), capacity), 0
     for i in range(kept):
         if written == wanted:
             break
@@ -267,109 +360,90 @@ def finish(out, counters, ints, reals, options, work):
         for k in range(n + 3):
             out[written, k] = rows[row, k]
         if out[written, n + 2] < 0.0:
-            left = vector(work, LEFT, 3)
-            certify.measure(axes, points, home, n, ints[SLIDES], out[written], target, left, rest)
+            left = vector(run.work, LEFT, 3)
+            _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
         # Putting a value on its limit moves the tip.
-        if out[written, n + 2] <= options[TOLERANCE]:
+        if out[written, n + 2] <= run.options[TOLERANCE]:
             written += 1
-    counters[COUNT] = written
+    run.counters[COUNT] = written
     return written
 
 
 @kernel
-def keep(counters, ints, reals, count, first, seed, options, capacity, work):
+def keep(run, count, first):
     """
     Certify the candidates for one value of the held joint, keep those that are wanted; return the smallest residual.
 
-    :param counters: counts so far; KEPT is the next free row of the store.
     :param count: how many candidates stand in the scratch.
     :param first: row of the store from which on branches are for the same value of the held joint.
-    :param capacity: rows of the store.
-    :param ints, reals, seed, options, work: as for :func:`search`.
     """
-    n, held = ints[N], ints[HELD]
-    q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
+    n, held, counters = run.ints[N], run.ints[HELD], run.counters
     counters[RAW] += count
     kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
     for start in range(0, count, LANES):
-        group = min(LANES, count - start)
-        error = _keep_group(
-            counters, ints, reals, start, group, first, seed, options, capacity, work
-        )
-        smallest = min(smallest, error)
+        smallest = min(smallest, _keep_group(run, start, min(LANES, count - start), first))
     if counters[CERTIFIED] == certified and smallest < ALMOST:
         for nudge in NUDGES:
-            error = _keep_refined(
-                counters, ints, reals, count, nudge, first, seed, options, capacity, work
-            )
-            smallest = min(smallest, error)
+            smallest = min(smallest, _keep_refined(run, count, nudge, first))
             if counters[CERTIFIED] > certified:
                 break
     # A continuum of solutions may have been represented outside the limits: the seed may lie on it.
-    if options[HAS_SEED] != 0.0 and counters[CERTIFIED] > certified and counters[KEPT] == kept:
+    if _has_seed(run) and counters[CERTIFIED] > certified and counters[KEPT] == kept:
+        q, raw = _candidate(run), candidates_of(run)
         for k in range(n):
-            q[k] = raw[0, k] if k == held else seed[k]
-        _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+            q[k] = raw[0, k] if k == held else run.seed[k]
+        _keep_one(run, first)
     return smallest
 
 
 @kernel
-def _keep_refined(counters, ints, reals, count, nudge, first, seed, options, capacity, work):
+def _keep_refined(run, count, nudge, first):
     """
     Refine candidates to rounding from a little beside, keep those that arrive; return the smallest residual.
 
-    :param count: how many candidates stand in the scratch.
     :param nudge: how far from beside [rad].
-    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    :param count, first: as for :func:`keep`.
     """
-    n, held, slides = ints[N], ints[HELD], ints[SLIDES]
-    q, raw = vector(work, STORE + n, n), matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
-    aim = _aim(ints, reals, vector(ints, FREE, n), n if held < 0 else n - 1, work)
-    rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
+    n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
+    q, raw, scratch = _candidate(run), candidates_of(run), certification_scratch(run)
+    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
+    aim = aim_at(run, free, moving, _extent(run))
     smallest = math.inf
     for row in range(count):
-        if certify.repeats(raw, row, n, slides, options[SAME]):
+        if certify.repeats(raw, row, n, slides, run.options[SAME]):
             continue
         for k in range(n):
             # A fixed pattern leaves the singular posture in every direction.
             aside = nudge * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
             q[k] = raw[row, k] + (aside if k != held else 0.0)
-        singular_refinement.refine(q, aim, rest)
+        singular_refinement.refine(q, aim, scratch)
         for k in range(n):
             if k != held and not is_slide(slides, k):
                 q[k] = so3.wrap_to_pi(q[k])
-        error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
-        smallest = min(smallest, error)
+        smallest = min(smallest, _keep_one(run, first))
     return smallest
 
 
 @inline_kernel
-def _aim(ints, reals, free, moving, work):
+def aim_at(run, free, moving, unit):
     """
     Return the chain and the pose as a refinement wants them.
 
     :param free: (n,) indices of the joints that may move, ``moving`` of them.
+    :param unit: length that counts as one [m].
     """
-    n, target = ints[N], vector(work, TARGET, 12)
-    points = vector(reals, 3 * n, 3 * n)
-    return singular_refinement.Aim(
-        vector(reals, 0, 3 * n),
-        points,
-        vector(reals, 6 * n, 12),
-        n,
-        ints[SLIDES],
-        free,
-        moving,
-        target,
-        _extent(points, target, n),
-    )
+    n, slides, target = run.ints[N], run.ints[SLIDES], target_of(run)
+    axes, points, home = chain_of(run)
+    return singular_refinement.Aim(axes, points, home, n, slides, free, moving, target, unit)
 
 
 @kernel
-def _extent(points, target, n):
+def _extent(run):
     """Return the largest distance of a point of the chain, or of the target, from its first point; one if all meet."""
+    n, target = run.ints[N], target_of(run)
+    _, points, _ = chain_of(run)
     origin, square = triple(points, 0), 0.0
     for k in range(1, n + 1):
         p = triple(points, k) if k < n else (target[9], target[10], target[11])
@@ -379,107 +453,103 @@ def _extent(points, target, n):
 
 
 @kernel
-def _keep_group(counters, ints, reals, start, group, first, seed, options, capacity, work):
+def _keep_group(run, start, group, first):
     """
     Certify up to eight candidates, keep those that are wanted, and return the smallest residual.
 
     What reaches the target to rounding is done with; the others go the long way one by one.
 
     :param start, group: the first of the candidates in the scratch, and how many.
-    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    :param first: as for :func:`keep`.
     """
-    n, slides, mode = ints[N], ints[SLIDES], int(options[MODE])
-    raw = matrix(work, STORE + 2 * n, BRANCHES_OF_SIX, n)
-    area, q = vector(work, _area(n), lane_pipeline.area_size(n)), vector(work, STORE + n, n)
-    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
-    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
-    home, target = vector(reals, 6 * n, 12), vector(work, TARGET, 12)
-    has_seed = options[HAS_SEED] != 0.0
+    n, slides, options = run.ints[N], run.ints[SLIDES], run.options
+    mode, same, near = int(options[MODE]), options[SAME], options[NEAR]
+    raw, area, q, target = candidates_of(run), _area_of(run), _candidate(run), target_of(run)
+    lower, upper = limits_of(run)
+    axes, points, home = chain_of(run)
     lane_pipeline.read_candidates(area, raw, start, group, n)
-    lost = lane_pipeline.place(area, n, slides, lower, upper, seed, has_seed, mode)
-    lane_pipeline.measure(area, axes, points, home, n, slides, target, options[NEAR])
-    if has_seed:
-        lane_pipeline.write_distances(area, seed, n, slides, lower, upper, int(options[METRIC]))
+    lost = lane_pipeline.place(area, n, slides, lower, upper, run.seed, _has_seed(run), mode)
+    lane_pipeline.measure(area, axes, points, home, n, slides, target, near)
+    if _has_seed(run):
+        metric = int(options[METRIC])
+        lane_pipeline.write_distances(area, run.seed, n, slides, lower, upper, metric)
     enough = min(certify.rounding(target), options[TOLERANCE])
     # Branches that came another way than these have no mark to compare.
-    rows = matrix(work, _store(n), capacity, n + 3)
-    value = raw[start, ints[HELD]] if ints[HELD] >= 0 else 0.0
-    is_first = counters[KEPT] == first and not _is_dropped_at(
-        counters, ints, rows, counters[DROPPED] - 1, value, options[SAME]
-    )
-    alike = lane_pipeline.find_alike(area, n, group, options[SAME]) if is_first else -1
+    value = raw[start, run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
+    dropped = run.counters[DROPPED] - 1
+    is_first = run.counters[KEPT] == first and not _is_dropped_at(run, dropped, value)
+    alike = lane_pipeline.find_alike(area, n, group, same) if is_first else -1
     smallest = math.inf
     residuals = lanes.load(area, lane_pipeline.row_of(n, lane_pipeline.RESIDUAL))
     every = (1 << group) - 1
     done = lanes.bits_of(residuals <= enough) & every
-    if alike == 0 and done == lanes.bits_of(residuals <= options[NEAR]) & every:
-        return _keep_all(counters, ints, done, lost, options, capacity, work)
+    if alike == 0 and done == lanes.bits_of(residuals <= near) & every:
+        return _keep_all(run, done, lost)
     for lane in range(group):
         error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
         if error <= enough:
             for k in range(n):
                 q[k] = area[LANES * k + lane]
-            is_alike = (alike >> lane) & 1 != 0
-            is_lost = (lost >> lane) & 1 != 0
-            _keep_measured(
-                counters, ints, reals, lane, is_alike, is_lost, first, options, capacity, work
-            )
-        elif error <= options[NEAR]:
+            is_alike, is_lost = (alike >> lane) & 1 != 0, (lost >> lane) & 1 != 0
+            _keep_measured(run, lane, is_alike, is_lost, first)
+        elif error <= near:
             for k in range(n):
                 value = raw[start + lane, k]
                 q[k] = value if is_slide(slides, k) else so3.wrap_to_pi(value)
-            error = _keep_one(counters, ints, reals, first, seed, options, capacity, work)
+            error = _keep_one(run, first)
             alike = -1
         smallest = min(smallest, error)
     return smallest
 
 
+@inline_kernel
+def _store_row(run, area, lane, kept):
+    """Write one of the candidates that were measured together into a row of the store, with its key."""
+    n, rows = run.ints[N], _rows_of(run)
+    for k in range(n):
+        rows[kept, k] = area[LANES * k + lane]
+    for k in range(3):
+        rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
+    key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
+    _keys_of(run)[kept] = key if _has_seed(run) else 0.0
+
+
 @kernel
-def _keep_all(counters, ints, done, lost, options, capacity, work):
+def _keep_all(run, done, lost):
     """
     Keep all candidates that were measured together and are done with, none like another; return the smallest residual.
 
     :param done: bits of those that reach the target to rounding.
     :param lost: bits of those that are outside the limits.
-    :param counters, ints, options, capacity, work: as for :func:`keep`.
     """
-    n, kept = ints[N], counters[KEPT]
-    area = vector(work, _area(n), lane_pipeline.area_size(n))
-    rows = matrix(work, _store(n), capacity, n + 3)
-    keys = vector(work, _store(n) + (n + 3) * capacity, capacity)
-    has_seed = options[HAS_SEED] != 0.0
+    n, counters, area, q = run.ints[N], run.counters, _area_of(run), _candidate(run)
     residual = lane_pipeline.row_of(n, lane_pipeline.RESIDUAL)
-    smallest, certified = math.inf, 0
+    smallest, certified, kept = math.inf, 0, counters[KEPT]
     for lane in range(LANES):
         smallest = min(smallest, area[residual + lane])
         is_done, is_lost = (done >> lane) & 1, (lost >> lane) & 1
         certified += is_done
-        if kept < capacity:
+        if kept < run.capacity:
             # Written in any case, and left to the next one unless it counts: nobody can predict which ones do.
-            for k in range(n):
-                rows[kept, k] = area[LANES * k + lane]
-            for k in range(3):
-                rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
-            key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
-            keys[kept] = key if has_seed else 0.0
+            _store_row(run, area, lane, kept)
             kept += is_done & (1 - is_lost)
+    counters[KEPT] = kept
     counters[CERTIFIED] += certified
     counters[BRANCHES] += certified
-    counters[KEPT] = kept
     if done & lost != 0:
-        q = vector(work, STORE + n, n)
         for lane in range(LANES):
             if (done & lost) >> lane & 1 != 0:
                 for k in range(n):
                     q[k] = area[LANES * k + lane]
-                _drop(counters, rows, q, n)
+                _drop(run, q)
     return smallest
 
 
 @inline_kernel
-def _drop(counters, rows, q, n):
+def _drop(run, q):
     """Count a branch outside the limits, and remember it behind those that are kept, from the end on."""
-    row = rows.shape[0] - 1 - counters[DROPPED]
+    n, counters, rows = run.ints[N], run.counters, _rows_of(run)
+    row = run.capacity - 1 - counters[DROPPED]
     if row > counters[KEPT]:
         for k in range(n):
             rows[row, k] = q[k]
@@ -488,128 +558,102 @@ def _drop(counters, rows, q, n):
 
 
 @inline_kernel
-def _is_dropped_at(counters, ints, rows, number, value, same):
+def _is_dropped_at(run, number, value):
     """
     Return whether a branch outside the limits is remembered, and is for this value of the held joint.
 
     :param number: which one, in the order in which they were dropped; -1 for none.
     """
-    row = rows.shape[0] - 1 - number
-    if number < 0 or row <= counters[KEPT]:
+    row, held = run.capacity - 1 - number, run.ints[HELD]
+    if number < 0 or row <= run.counters[KEPT]:
         return False
-    return ints[HELD] < 0 or abs(rows[row, ints[HELD]] - value) <= same
+    return held < 0 or abs(_rows_of(run)[row, held] - value) <= run.options[SAME]
 
 
 @inline_kernel
-def _keep_measured(counters, ints, reals, lane, is_alike, is_lost, first, options, capacity, work):
+def _keep_measured(run, lane, is_alike, is_lost, first):
     """
     Keep the candidate in the scratch, one of eight that were measured, if it is new and wanted.
 
     :param lane: its place among the eight.
     :param is_alike: whether it may be one of those kept of this sample already.
     :param is_lost: whether it is outside the limits.
-    :param counters, ints, reals, first, options, capacity, work: as for :func:`keep`.
+    :param first: as for :func:`keep`.
     """
-    n, kept = ints[N], counters[KEPT]
-    area, q = vector(work, _area(n), lane_pipeline.area_size(n)), vector(work, STORE + n, n)
-    rows = matrix(work, _store(n), capacity, n + 3)
+    area, q, counters = _area_of(run), _candidate(run), run.counters
     counters[CERTIFIED] += 1
-    error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
-    if is_alike and _is_known(counters, ints, reals, first, q, error, options, capacity, work):
+    error = area[lane_pipeline.row_of(run.ints[N], lane_pipeline.RESIDUAL) + lane]
+    if is_alike and _is_known(run, first, q, error):
         return
     counters[BRANCHES] += 1
     if is_lost:
-        _drop(counters, rows, q, n)
-    elif kept < capacity:
-        for k in range(n):
-            rows[kept, k] = q[k]
-        for k in range(3):
-            rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
-        key = 0.0
-        if options[HAS_SEED] != 0.0:
-            key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
-        vector(work, _store(n) + (n + 3) * capacity, capacity)[kept] = key
-        counters[KEPT] = kept + 1
+        _drop(run, q)
+    elif counters[KEPT] < run.capacity:
+        _store_row(run, area, lane, counters[KEPT])
+        counters[KEPT] += 1
 
 
 @kernel
-def _keep_one(counters, ints, reals, first, seed, options, capacity, work):
+def _keep_one(run, first):
     """
     Certify the candidate in the scratch, keep it if it is wanted, and return its residual.
 
-    :param counters, ints, reals, first, seed, options, capacity, work: as for :func:`keep`.
+    :param first: as for :func:`keep`.
     """
-    n, held, slides, kept = ints[N], ints[HELD], ints[SLIDES], counters[KEPT]
-    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
-    home = vector(reals, 6 * n, 12)
-    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
-    target, left = vector(work, TARGET, 12), vector(work, LEFT, 3)
-    placed, q = vector(work, STORE, n), vector(work, STORE + n, n)
-    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
-    rows = matrix(work, _store(n), capacity, n + 3)
-    moving = n if held < 0 else n - 1
+    n, held, slides, options = run.ints[N], run.ints[HELD], run.ints[SLIDES], run.options
+    counters, kept = run.counters, run.counters[KEPT]
+    axes, points, home = chain_of(run)
+    lower, upper = limits_of(run)
+    left, placed, q = vector(run.work, LEFT, 3), vector(run.work, STORE, n), _candidate(run)
+    free, moving = vector(run.ints, FREE, n), n if held < 0 else n - 1
+    target, near, scratch = target_of(run), options[NEAR], certification_scratch(run)
     error = certify.certify(
-        axes,
-        points,
-        home,
-        n,
-        slides,
-        q,
-        vector(ints, FREE, n),
-        moving,
-        target,
-        options[NEAR],
-        left,
-        rest,
+        axes, points, home, n, slides, q, free, moving, target, near, left, scratch
     )
     if not error <= options[TOLERANCE]:
         return error
     counters[CERTIFIED] += 1
-    if _is_known(counters, ints, reals, first, q, error, options, capacity, work):
+    if _is_known(run, first, q, error):
         return error
     counters[BRANCHES] += 1
-    has_seed, mode = options[HAS_SEED] != 0.0, int(options[MODE])
-    wishes = seed if has_seed else q
+    mode, wishes = int(options[MODE]), run.seed if _has_seed(run) else q
     copy(placed, q)
     if not ranking.place(placed, n, slides, lower, upper, wishes, mode) and not _put_on_limits(
-        counters, ints, reals, wishes, options, work
+        run, wishes
     ):
-        _drop(counters, rows, q, n)
-    elif kept < capacity:
+        _drop(run, q)
+    elif kept < run.capacity:
         # A joint that was moved by a turn or onto its limit has to be measured again.
-        is_same = True
+        is_same, rows = True, _rows_of(run)
         for k in range(n):
             is_same = is_same and (q[k] == placed[k])
             rows[kept, k] = placed[k]
         for k in range(3):
             rows[kept, n + k] = left[k] if is_same else -1.0
-        key = 0.0
-        if has_seed:
-            key = ranking.distance(placed, seed, n, slides, lower, upper, int(options[METRIC]))
-        vector(work, _store(n) + (n + 3) * capacity, capacity)[kept] = key
+        key, metric = 0.0, int(options[METRIC])
+        if _has_seed(run):
+            key = ranking.distance(placed, run.seed, n, slides, lower, upper, metric)
+        _keys_of(run)[kept] = key
         counters[KEPT] = kept + 1
     return error
 
 
 @kernel
-def _put_on_limits(counters, ints, reals, wishes, options, work):
+def _put_on_limits(run, wishes):
     """
     Put the joints of a solution that are just outside their limits on these, and let the others make up for it.
 
-    That is possible at a fold, where solutions lie together in a direction, and only there.
+    That is possible at a fold, where solutions lie together in a direction, and only there. Indices stand behind the
+    counts for a while.
 
-    :param counters: indices stand behind the counts for a while.
     :param wishes: (n,) where joints should rather be.
-    :param ints, reals, options, work: as for :func:`keep`; the solution stands in the scratch, the result beside it.
-    :returns: whether there is a result.
+    :returns: whether there is a result, beside the solution in the scratch.
     """
-    n, slides = ints[N], ints[SLIDES]
-    placed, q = vector(work, STORE, n), vector(work, STORE + n, n)
-    lower, upper = vector(reals, 6 * n + 24, n), vector(reals, 7 * n + 24, n)
-    free = vector(counters, COUNTERS, n)
-    rest = vector(work, _own_scratch(n), singular_refinement.scratch_size(n))
-    copy(placed, q)
-    on_limit, mode = 0, int(options[MODE])
+    n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
+    placed, free, on_limit = vector(run.work, STORE, n), vector(run.counters, COUNTERS, n), 0
+    lower, upper = limits_of(run)
+    scratch, tolerance = certification_scratch(run), run.options[TOLERANCE]
+    copy(placed, _candidate(run))
     for _ in range(n):
         if not ranking.place_beside(
             placed, n, slides, lower, upper, wishes, mode, ranking.BESIDE_LIMIT
@@ -619,11 +663,11 @@ def _put_on_limits(counters, ints, reals, wishes, options, work):
         for k in range(n):
             if placed[k] == lower[k] or placed[k] == upper[k]:
                 on_limit |= 1 << k
-            elif k != ints[HELD] and (on_limit >> k) & 1 == 0:
+            elif k != run.ints[HELD] and (on_limit >> k) & 1 == 0:
                 free[moving] = k
                 moving += 1
-        aim = _aim(ints, reals, free, moving, work)
-        if moving == 0 or not singular_refinement.refine(placed, aim, rest) <= options[TOLERANCE]:
+        aim = aim_at(run, free, moving, _extent(run))
+        if moving == 0 or not singular_refinement.refine(placed, aim, scratch) <= tolerance:
             return False
         if ranking.place(placed, n, slides, lower, upper, wishes, mode):
             return True
@@ -631,7 +675,7 @@ def _put_on_limits(counters, ints, reals, wishes, options, work):
 
 
 @kernel
-def _is_known(counters, ints, reals, first, q, error, options, capacity, work):
+def _is_known(run, first, q, error):
     """
     Return whether a solution is among those of this sample already, kept or dropped.
 
@@ -640,40 +684,40 @@ def _is_known(counters, ints, reals, first, q, error, options, capacity, work):
 
     :param q: (n,) the solution.
     :param error: residual at q.
-    :param counters, ints, reals, first, options, capacity, work: as for :func:`keep`.
+    :param first: as for :func:`keep`.
     """
-    n, same = ints[N], options[SAME]
-    rows = matrix(work, _store(n), capacity, n + 3)
-    for row in range(first, counters[KEPT]):
-        if _is_same_as(ints, reals, rows, row, q, error, same, work):
+    for row in range(first, run.counters[KEPT]):
+        if _is_same_as(run, row, q, error):
             return True
-    value = q[ints[HELD]] if ints[HELD] >= 0 else 0.0
+    value = q[run.ints[HELD]] if run.ints[HELD] >= 0 else 0.0
     # Those of this sample are the last ones.
-    for number in range(counters[DROPPED] - 1, -1, -1):
-        if not _is_dropped_at(counters, ints, rows, number, value, same):
+    for number in range(run.counters[DROPPED] - 1, -1, -1):
+        if not _is_dropped_at(run, number, value):
             break
-        if _is_same_as(ints, reals, rows, capacity - 1 - number, q, error, same, work):
+        if _is_same_as(run, run.capacity - 1 - number, q, error):
             return True
     return False
 
 
 @kernel
-def _is_same_as(ints, reals, rows, row, q, error, same, work):
+def _is_same_as(run, row, q, error):
     """Return whether a solution is that of a row."""
-    n, slides, target = ints[N], ints[SLIDES], vector(work, TARGET, 12)
-    if not certify.are_near(rows, row, q, n, slides, same):
+    n, slides, rows, scratch = (
+        run.ints[N],
+        run.ints[SLIDES],
+        _rows_of(run),
+        certification_scratch(run),
+    )
+    if not certify.are_near(rows, row, q, n, slides, run.options[SAME]):
         return False
-    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
-    home = vector(reals, 6 * n, 12)
-    rest = vector(work, _own_scratch(n), certify.scratch_size(n))
+    axes, points, home = chain_of(run)
     there = rows[row, n + 2]
     if there < 0.0:
         # It was moved by a turn or onto a limit and not measured since, or it lies outside the limits.
-        errors = vector(work, _own_scratch(n) + 6 * n + 12, 3)
-        there_q = vector(work, _store(n) + row * (n + 3), n)
-        certify.measure(axes, points, home, n, slides, there_q, target, errors, rest)
+        errors = vector(run.work, _own_scratch(n) + 6 * n + 12, 3)
+        _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
         there = errors[2]
-    reached = max(error, there)
+    reached, target = max(error, there), target_of(run)
     return certify.meet_half_way(
-        axes, points, home, n, slides, rows, row, q, target, reached, rest
+        axes, points, home, n, slides, rows, row, q, target, reached, scratch
     )

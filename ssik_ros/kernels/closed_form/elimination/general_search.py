@@ -24,7 +24,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_FOUND,
     WORKSPACE,
 )
-from ssik_ros.kernels.closed_form.singular import singular_postures, singular_refinement
+from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy
@@ -64,23 +64,19 @@ def search(
     :param six: (16, 6) scratch.
     :param loop_work, loop_ints: scratch of the elimination.
     """
-    if not common.begin(counters, ints, reals, matrix_t, options, work):
+    run = common.Run(counters, ints, reals, seed, options, work, out.shape[0])
+    if not common.begin(run, matrix_t):
         return -1
-    if common.is_refused(counters, ints, reals, options, work):
+    if common.is_refused(run):
         return 0
     n, held = ints[common.N], ints[common.HELD]
-    axes, points = vector(reals, 0, 3 * n), vector(reals, 3 * n, 3 * n)
-    g = vector(work, 0, 12)
-    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
-    own = common.STORE + 2 * n + common.BRANCHES_OF_SIX * n
-    own_axes, own_points = vector(work, own, 18), vector(work, own + 18, 18)
-    moved, back = vector(work, own + 42, 12), vector(work, own + 54, 12)
-    own_g = vector(work, own + 66, 12)
+    axes, points, _ = common.chain_of(run)
+    g, raw, own = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
+    own_axes, own_points, own_g = vector(own, 0, 18), vector(own, 18, 18), vector(own, 66, 12)
+    moved, back = vector(own, 42, 12), vector(own, 54, 12)
     for sample in range(samples.shape[0]):
         value, first = samples[sample], counters[common.KEPT]
-        if ints[common.KIND] != candidates.GENERAL and _keep_nearby(
-            counters, ints, reals, value, seed, options, out.shape[0], work
-        ):
+        if ints[common.KIND] != candidates.GENERAL and _keep_nearby(run, value):
             continue
         copy(own_g, g)
         if held >= 0:
@@ -92,113 +88,69 @@ def search(
                 constants, own_axes, own_points, ints[common.CUT], loop_work
             )
         count = general_6r.solve(six, constants, own_g, loop_work, loop_ints)
-        count = _take_real_joints(raw, six, count, min(n, 6))
-        if n >= 6:
-            candidates.put_in_order(raw, count, n, held, value, False)
+        count = _take_real_joints(raw, six, count, n, held, value)
         if loop_work[W_DOUBT] != general_6r.CERTAIN:
-            count = _settle(
-                raw,
-                count,
-                value,
-                constants,
-                own_g,
-                ints,
-                reals,
-                seed,
-                options,
-                work,
-                loop_work,
-                loop_ints,
-            )
-        common.keep(counters, ints, reals, count, first, seed, options, out.shape[0], work)
-    return common.finish(out, counters, ints, reals, options, work)
+            count = _settle(run, count, value, constants, own_g, loop_work, loop_ints)
+        common.keep(run, count, first)
+    return common.finish(out, run)
 
 
 @kernel
-def _keep_nearby(counters, ints, reals, value, seed, options, capacity, work):
+def _keep_nearby(run, value):
     """
     Keep the branches that the closed form of a nearby chain leads to; return whether there are no others.
 
     :param value: of the held joint.
-    :param capacity: rows of the store.
-    :param counters, ints, reals, seed, options, work: as for :func:`search`.
     """
-    n = ints[common.N]
-    raw = matrix(work, common.STORE + 2 * n, common.BRANCHES_OF_SIX, n)
-    own = common.STORE + 2 * n + common.BRANCHES_OF_SIX * n
-    before, first = counters[common.BRANCHES], counters[common.KEPT]
-    count = candidates.write_candidates(
-        raw,
-        ints[common.KIND],
-        ints[common.CASE],
-        ints[common.REVERSED] != 0,
-        vector(reals, 8 * n + 30, 3 * n),
-        vector(reals, 11 * n + 30, 3 * n),
-        n,
-        ints[common.SLIDES],
-        ints[common.HELD],
-        value,
-        vector(reals, 8 * n + 24, 6),
-        vector(ints, common.BEHIND, 2),
-        vector(work, 0, 12),
-        common.offered_angle(ints, reals, seed, options),
-        vector(work, own, candidates.SCRATCH),
+    n, ints, counters = run.ints[common.N], run.ints, run.counters
+    before, first, near = (
+        counters[common.BRANCHES],
+        counters[common.KEPT],
+        run.options[common.NEAR],
     )
-    smallest = common.keep(counters, ints, reals, count, first, seed, options, capacity, work)
+    count = common.write_candidates(run, value)
+    smallest = common.keep(run, count, first)
     # Fewer candidates are those of a class that knows only real ones: no evidence that there are no others.
-    if count == ALL_OF_CLASS and smallest > options[common.NEAR]:
+    if count == ALL_OF_CLASS and smallest > near:
         return True
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
         return False
-    return nearby_branches.are_all(
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
+    axes, points, home = common.chain_of(run)
+    slides, free, raw = (
         ints[common.SLIDES],
         vector(ints, common.FREE, n),
-        raw,
-        count,
-        options[common.NEAR],
-        vector(work, own + candidates.SCRATCH, certify.scratch_size(n)),
+        common.candidates_of(run),
     )
+    scratch = common.certification_scratch(run)
+    return nearby_branches.are_all(axes, points, home, n, slides, free, raw, count, near, scratch)
 
 
 @kernel
-def _settle(
-    raw, count, value, constants, g, ints, reals, seed, options, work, loop_work, loop_ints
-):
+def _settle(run, count, value, constants, g, loop_work, loop_ints):
     """
     Replace candidates by solutions, of which singular ones do not depend on rounding; return how many there are.
 
-    :param raw: (16, n) the best candidates, then solutions.
+    :param count: how many candidates stand in the scratch, the best ones; solutions take their place.
     :param value: of the held joint.
     :param g: (12,) target of the six joints.
-    :param constants, ints, reals, seed, options, work, loop_work, loop_ints: as for :func:`search`.
+    :param constants, loop_work, loop_ints: as for :func:`search`.
     """
-    n = ints[common.N]
+    n, held, options = run.ints[common.N], run.ints[common.HELD], run.options
+    raw = common.candidates_of(run)
     lower, upper = vector(loop_work, WORKSPACE, n), vector(loop_work, WORKSPACE + n, n)
     wish = vector(loop_work, WORKSPACE + 2 * n, n)
+    least, most = common.limits_of(run)
     for k in range(n):
         is_free = int(options[common.MODE]) == ranking.KEEP_ALL
-        lower[k] = -math.inf if is_free else reals[6 * n + 24 + k]
-        upper[k] = math.inf if is_free else reals[7 * n + 24 + k]
+        lower[k] = -math.inf if is_free else least[k]
+        upper[k] = math.inf if is_free else most[k]
         # A little aside: of two points at the same distance one has to be the nearer.
         if options[common.HAS_SEED] != 0.0:
-            wish[k] = seed[k] + LITTLE_ASIDE * (k + 1)
+            wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
             wish[k] = ASIDE * (1.0 + 0.37 * (k + 1))
-    aim = singular_refinement.Aim(
-        vector(reals, 0, 3 * n),
-        vector(reals, 3 * n, 3 * n),
-        vector(reals, 6 * n, 12),
-        n,
-        ints[common.SLIDES],
-        vector(ints, common.FREE, n),
-        n if ints[common.HELD] < 0 else n - 1,
-        vector(work, common.TARGET, 12),
-        constants[1 + closed_loop.AT_SCALE],
-    )
+    unit, free = constants[1 + closed_loop.AT_SCALE], vector(run.ints, common.FREE, n)
+    aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
     scratch = vector(loop_work, WORKSPACE + (3 + ROWS) * n, singular_postures.scratch_size(n))
     if loop_work[W_DOUBT] == general_6r.MULTIPLE:
         # Roots that lie together are most often those of regular solutions that share an angle.
@@ -207,26 +159,24 @@ def _settle(
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
     rows = matrix(loop_work, WORKSPACE + 3 * n, ROWS, n)
     found = matrix(loop_work, W_FOUND, ROWS, 7)
-    count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), min(n, 6))
-    if n >= 6:
-        candidates.put_in_order(rows, count, n, ints[common.HELD], value, False)
+    count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.TOLERANCE], lower, upper, wish)
     return singular_postures.settle(raw, rows, count, aim, choice, scratch)
 
 
 @kernel
-def _take_real_joints(raw, six, count, joints):
+def _take_real_joints(raw, six, count, n, held, value):
     """
-    Copy candidates whose joints behind the first few are at zero, and return how many there are.
+    Copy candidates whose added joints are at zero, with the held joint in its place, and return how many there are.
 
     A chain of fewer than six joints is solved with joints added behind it, which must not have moved.
 
-    :param raw: (16, joints or more) out.
+    :param raw: (16, n or more) out.
     :param six: (16, 6) candidates.
-    :param joints: how many of the six are real.
+    :param held, value: index of the held joint, -1 for none, and its value.
     """
-    taken = 0
+    taken, joints = 0, min(n, 6)
     for row in range(count):
         is_real = True
         for k in range(joints, 6):
@@ -235,6 +185,8 @@ def _take_real_joints(raw, six, count, joints):
             for k in range(joints):
                 raw[taken, k] = six[row, k]
             taken += 1
+    if n >= 6:
+        candidates.put_in_order(raw, taken, n, held, value, False)
     return taken
 
 
