@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import conditions, paired, pinning, program, report
 from bench.arms import Arm, FloatArray
 from bench.cases import draw_cases
-from bench.clocks import calibrate, timed_call
-from bench.measure import no_garbage_collection
+from bench.clocks import calibrate
 from bench.sweep import find_arm
+from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest

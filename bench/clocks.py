@@ -1,11 +1,11 @@
-"""What a call costs: wall clock and processor clock, the price of reading them taken off."""
+"""The overhead of reading the clocks, and the speed of the machine."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from time import clock_gettime_ns, CLOCK_PROCESS_CPUTIME_ID, perf_counter_ns
-from typing import Any
+from time import perf_counter_ns, process_time_ns
 
 import numpy as np
+
+from ssik_ros.benchmark.harness import timed_call
 
 CALIBRATION_SUMS = 500
 """Running sums of a thousand numbers: half a million additions, each of which waits for the one before."""
@@ -19,21 +19,6 @@ class Overhead:
     cpu: int
 
 
-def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
-    """
-    Return what a call returns, its wall time and its processor time [ns].
-
-    :param call: what to time.
-    :param arguments: what to pass.
-    """
-    cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID)
-    wall = perf_counter_ns()
-    result = call(*arguments)
-    wall = perf_counter_ns() - wall
-    cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu
-    return result, wall, cpu
-
-
 def measure_overhead(repeats: int = 2001) -> Overhead:
     """
     Return what the clocks show between two readings with nothing in between.
@@ -42,10 +27,10 @@ def measure_overhead(repeats: int = 2001) -> Overhead:
     """
     walls, cpus = np.empty(repeats), np.empty(repeats)
     for index in range(repeats):
-        cpu = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID)
+        cpu = process_time_ns()
         wall = perf_counter_ns()
         walls[index] = perf_counter_ns() - wall
-        cpus[index] = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu
+        cpus[index] = process_time_ns() - cpu
     return Overhead(int(np.median(walls)), int(np.median(cpus)))
 
 

@@ -21,8 +21,8 @@ from scipy.spatial.transform import Rotation
 
 from bench import arms, conditions, node_peer, pinning, program, report
 from bench.cases import Cases, draw_cases
-from bench.clocks import calibrate, measure_overhead, timed_call
-from bench.measure import no_garbage_collection
+from bench.clocks import calibrate, measure_overhead
+from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 from ssik_ros.mechanisms import DOF, from_urdf, Goal, Joint, load_mechanism, Solver
 
 FloatArray = NDArray[np.float64]

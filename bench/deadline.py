@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import pinning, program
 from bench.arms import Arm, FloatArray, read_arm
-from bench.measure import no_garbage_collection
+from ssik_ros.benchmark.harness import no_garbage_collection
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver

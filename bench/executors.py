@@ -26,11 +26,11 @@ from bench import conditions, pinning, program, report
 from bench.arms import Arm, FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.deadline import candidates
-from bench.measure import no_garbage_collection
 from bench.ros.caller import Caller, NoAnswer
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import ServerProcesses, watched_server
 from bench.ros.requests import GROUPS, make_request, make_requests
+from ssik_ros.benchmark.harness import no_garbage_collection
 
 ROBOT = 'panda'
 NAMESPACE = '/own'

@@ -21,8 +21,8 @@ import numpy as np
 from bench import conditions, pinning, program, report
 from bench.arms import Arm
 from bench.catalogue_arms import GOALS, make_arm
-from bench.clocks import timed_call
 from bench.peers import eaik_closed_form, NotComparable
+from ssik_ros.benchmark.harness import timed_call
 from ssik_ros.manipulator.manipulator import Manipulator
 
 ARMS = ('ur5e', 'irb6700')

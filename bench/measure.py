@@ -1,17 +1,15 @@
 """Time all peers on the same cases, their calls interleaved pose by pose."""
 
 from collections.abc import Mapping
-import contextlib
 from dataclasses import dataclass
-import gc
-from typing import Any
 
 import numpy as np
 
 from bench.arms import FloatArray
 from bench.cases import Cases
-from bench.clocks import measure_overhead, timed_call
+from bench.clocks import measure_overhead
 from bench.peers import Prepared
+from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 
 WARM_UP = 20
 
@@ -26,19 +24,6 @@ class Measurement:
     """(r, k) [us]"""
     answers: tuple[tuple[FloatArray | None, ...], ...]
     """r rows of k joint vectors or None."""
-
-
-@contextlib.contextmanager
-def no_garbage_collection() -> Any:
-    """Keep the collector from running in the middle of a timed call."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def measure(

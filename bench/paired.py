@@ -192,11 +192,15 @@ def serve(checkout: Path, output: Path, arms: Sequence[str]) -> None:
 
     if Path(ssik_ros.__file__).parents[1] != checkout:
         sys.exit(f'bench: {checkout} has no ssik_ros; {ssik_ros.__file__} came instead')
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    here = Path(__file__).resolve().parents[1]
+    sys.path.insert(0, str(here))
+    import ssik_ros.benchmark
+
+    # The harness is this checkout's, even if the library is another one's.
+    ssik_ros.benchmark.__path__ = [str(here / 'ssik_ros' / 'benchmark')]
     from bench import check
-    from bench.clocks import timed_call
-    from bench.measure import no_garbage_collection
     from bench.sweep import find_arm
+    from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 
     kernels = {}
     for name in arms:

@@ -15,6 +15,7 @@ from bench.classes import BenchClass
 from bench.measure import Measurement
 from bench.peers import Peer
 from bench.verify import verify
+from ssik_ros.benchmark.harness import markdown_row, write_atomically
 
 HEADER = (
     *('arm', 'peer', 'poses', 'median us', 'mean', 'p95', 'p99', 'wall median', 'success %'),
@@ -192,8 +193,7 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[column]) for line in (header, *lines)) for column in range(len(header))]
 
     def line(values: Sequence[str]) -> str:
-        padded = (value.rjust(width) for value, width in zip(values, widths, strict=True))
-        return '| ' + ' | '.join(padded) + ' |'
+        return markdown_row(v.rjust(width) for v, width in zip(values, widths, strict=True))
 
     rule = '|' + '|'.join('-' * (width + 1) + ':' for width in widths) + '|'
     return '\n'.join([line(header), rule, *(line(values) for values in lines)])
@@ -220,8 +220,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     :param path: the file; its folder is made.
     :param content: what JSON can hold; NaN becomes null.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_without_nan(content), indent=2) + '\n', encoding='utf-8')
+    write_atomically(path, json.dumps(_without_nan(content), indent=2) + '\n')
 
 
 def _without_nan(value: Any) -> Any:

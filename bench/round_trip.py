@@ -27,11 +27,11 @@ from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases, load_cases
 from bench.fresh_process import peak_mib
-from bench.measure import no_garbage_collection
 from bench.ros.caller import Caller, NoAnswer
 from bench.ros.executors import EXECUTORS
 from bench.ros.processes import empty_server, own_server, ServerProcesses, watched_server
 from bench.ros.requests import GROUPS, make_batch_request, make_request, make_requests
+from ssik_ros.benchmark.harness import no_garbage_collection
 
 OWN, EMPTY, WATCHED = '/own', '/empty', '/watched'
 START_LIMIT = 90.0

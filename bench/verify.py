@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.arms import Arm, FloatArray
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
 
 ROUNDING = 1e-9
 """Forgiven beyond the tolerance: two correct computations of one error differ by less."""
@@ -40,17 +41,9 @@ def pose_errors(actual: FloatArray, wanted: FloatArray) -> tuple[FloatArray, Flo
     :param actual: (k, 4, 4).
     :param wanted: (k, 4, 4).
     """
-    position = np.linalg.norm(actual[:, :3, 3] - wanted[:, :3, 3], axis=1)
-    turn = np.swapaxes(actual[:, :3, :3], 1, 2) @ wanted[:, :3, :3]
-    skew = np.stack(
-        [
-            turn[:, 2, 1] - turn[:, 1, 2],
-            turn[:, 0, 2] - turn[:, 2, 0],
-            turn[:, 1, 0] - turn[:, 0, 1],
-        ]
-    )
-    angle = np.arctan2(np.linalg.norm(skew, axis=0), np.trace(turn, axis1=1, axis2=2) - 1.0)
-    return position, angle
+    pairs = zip(actual, wanted, strict=True)
+    errors = np.array([ReferenceKinematics.pose_errors(*pair) for pair in pairs]).reshape(-1, 2)
+    return errors[:, 0], errors[:, 1]
 
 
 def verify(

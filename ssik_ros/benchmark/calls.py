@@ -6,19 +6,19 @@ reading the answer are left out of the time.
 """
 
 from collections.abc import Callable, Sequence
-import gc
 import time
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.value_class import dataclass
 
 
-class RemoteAnswer(NamedTuple):
+class RemoteResult(NamedTuple):
     """What came back from a solver elsewhere."""
 
     result: IkResult
@@ -43,7 +43,7 @@ class RemoteSolver(Protocol):
         """Send a message and return what comes back; bounded in time."""
         ...
 
-    def read(self, reply: Any) -> RemoteAnswer:
+    def read(self, reply: Any) -> RemoteResult:
         """Return the answer in what came back."""
         ...
 
@@ -55,7 +55,7 @@ class Call:
     wall_ns: int
     cpu_ns: int
     result: IkResult | None
-    answer: FloatArray
+    vector: FloatArray
     """(n,) the solver's vector in its own joint order."""
     note: str
     """Text of an exception, or what a server says about a failure."""
@@ -77,53 +77,37 @@ def time_calls(
     messages = requests if remote is None else [remote.prepare(request) for request in requests]
     solve = solver.solve if remote is None else remote.call
     calls: list[Call] = []
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
+    with no_garbage_collection():
         for message in messages:
             calls.append(_time_call(solve, message, remote))
             progress(len(calls))
-    finally:
-        if collecting:
-            gc.enable()
     return calls
 
 
 def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None) -> Call:
-    """Return one call with its times; an exception is an answer too."""
-    reply: Any = None
-    error = ''
-    cpu_start = time.process_time_ns()
-    start = time.perf_counter_ns()
+    """Return one call with its times and its result, or the exception that it raised."""
+    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     try:
-        reply = solve(message)
-        stop = time.perf_counter_ns()
-    except Exception as exception:
-        stop = time.perf_counter_ns()
-        error = f'{type(exception).__name__}: {exception}'
-    cpu_stop = time.process_time_ns()
-    answer = _read(reply, remote) if not error else None
-    if answer is not None and not isinstance(answer.result, IkResult):
-        error = f'returned a {type(answer.result).__name__} instead of an IkResult'
-    result = answer.result if answer is not None and not error else None
-    return Call(
-        wall_ns=stop - start,
-        cpu_ns=cpu_stop - cpu_start,
-        result=result,
-        answer=_read_vector(result),
-        note=error or (answer.note if answer is not None else ''),
-        raised=bool(error),
-        server_time_ns=answer.server_time_ns if answer is not None else None,
-    )
+        reply, wall_ns, cpu_ns = timed_call(solve, message)
+    except Exception as error:
+        spent = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
+        return Call(*spent, None, np.empty(0), describe_exception(error), raised=True)
+    read = RemoteResult(reply) if remote is None else remote.read(reply)
+    result, note, raised = read.result, read.note, False
+    if not isinstance(result, IkResult):
+        note, raised = f'returned a {type(result).__name__} instead of an IkResult', True
+        result = None
+    vector = _read_vector(result)
+    return Call(wall_ns, cpu_ns, result, vector, note, raised, read.server_time_ns)
 
 
-def _read(reply: Any, remote: RemoteSolver | None) -> RemoteAnswer:
-    return RemoteAnswer(reply) if remote is None else remote.read(reply)
+def describe_exception(error: Exception) -> str:
+    """Return the type and the text of an exception."""
+    return f'{type(error).__name__}: {error}'
 
 
 def _read_vector(result: IkResult | None) -> FloatArray:
-    """Return a copy of the vector that a result offers; an empty one when it offers none."""
+    """Return a copy of the joint vector of a result; an empty one if it has none."""
     if result is None:
         return np.empty(0)
     try:

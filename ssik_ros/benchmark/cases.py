@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.errors import ConfigError, DescriptionNotFound
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE, in_group_order, joint_order
+from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle, in_group_order
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.errors import SsikError
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
@@ -223,7 +222,7 @@ class _Runner:
         start = time.perf_counter()
         try:
             self._solver: IkSolver = create_solver(name, oracle.robot, oracle.group)
-            self._order = joint_order(self._solver, oracle)
+            self._order = oracle.joint_order(self._solver)
             self._solver.warm_up()
         except SsikError as error:
             self.entrant.refusal = ' '.join(str(error).split())

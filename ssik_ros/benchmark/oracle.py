@@ -1,26 +1,30 @@
 """
-The independent judge of answers: forward kinematics that shares no code with the solvers.
+The independent check of solutions: forward kinematics that shares no code with the solvers.
 
 Poses are (4, 4) transforms of a group's tips in the group's base frame.
 """
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.benchmark.trials import TrialVerdict
+from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.contract import IkSolver
 from ssik_ros.value_class import dataclass
 
+DEFAULT_TOLERANCE = 0.001
+"""Norm of position and orientation error that counts as reached if a solver has no ``target_tolerance``."""
 ROUNDING = 1e-12
 """Difference between two correct computations of an error [m and rad]; added to the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What the check of one answer found."""
+    """What the check of one solution found."""
 
     verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
@@ -65,13 +69,12 @@ class GroupOracle:
 
     def errors(self, positions: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return the position errors (t,) [m] and orientation errors (t,) [rad] of an answer.
+        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a solution.
 
-        :param positions: (n,) the answer.
+        :param positions: (n,) the solution.
         :param targets: (t, 4, 4) poses of the tips.
         """
-        poses = self.tip_poses(positions)
-        pairs = zip(poses, targets, strict=True)
+        pairs = zip(self.tip_poses(positions), targets, strict=True)
         errors = np.array([self._reference.pose_errors(pose, target) for pose, target in pairs])
         return errors[:, 0], errors[:, 1]
 
@@ -84,9 +87,9 @@ class GroupOracle:
         position_only: bool = False,
     ) -> Verification:
         """
-        Return whether an answer holds.
+        Check a solution against targets, tolerance and limits.
 
-        :param positions: the answer, of any shape and content.
+        :param positions: the solution, of any shape and content.
         :param targets: (t, 4, 4) poses of the tips.
         :param tolerance: norm of position and orientation error that counts as reached, per tip.
         :param position_only: whether orientation is left free.
@@ -105,15 +108,48 @@ class GroupOracle:
 
     def joint_distance(self, positions: FloatArray, seed: FloatArray) -> float:
         """
-        Return the norm of the joint distance; joints without limits are compared modulo one turn.
+        Return the norm of the joint distance; joints without limits are compared modulo 2 pi.
 
-        :param positions: (n,) the answer.
+        :param positions: (n,) the solution.
         :param seed: (n,) what it is compared with.
         """
         if positions.shape != seed.shape:
             return float('nan')
         difference = positions - seed
         if self._wrapping.shape == difference.shape:
-            turns = np.round(difference / (2.0 * np.pi)) * self._wrapping
-            difference = difference - 2.0 * np.pi * turns
+            windings = np.round(difference / (2.0 * np.pi)) * self._wrapping
+            difference = difference - 2.0 * np.pi * windings
         return float(np.linalg.norm(difference))
+
+    def joint_order(self, solver: IkSolver) -> IntArray:
+        """
+        Return the index (n,) in the group of each position of the solver's vectors.
+
+        :param solver: the solver.
+        :raises SolverError: when the solver has other joints or frames than the group.
+        """
+        group = self.group
+        theirs = (solver.base_frame, tuple(solver.tip_frames))
+        ours = (group.base_link, tuple(group.tips))
+        if theirs != ours:
+            raise SolverError(f'The solver has base and tips {theirs}, the benchmark has {ours}.')
+        names = tuple(solver.joint_names)
+        if names == group.joint_names:
+            return np.arange(group.variable_count)
+        if sorted(names) != sorted(group.variable_names):
+            raise SolverError(f'The solver has joints {names}, not {group.joint_names}.')
+        return np.array([group.variable_names.index(name) for name in names])
+
+
+def in_group_order(vector: FloatArray, order: IntArray) -> FloatArray:
+    """
+    Return a solver's vector in the group's order; one of the wrong size as it is.
+
+    :param vector: the vector.
+    :param order: the result of :meth:`GroupOracle.joint_order`.
+    """
+    if vector.shape != order.shape:
+        return vector
+    ordered = np.empty_like(vector)
+    ordered[order] = vector
+    return ordered

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 import yaml
 
 from ssik_ros.benchmark.comparison import Comparison, Entrant, Kind, MOST_SOLUTIONS, TrialAnswer
+from ssik_ros.benchmark.harness import mean, percentile
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
@@ -71,24 +71,19 @@ def figures_of(answers: Sequence[TrialAnswer]) -> Figures:
     none = [answer for answer in answers if answer.verdict is TrialVerdict.NO_ANSWER]
     causes = Counter(answer.cause for answer in none).most_common()
     usual = times[: max(1, round(len(times) * (1.0 - OUTLIERS)))]
-    p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if len(times) else [None] * 3
     return Figures(
         asked=len(answers),
         verified=len(good),
         wrong=len(answers) - len(good) - len(none),
-        mean_us=_mean(times),
-        median_us=p50,
-        p95_us=p95,
-        p99_us=p99,
-        typical_us=_mean(usual),
-        solutions=_mean([answer.solutions for answer in answers]),
-        seed_distance=_mean([answer.seed_distance for answer in good]),
+        mean_us=mean(times),
+        median_us=percentile(times, 50),
+        p95_us=percentile(times, 95),
+        p99_us=percentile(times, 99),
+        typical_us=mean(usual),
+        solutions=mean([answer.solutions for answer in answers]),
+        seed_distance=mean([answer.seed_distance for answer in good]),
         causes={cause: count / len(answers) for cause, count in causes},
     )
-
-
-def _mean(values: Sequence[float] | NDArray[np.float64]) -> float | None:
-    return float(np.mean(values)) if len(values) else None
 
 
 @dataclass(frozen=True, slots=True)

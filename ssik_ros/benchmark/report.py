@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ssik_ros.benchmark.config import BenchmarkConfig
+from ssik_ros.benchmark.harness import markdown_row
 from ssik_ros.benchmark.machine import Machine
 from ssik_ros.benchmark.published import published_for, PUBLISHED_SOURCE, PublishedFigure
 from ssik_ros.benchmark.summary import RunSummary, summarise
@@ -133,18 +134,14 @@ def _markdown_section(report: BenchmarkReport) -> str:
     lines = [
         f'## {_title(report)}',
         '',
-        _markdown_row(report.columns),
-        _markdown_row(['---', *['---:'] * (len(report.columns) - 1)]),
-        *(_markdown_row(cells) for cells in rows),
+        markdown_row(report.columns),
+        markdown_row(['---', *['---:'] * (len(report.columns) - 1)]),
+        *(markdown_row(cells) for cells in rows),
         '',
         *(f'{line}  ' for line in describe(report).splitlines()),
         '',
     ]
     return '\n'.join(lines)
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
 
 
 def _title(report: BenchmarkReport) -> str:

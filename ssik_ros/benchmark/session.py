@@ -1,15 +1,14 @@
 """One benchmark from configuration to files: robot, questions, solvers, report."""
 
-from collections.abc import Mapping
 import dataclasses
 import json
 from pathlib import Path
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.cases import BenchmarkCases, make_cases, read_goals, write_goals
+from ssik_ros.benchmark.cases import make_cases, read_goals, write_goals
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.entries import find_kinematics_folder, find_robot_files, read_entries
-from ssik_ros.benchmark.machine import describe_machine
+from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.report import (
     BenchmarkReport,
@@ -18,14 +17,13 @@ from ssik_ros.benchmark.report import (
     make_markdown,
     PLOT_FILES,
 )
-from ssik_ros.benchmark.runner import Progress, run_solver, SolverMaker
-from ssik_ros.benchmark.trials import RunStatus, write_atomically, write_csv
+from ssik_ros.benchmark.runner import BenchmarkSession
+from ssik_ros.benchmark.trials import RunStatus, write_csv
 from ssik_ros.errors import DescriptionNotFound
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.value_class import dataclass
 
 GOALS_FILE = 'goals.jsonl'
@@ -42,64 +40,6 @@ class BenchmarkRobot:
     """Path of the description, or the topic that brought it."""
     state: FloatArray | None = None
     """(nq) where joints outside the group are; None for their default values."""
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkSession:
-    """A benchmark that is ready to run: every name in its configuration has been found."""
-
-    config: BenchmarkConfig
-    description: str
-    """Path of the robot description, or the topic that brought it."""
-    oracle: GroupOracle
-    kinematics: tuple[tuple[SolverEntry, GroupKinematics], ...]
-    cases: BenchmarkCases
-    goals_source: str
-
-    def run(
-        self,
-        progress: Progress | None = None,
-        makers: Mapping[str, SolverMaker] | None = None,
-    ) -> BenchmarkReport:
-        """
-        Return the outcome of running every solver.
-
-        :param progress: told the solver's label, the trials done and the trials to do.
-        :param makers: by label, what makes the solver that answers; others are made in this process.
-        """
-        made = makers or {}
-        runs = tuple(
-            run_solver(
-                entry,
-                kinematics,
-                self.oracle,
-                self.cases,
-                self.config,
-                progress,
-                made.get(entry.name),
-            )
-            for entry, kinematics in self.kinematics
-        )
-        return BenchmarkReport(
-            config=self.config,
-            robot=self.oracle.robot.name,
-            description=self.description,
-            goals_source=self.goals_source,
-            machine=describe_machine(),
-            runs=runs,
-        )
-
-    def from_live_state(self, state: FloatArray) -> 'BenchmarkSession':
-        """
-        Return the same benchmark with every search started where the robot is.
-
-        :param state: (nq) where it is.
-        """
-        return dataclasses.replace(
-            self,
-            cases=self.cases.from_one_seed(state[self.oracle.group.idx_q]),
-            goals_source=f'{self.goals_source}; each search starts at the live state instead',
-        )
 
 
 def prepare_benchmark(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.harness import mean, percentile
 from ssik_ros.benchmark.trials import SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.value_class import dataclass
 
@@ -68,24 +69,24 @@ def summarise(run: SolverRun) -> RunSummary:
         false_claims=sum(trial.solver_claim and not trial.found_ik for trial in trials),
         exceptions=sum(trial.verdict is TrialVerdict.EXCEPTION for trial in trials),
         success_rate=len(found) / len(trials) if trials else 0.0,
-        mean_us=_mean(times),
-        mean_found_us=_mean(np.array([trial.solve_time_ns for trial in found]) / 1e3),
-        median_us=_percentile(times, 50),
-        p95_us=_percentile(times, 95),
-        p99_us=_percentile(times, 99),
-        max_us=_percentile(times, 100),
-        mean_cpu_us=_mean(np.array([trial.cpu_time_ns for trial in trials]) / 1e3),
-        worst_position_error=_percentile(_column(found, 'position_error'), 100),
-        worst_orientation_error=_percentile(_column(found, 'orientation_error'), 100),
-        mean_position_error=_mean(_column(found, 'position_error')),
-        mean_orientation_error=_mean(_column(found, 'orientation_error')),
-        mean_iterations=_mean(_column(trials, 'iterations')),
-        mean_searches=_mean(_column(trials, 'searches')),
-        mean_seed_distance=_mean(_column(found, 'seed_distance')),
+        mean_us=mean(times),
+        mean_found_us=mean(np.array([trial.solve_time_ns for trial in found]) / 1e3),
+        median_us=percentile(times, 50),
+        p95_us=percentile(times, 95),
+        p99_us=percentile(times, 99),
+        max_us=percentile(times, 100),
+        mean_cpu_us=mean(np.array([trial.cpu_time_ns for trial in trials]) / 1e3),
+        worst_position_error=percentile(_column(found, 'position_error'), 100),
+        worst_orientation_error=percentile(_column(found, 'orientation_error'), 100),
+        mean_position_error=mean(_column(found, 'position_error')),
+        mean_orientation_error=mean(_column(found, 'orientation_error')),
+        mean_iterations=mean(_column(trials, 'iterations')),
+        mean_searches=mean(_column(trials, 'searches')),
+        mean_seed_distance=mean(_column(found, 'seed_distance')),
         clock_ended=sum(trial.clock_ended for trial in trials),
-        server_mean_us=_mean(server_times),
-        server_median_us=_percentile(server_times, 50),
-        server_p99_us=_percentile(server_times, 99),
+        server_mean_us=mean(server_times),
+        server_median_us=percentile(server_times, 50),
+        server_p99_us=percentile(server_times, 99),
     )
 
 
@@ -97,11 +98,3 @@ def _server_times(trials: Sequence[TrialRecord]) -> FloatArray:
 
 def _column(trials: Sequence[TrialRecord], name: str) -> FloatArray:
     return np.array([getattr(trial, name) for trial in trials], dtype=np.float64)
-
-
-def _mean(values: FloatArray) -> float | None:
-    return float(values.mean()) if values.size else None
-
-
-def _percentile(values: FloatArray, percent: float) -> float | None:
-    return float(np.percentile(values, percent)) if values.size else None

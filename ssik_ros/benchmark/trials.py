@@ -5,11 +5,11 @@ import csv
 from dataclasses import field
 from enum import Enum
 import io
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssik_ros.benchmark.config import SolverEntry
+from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.value_class import dataclass
 
 
@@ -66,6 +66,11 @@ class TrialRecord(NamedTuple):
     def found_ik(self) -> bool:
         """Return whether the answer was verified, whatever the solver says."""
         return self.verdict is TrialVerdict.VERIFIED
+
+    @property
+    def solve_time(self) -> int:
+        """Return the wall time of the call in whole microseconds."""
+        return self.solve_time_ns // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,47 +140,14 @@ def write_csv(run: SolverRun, path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
     writer.writerow(CSV_COLUMNS)
-    writer.writerows(_row(trial) for trial in run.trials)
+    writer.writerows([_cell(getattr(trial, name)) for name in CSV_COLUMNS] for trial in run.trials)
     write_atomically(path, text.getvalue())
 
 
-def _row(trial: TrialRecord) -> tuple[Any, ...]:
-    return (
-        trial.trial,
-        _truth(trial.found_ik),
-        trial.solve_time_ns // 1000,
-        f'{trial.position_error:.9g}',
-        f'{trial.orientation_error:.9g}',
-        _truth(trial.solver_claim),
-        trial.verdict.value,
-        trial.solve_time_ns,
-        trial.cpu_time_ns,
-        _truth(trial.within_limits),
-        trial.cause,
-        trial.iterations,
-        trial.searches,
-        _truth(trial.clock_ended),
-        f'{trial.seed_distance:.9g}',
-        trial.note,
-        '' if trial.server_time_ns is None else trial.server_time_ns,
-    )
-
-
-def _truth(value: bool) -> str:
-    return 'true' if value else 'false'
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """
-    Write a file so that a reader sees the old or the new content, never a part.
-
-    :param path: the file; an existing one is replaced.
-    :param text: its content.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f'.{path.name}.{os.getpid()}')
-    try:
-        partial.write_text(text, encoding='utf-8')
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _cell(value: Any) -> str:
+    """Return a value as ik_benchmarking writes it."""
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    return f'{value:.9g}' if isinstance(value, float) else str(getattr(value, 'value', value))

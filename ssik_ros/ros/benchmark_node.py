@@ -22,9 +22,9 @@ from ssik_ros.benchmark.entries import find_kinematics_folder, read_entries
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.plots import plot_report
 from ssik_ros.benchmark.report import BenchmarkReport, make_text
+from ssik_ros.benchmark.runner import BenchmarkSession
 from ssik_ros.benchmark.session import (
     BenchmarkRobot,
-    BenchmarkSession,
     find_benchmark_config,
     prepare_benchmark,
     write_results,

@@ -12,11 +12,12 @@ from bench import report, run
 from bench.arms import chain_from_xml, CHAINS, read_arm
 from bench.cases import draw_cases, load_cases
 from bench.classes import CLASSES
-from bench.clocks import measure_overhead, timed_call
+from bench.clocks import measure_overhead
 from bench.measure import measure, Measurement
 from bench.peers import load_peers, NotComparable, Peer, Prepared
 from bench.peers.roboticstoolbox import align_z
 from bench.verify import pose_errors, verify
+from ssik_ros.benchmark.harness import timed_call
 
 SLIDER = """
 <robot name="slider">

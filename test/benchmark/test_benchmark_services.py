@@ -7,7 +7,7 @@ import time
 import planar_arm
 import pytest
 
-from ssik_ros.benchmark.calls import RemoteAnswer
+from ssik_ros.benchmark.calls import RemoteResult
 from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.report import make_json, make_markdown, make_text
 from ssik_ros.benchmark.servers import namespace_of, plan_servers
@@ -36,7 +36,7 @@ class RemoteSolver(planar_arm.PlanarSolver):
 
     def read(self, reply):
         time.sleep(SLOW)
-        return RemoteAnswer(reply, 'a text\nof the server', self.server_time_ns)
+        return RemoteResult(reply, 'a text\nof the server', self.server_time_ns)
 
 
 @pytest.fixture

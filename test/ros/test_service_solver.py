@@ -15,7 +15,7 @@ import pytest
 from ssik_ros.benchmark.cases import make_cases
 from ssik_ros.benchmark.config import BenchmarkConfig, SolverEntry
 from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.runner import run_solver
+from ssik_ros.benchmark.runner import BenchmarkSession
 from ssik_ros.benchmark.summary import summarise
 from ssik_ros.benchmark.trials import RunStatus, TrialVerdict
 from ssik_ros.errors import InvalidOption, SolverError
@@ -249,14 +249,12 @@ def run(client, robot, group, count=10):
     """Return the run of the double as the one solver of a benchmark."""
     oracle = GroupOracle(robot, group)
     config = BenchmarkConfig('b', 'p', 'panda', group.name, count, 1, 0.1, 5, ())
-    return run_solver(
-        SolverEntry('remote', 'remote.yaml'),
-        GroupKinematics(group.name, 'kdl/KDL', '', is_foreign=True),
-        oracle,
-        make_cases(oracle, count, 1),
-        config,
-        maker=lambda kinematics, oracle: service_double.make_solver(client, group),
-    )
+    entry = SolverEntry('remote', 'remote.yaml')
+    kinematics = GroupKinematics(group.name, 'kdl/KDL', '', is_foreign=True)
+    cases = make_cases(oracle, count, 1)
+    session = BenchmarkSession(config, '', oracle, ((entry, kinematics),), cases, '')
+    makers = {'remote': lambda kinematics, oracle: service_double.make_solver(client, group)}
+    return session.run(makers=makers).runs[0]
 
 
 def test_server_that_lies_is_verified_in_no_trial(client, double, panda, arm):

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config
+from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.benchmark.plots import plot_grid, plot_report
 from ssik_ros.benchmark.report import (
     BenchmarkReport,
@@ -26,14 +27,12 @@ from ssik_ros.benchmark.report import (
     make_markdown,
     make_table,
 )
-from ssik_ros.benchmark.runner import Progress
+from ssik_ros.benchmark.runner import BenchmarkSession, Progress
 from ssik_ros.benchmark.session import (
-    BenchmarkSession,
     find_benchmark_config,
     prepare_benchmark,
     write_results,
 )
-from ssik_ros.benchmark.trials import write_atomically
 from ssik_ros.errors import ConfigError, InvalidOption
 
 EXAMPLES = (

@@ -21,7 +21,7 @@ from ssik_ros.benchmark.comparison import (
     TrialSettings,
 )
 from ssik_ros.benchmark.machine import describe_machine
-from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle
 from ssik_ros.benchmark.recommendation import (
     Figures,
     figures_of,
@@ -29,7 +29,6 @@ from ssik_ros.benchmark.recommendation import (
     recommend,
     Recommendation,
 )
-from ssik_ros.benchmark.runner import DEFAULT_TOLERANCE
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.group_choice import add_group_arguments, choose_group, ChosenGroup
 from ssik_ros.errors import InvalidOption

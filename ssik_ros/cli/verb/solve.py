@@ -8,8 +8,7 @@ import time
 from typing import Any
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.oracle import GroupOracle
-from ssik_ros.benchmark.runner import in_group_order, joint_order
+from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
 from ssik_ros.cli.answer import Answer, as_mapping, print_answer
 from ssik_ros.cli.targets import read_positions, read_targets
 from ssik_ros.errors import describe_choices, InvalidOption, UnknownGroup
@@ -128,7 +127,7 @@ def _ask(
     arguments: argparse.Namespace,
 ) -> Answer:
     """Return the answer of a warm solver."""
-    order = joint_order(solver, oracle)
+    order = oracle.joint_order(solver)
     solver.warm_up()
     request = SolveRequest(
         targets=targets,

@@ -12,7 +12,7 @@ from moveit_msgs.srv import GetPositionIK
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.calls import RemoteAnswer
+from ssik_ros.benchmark.calls import RemoteResult
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
 from ssik_ros.ros.services.status_codes import SOURCE
 
@@ -33,7 +33,7 @@ _CAUSE_OF_CODE = {
 
 def read_answer(
     response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
-) -> RemoteAnswer:
+) -> RemoteResult:
     """
     Return the answer in a response; nothing in it is taken for granted, so it is still to be judged.
 
@@ -50,7 +50,7 @@ def read_answer(
     if code.val == MoveItErrorCodes.SUCCESS:
         solution = _pick(response.solution.joint_state, joint_names)
         result = _make_result(IkStatus.SOLVED, Cause.NONE, solution, tip_count, own_text)
-        return RemoteAnswer(result, '', server_time_ns)
+        return RemoteResult(result, '', server_time_ns)
     result = _make_result(
         IkStatus.UNSOLVED,
         cause_of(code.val, own_text),
@@ -58,17 +58,17 @@ def read_answer(
         tips=tip_count,
         text=own_text,
     )
-    return RemoteAnswer(result, f'error code {code.val}: {text}'.rstrip(': '), server_time_ns)
+    return RemoteResult(result, f'error code {code.val}: {text}'.rstrip(': '), server_time_ns)
 
 
-def missing_answer(text: str) -> RemoteAnswer:
+def missing_answer(text: str) -> RemoteResult:
     """
     Return what stands for an answer that did not come.
 
     :param text: why there is none.
     """
     result = _make_result(IkStatus.UNSOLVED, Cause.DEADLINE, None, 1, _CLOCK_ENDED)
-    return RemoteAnswer(result, text)
+    return RemoteResult(result, text)
 
 
 def cause_of(code: int, own_text: str) -> Cause:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.benchmark.calls import RemoteAnswer
+from ssik_ros.benchmark.calls import RemoteResult
 from ssik_ros.errors import InvalidOption, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
@@ -150,7 +150,7 @@ class ServiceSolver:
         _LOGGER.warning('%s (%d of at most %d).', text, self._missing, MISSING_LIMIT)
         return text
 
-    def read(self, reply: GetPositionIK.Response | str) -> RemoteAnswer:
+    def read(self, reply: GetPositionIK.Response | str) -> RemoteResult:
         """
         Return the answer in what :meth:`call` returned.
 

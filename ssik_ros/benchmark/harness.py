@@ -1,0 +1,77 @@
+"""What all benchmarks share, those of ``bench/`` included: timed calls, statistics, tables and output files."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+import gc
+import os
+from pathlib import Path
+from time import perf_counter_ns, process_time_ns
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+
+
+def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
+    """
+    Return the result of a call, its wall time and its processor time [ns].
+
+    :param call: the function to time.
+    :param arguments: its arguments.
+    """
+    cpu = process_time_ns()
+    wall = perf_counter_ns()
+    result = call(*arguments)
+    wall = perf_counter_ns() - wall
+    cpu = process_time_ns() - cpu
+    return result, wall, cpu
+
+
+@contextlib.contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Keep the garbage collector from running during a timed call."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def mean(values: Sequence[float] | FloatArray) -> float | None:
+    """Return the mean; None without values."""
+    return float(np.mean(values)) if len(values) else None
+
+
+def percentile(values: Sequence[float] | FloatArray, percent: float) -> float | None:
+    """
+    Return a percentile; None without values.
+
+    :param values: the values.
+    :param percent: 0 to 100; 50 is the median.
+    """
+    return float(np.percentile(values, percent)) if len(values) else None
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """Return one row of a Markdown table."""
+    return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """
+    Write a file so that a reader sees the old or the new content, never a part.
+
+    :param path: the file; an existing one is replaced.
+    :param text: its content.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f'.{path.name}.{os.getpid()}')
+    try:
+        partial.write_text(text, encoding='utf-8')
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
