@@ -365,7 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         '--ros-args',
     ]
     with ServerProcesses(None, lifetime) as servers:
-        process = servers.start([*node, '-p', 'ik_groups_file:=panda'], log)
+        process = servers.start([*node, '-p', 'task_sets_file:=panda'], log)
         tally = attack(options, process)
     rows = [[name, str(count)] for name, count in sorted(tally.sent.items())]
     print('\n' + report.table(('topic or service', 'sent'), rows))

@@ -186,9 +186,9 @@ def measure(rate: float, targets: float, seconds: float) -> Row:
             '-p',
             'moveit_config_package:=panda',
             '-p',
-            'ik_groups_file:=panda',
+            'task_sets_file:=panda',
             '-p',
-            'groups:=arm',
+            'task_sets:=arm',
         ),
         *('-p', f'rate:={rate:g}.0', '-p', 'max_state_age:=3600.0', '-p', 'report_period:=1.0'),
     ]

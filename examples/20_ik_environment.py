@@ -1,7 +1,7 @@
 """
 Let the Panda's flange follow a moving target, in an environment made from its URDF.
 
-Shows: ``RobotScene``, ``add_element_from_scene``, ``solve`` and its result, values back into the scene.
+Shows: ``RobotScene``, ``add_task_from_scene``, ``solve`` and its result, values back into the scene.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ scene = RobotScene(find_moveit_config('panda').urdf_path, ready)
 scene.set_frame('goal', scene.pose('panda_link8'))
 
 env = Environment('tracking')
-arm = env.add_group('arm', method='dls', damping=0.02, max_iterations=20)
-element, _ = arm.add_element_from_scene(scene, 'panda_link0', 'panda_link8', 'goal')
-element.precision = (1e-4, 1e-3)
+arm = env.add_task_set('arm', method='dls', damping=0.02, max_iterations=20)
+task, _ = arm.add_task_from_scene(scene, 'panda_link0', 'panda_link8', 'goal')
+task.precision = (1e-4, 1e-3)
 env.sync_from(scene)
-print(f'{len(env.objects)} objects, {len(arm.joints)} joints, rows {element.constraints!r}')
+print(f'{len(env.objects)} objects, {len(arm.joints)} joints, rows {task.constraints!r}')
 
 # A circle of 10 cm across, one step of the target after the other.
 centre, goal = env['goal'].matrix(), env['goal']
@@ -37,6 +37,6 @@ print(f'flange in the scene: {np.round(scene.pose("panda_link8")[:3, 3], 3).toli
 
 # Out of reach: no exception, but numbers and a reason.
 goal.set_pose([3.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0])
-element.constraints = Constraint.POSITION
+task.constraints = Constraint.POSITION
 result = arm.solve()
 print(f'{result.reason!r}: {result.linear:.2f} m left')

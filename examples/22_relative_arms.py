@@ -1,7 +1,7 @@
 """
-Two arms hold one object: the pose of one hand in the other is an element whose tip and target both move.
+Two arms hold one object: the pose of one hand in the other is a task whose tip and target both move.
 
-Shows: ``closure``, an element without any target in the world, and a second one that moves the pair.
+Shows: ``closure``, a task without any target in the world, and a second one that moves the pair.
 """
 
 import numpy as np
@@ -30,9 +30,9 @@ for joint, value in zip(env.joints, 2 * ready, strict=True):
 env.add_dummy('grip', 'left_tool0').set_pose(env['right_tool0'].pose())
 env.add_dummy('goal', pose=env['left_tool0'].pose())
 env['goal'].position = env['left_tool0'].position + np.array([0.0, 0.1, 0.05])
-pair = env.add_group('pair', max_iterations=50)
-pair.add_element('right_tool0', target='grip', closure=True, precision=(1e-6, 1e-6))
-pair.add_element('left_tool0', target='goal', constraints=Constraint.POSITION)
+pair = env.add_task_set('pair', max_iterations=50)
+pair.add_task('right_tool0', target='grip', closure=True, precision=(1e-6, 1e-6))
+pair.add_task('left_tool0', target='goal', constraints=Constraint.POSITION)
 before = env['right_tool0'].matrix('left_tool0')
 
 result = pair.solve()

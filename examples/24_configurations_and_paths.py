@@ -15,8 +15,8 @@ scene = RobotScene(
 )
 scene.set_frame('goal', scene.pose('tool0'))
 env = Environment('ur5e')
-arm = env.add_group('arm')
-arm.add_element_from_scene(scene, 'base_link', 'tool0', 'goal')
+arm = env.add_task_set('arm')
+arm.add_task_from_scene(scene, 'base_link', 'tool0', 'goal')
 env.sync_from(scene)
 env['wrist_1_joint'].position, env['wrist_2_joint'].position = -1.8, -1.5
 pose = env['tool0'].matrix()

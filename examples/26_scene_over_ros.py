@@ -46,10 +46,10 @@ def is_soon(condition):
 
 
 env = Environment('tracking')
-arm = env.add_group('arm', method='dls', damping=0.02, max_iterations=50)
+arm = env.add_task_set('arm', method='dls', damping=0.02, max_iterations=50)
 assert is_soon(lambda: scene.joint_positions()['panda_joint4'] < -1.0)
 assert is_soon(lambda: 'cup' in {item.name for item in scene.structure()})
-arm.add_element_from_scene(scene, 'panda_link0', 'panda_link8', 'cup')
+arm.add_task_from_scene(scene, 'panda_link0', 'panda_link8', 'cup')
 for place.y in (0.1, 0.15, 0.2, 0.25, 0.3):
     assert is_soon(lambda: scene.pose('cup')[1, 3] == place.y)
     env.sync_from(scene)

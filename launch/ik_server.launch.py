@@ -29,7 +29,7 @@ PARAMETERS = (
             'semantic_file',
             'kinematics_file',
             'joint_limits_file',
-            'ik_groups_file',
+            'task_sets_file',
             'groups',
             'group',
             'base_link',

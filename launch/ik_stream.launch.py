@@ -1,4 +1,4 @@
-"""Start the node ik_stream, which lets IK groups follow target poses from topics."""
+"""Start the node ik_stream, which lets task sets follow target poses from topics."""
 
 import sys
 
@@ -19,8 +19,8 @@ from ssik_ros.ros.parameters.launch_arguments import (
 PARAMETERS = node_arguments(
     'ik_stream',
     (
-        'ik_groups_file',
-        'groups',
+        'task_sets_file',
+        'task_sets',
         'moveit_config_package',
         'robot_description_file',
         'xacro_args',

@@ -34,7 +34,7 @@ _DOCTOR = 'the installation is checked where the kernels do not load'
 LATE_IMPORTS = {
     ('cli.verb.doctor', 'model.description_files'): _DOCTOR,
     ('cli.verb.doctor', 'server.checkup'): _DOCTOR,
-    ('ros.node', 'ros.services.group_services'): 'few nodes have a file of groups',
+    ('ros.node', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
     ('strict_yaml', 'yaml_loader'): 'PyYAML is imported with the first text',
 }
 

@@ -89,7 +89,7 @@ TABLE = (
     Row((5, 0), 'tasks', ALL, 'IK environments'),
     Row((5, 0), 'mechanisms', ALL, 'mechanisms with closed loops'),
     Row((5, 1), 'tasks.compat', ALL, "simIK's functions by their names"),
-    Row((5, 1), 'tasks.files', ALL, 'IK groups as YAML'),
+    Row((5, 1), 'tasks.files', ALL, 'task sets as YAML'),
     Row(
         (5, 1),
         '',
@@ -102,7 +102,7 @@ TABLE = (
     Row((7, 2), 'server.loops', ALL, 'robots with loops that can be asked'),
     Row((7, 3), 'server.paths', ALL, 'joint paths along straight lines'),
     Row((7, 4), 'server', ALL, 'a robot that can be asked; its descriptions checked'),
-    Row((7, 5), 'server.tasks', ALL, 'the IK groups of a file, asked and streamed'),
+    Row((7, 5), 'server.tasks', ALL, 'the task sets of a file, asked and streamed'),
     Row((8, 0), 'artifact', ALL, 'one arm as a Python file that needs numpy alone'),
     Row((8, 0), 'benchmark', ALL, 'the benchmark of launch files and command line'),
     Row((9, 0), 'ros.process', ALL, 'executors, logs, signals, diagnostics'),

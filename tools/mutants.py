@@ -39,18 +39,18 @@ DETERMINISTIC = 'test/promises/test_deterministic.py'
 DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
 PLAIN_REQUESTS = 'test/solvers/test_plain_requests.py'
-GROUPS = 'ssik_ros/kernels/tasks'
-GROUP_ROWS = f'{GROUPS}/element_rows.py'
-GROUP_STEPS = f'{GROUPS}/task_steps.py'
-GROUP_HANDLING = f'{GROUPS}/handling.py'
-ROW_TESTS = 'test/groups/test_rows.py'
-PRIORITY_TESTS = 'test/groups/test_priorities.py'
-SOLVE_TESTS = 'test/groups/test_solving.py'
-STREAM = 'ssik_ros/server/tasks/group_stream.py'
-STREAM_TESTS = 'test/serving/test_group_stream.py'
-GROUP_FILES = 'ssik_ros/tasks/files/group_file_builder.py'
-GROUP_FILE_TESTS = 'test/groups/test_group_files.py'
-SEARCH_TESTS = 'test/groups/test_searches.py'
+TASKS = 'ssik_ros/kernels/tasks'
+TASK_ROWS = f'{TASKS}/element_rows.py'
+TASK_STEPS = f'{TASKS}/task_steps.py'
+TASK_HANDLING = f'{TASKS}/handling.py'
+ROW_TESTS = 'test/tasks/test_rows.py'
+PRIORITY_TESTS = 'test/tasks/test_priorities.py'
+SOLVE_TESTS = 'test/tasks/test_solving.py'
+STREAM = 'ssik_ros/server/tasks/task_set_stream.py'
+STREAM_TESTS = 'test/serving/test_task_set_stream.py'
+TASK_SET_FILES = 'ssik_ros/tasks/files/task_set_builder.py'
+TASK_SET_FILE_TESTS = 'test/tasks/test_task_set_files.py'
+SEARCH_TESTS = 'test/tasks/test_searches.py'
 CHAIN_DESCENT = 'ssik_ros/kernels/mechanisms/descent.py'
 CHAIN_ROWS = 'ssik_ros/kernels/mechanisms/mechanism.py'
 CHAIN_TESTS = 'test/mechanisms/test_solver.py'
@@ -501,128 +501,130 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        "groups: columns of positions in the world's axes",
-        GROUP_ROWS,
+        "task sets: columns of positions in the world's axes",
+        TASK_ROWS,
         'change = base[k] * vx + base[3 + k] * vy + base[6 + k] * vz',
         'change = vx if k == 0 else vy if k == 1 else vz',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
-        'groups: forgets that constraint bases move',
-        GROUP_ROWS,
+        'task sets: forgets that constraint bases move',
+        TASK_ROWS,
         'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9]) + c * (target[9] - tip[9])',
         'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9])',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
-        'groups: forgets that targets slide',
-        GROUP_ROWS,
+        'task sets: forgets that targets slide',
+        TASK_ROWS,
         'along = (b - g) * slide',
         'along = b * slide',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
-        'groups: gives gamma to alpha_beta',
-        GROUP_ROWS,
+        'task sets: gives gamma to alpha_beta',
+        TASK_ROWS,
         'if bits & (8 if k < 2 else 16):',
         'if bits & (8 if k < 3 else 16):',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
-        'groups: takes any orientation for precise',
-        GROUP_ROWS,
+        'task sets: takes any orientation for precise',
+        TASK_ROWS,
         'and w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]\n        ):',
         'and True\n        ):',
         (f'{SOLVE_TESTS}::test_a_failed_orientation_restores_only_when_asked_for',),
     ),
     Mutant(
         1,
-        'groups: pushes joints to the limits that they are to avoid',
-        GROUP_ROWS,
+        'task sets: pushes joints to the limits that they are to avoid',
+        TASK_ROWS,
         'jacobian[row, v] = -1.0 if way < 0.0 else 1.0',
         'jacobian[row, v] = 1.0 if way < 0.0 else -1.0',
         (f'{SOLVE_TESTS}::test_joints_near_their_limits_are_pushed_back',),
     ),
     Mutant(
         1,
-        'groups: lets the last group but one go unprotected',
-        GROUP_STEPS,
+        'task sets: lets the last task set but one go unprotected',
+        TASK_STEPS,
         '        if g + 1 < groups:\n',
         '        if g + 2 < groups:\n',
-        (f'{PRIORITY_TESTS}::test_the_rows_of_higher_groups_are_the_same_with_groups_below',),
+        (
+            f'{PRIORITY_TESTS}::test_the_rows_of_higher_task_sets_are_the_same_with_task_sets_below',
+        ),
     ),
     Mutant(
         1,
-        'groups: holds the groups above to first order only',
-        GROUP_HANDLING,
+        'task sets: holds the task sets above to first order only',
+        TASK_HANDLING,
         '    while protection.next_trial(ints, reals, work, q):\n',
         '    while False:\n',
-        (f'{PRIORITY_TESTS}::test_one_step_below_a_met_group_leaves_it_met',),
+        (f'{PRIORITY_TESTS}::test_one_step_below_a_met_task_set_leaves_it_met',),
     ),
     Mutant(
         1,
-        'groups: forgets what groups above have moved already',
-        GROUP_STEPS,
+        'task sets: forgets what task sets above have moved already',
+        TASK_STEPS,
         '            total -= w.jacobian[first + a, v] * w.move[v]\n',
         '            pass\n',
         (f'{PRIORITY_TESTS}::test_conflicting_tasks_reach_the_lexicographic_optimum',),
     ),
     Mutant(
         1,
-        'groups: goes beyond limits by the motion so far',
-        GROUP_STEPS,
+        'task sets: goes beyond limits by the motion so far',
+        TASK_STEPS,
         'way = way / t.variable_f[v, packing.VARIABLE_SCALE] - w.move[v]',
         'way = way / t.variable_f[v, packing.VARIABLE_SCALE]',
-        (f'{PRIORITY_TESTS}::test_limits_that_lower_groups_reach_leave_the_upper_ones_alone',),
+        (f'{PRIORITY_TESTS}::test_limits_that_lower_task_sets_reach_leave_the_upper_ones_alone',),
     ),
     Mutant(
         1,
-        'groups: stops at limits at the cost of groups above',
-        GROUP_STEPS,
+        'task sets: stops at limits at the cost of task sets above',
+        TASK_STEPS,
         '        left = orthogonal_rows.reject(axis, w.basis, rank)\n        if left <= orthogonal_rows.COVERED:',
         '        left = 1.0\n        if left <= orthogonal_rows.COVERED:',
-        (f'{PRIORITY_TESTS}::test_limits_that_lower_groups_reach_leave_the_upper_ones_alone',),
+        (f'{PRIORITY_TESTS}::test_limits_that_lower_task_sets_reach_leave_the_upper_ones_alone',),
     ),
     Mutant(
         1,
-        'groups: nests priorities from the first to the last',
-        GROUP_STEPS,
+        'task sets: nests priorities from the first to the last',
+        TASK_STEPS,
         'for g in range(ints[packing.GROUPS] - 1, -1, -1):',
         'for g in range(ints[packing.GROUPS]):',
         (f'{PRIORITY_TESTS}::test_nested_priorities_are_the_documented_formula',),
     ),
     Mutant(
         1,
-        'groups: takes steps of any length',
-        GROUP_STEPS,
+        'task sets: takes steps of any length',
+        TASK_STEPS,
         '        share = min(share, 1.0 / ratio)\n',
         '        share = 1.0\n',
         (f'{SOLVE_TESTS}::test_steps_keep_their_direction_when_they_are_too_long',),
     ),
     Mutant(
         1,
-        'groups: tells numbers of values that were put back',
-        GROUP_HANDLING,
+        'task sets: tells numbers of values that were put back',
+        TASK_HANDLING,
         '        q[k] = w.start[k]\n    element_rows.measure(ints, reals, work, q)\n',
         '        q[k] = w.start[k]\n',
         (f'{SOLVE_TESTS}::test_numbers_belong_to_the_values_that_are_left',),
     ),
     Mutant(
         1,
-        'groups: searches without its seed',
-        GROUP_HANDLING,
+        'task sets: searches without its seed',
+        TASK_HANDLING,
         'place = w.options[packing.SEQUENCE + nv + v] + index',
         'place = 0.5 + index',
         (f'{SEARCH_TESTS}::test_answers_depend_on_the_seed_and_on_nothing_else',),
     ),
     Mutant(
         1,
-        'groups: measures distances of tips in all rows',
-        GROUP_HANDLING,
+        'task sets: measures distances of tips in all rows',
+        TASK_HANDLING,
         '            if bits & (1 << k):\n                square += (w.options',
         '            if True:\n                square += (w.options',
         (f'{SEARCH_TESTS}::test_only_the_selected_rows_count_for_the_distance',),
@@ -690,27 +692,27 @@ MUTANTS = (
     ),
     Mutant(
         5,
-        'group files: widen limits in silence',
-        GROUP_FILES,
+        'task set files: widen limits in silence',
+        TASK_SET_FILES,
         '    if not joint.cyclic and not (low <= lower and upper <= high):\n',
         '    if False:\n',
-        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
+        (f'{TASK_SET_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
     ),
     Mutant(
         5,
-        'group files: take a base that does not carry the tip',
-        GROUP_FILES,
+        'task set files: take a base that does not carry the tip',
+        TASK_SET_FILES,
         '    if base is not None and environment[base] not in list(dummy.ancestors()):\n',
         '    if False:\n',
-        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
+        (f'{TASK_SET_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
     ),
     Mutant(
         5,
-        'group files: give a tip another target in silence',
-        GROUP_FILES,
+        'task set files: give a tip another target in silence',
+        TASK_SET_FILES,
         '        if dummy.target is not None and dummy.target is not goal:\n',
         '        if False:\n',
-        (f'{GROUP_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
+        (f'{TASK_SET_FILE_TESTS}::test_what_does_not_fit_the_robot_is_refused_with_its_line',),
     ),
     Mutant(
         3,

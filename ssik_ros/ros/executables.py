@@ -16,7 +16,7 @@ def ik_server() -> None:
 
 
 def ik_stream() -> None:
-    """Run the node whose IK groups follow target poses."""
+    """Run the node whose task sets follow target poses."""
     _run('ssik_ros.ros.streams.stream_node', 0)
 
 

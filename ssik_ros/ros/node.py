@@ -58,7 +58,7 @@ try:
         ExplainIk,
         FindConfigs,
         GeneratePath,
-        HandleGroups,
+        HandleTaskSets,
         SolveAll,
         SolveBatch,
     )
@@ -69,10 +69,10 @@ try:
     from ssik_ros.ros.services.loop_services import LoopServices, offers
     from ssik_ros.ros.services.solve_all_service import SolveAllService
 except ImportError:
-    Describe = ExplainIk = SolveAll = SolveBatch = HandleGroups = None
+    Describe = ExplainIk = SolveAll = SolveBatch = HandleTaskSets = None
 
 if TYPE_CHECKING:
-    from ssik_ros.ros.services.group_services import GroupServices
+    from ssik_ros.ros.services.task_set_services import TaskSetServices
 
 NAME = 'ssik_ros'
 _LOGGER = logging.getLogger('ssik_ros.node')
@@ -113,7 +113,7 @@ class IkServer(ProcessNode):
         self._records: dict[str, CallRecords] = {}
         self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)
         self._answers = KinematicsServices(self, self._live)
-        self._groups = self._read_groups()
+        self._task_sets = self._read_task_sets()
         self._loops = None if SolveAll is None else LoopServices(self._live)
         self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
         self._loading = LoadingReport(_LOGGER.info)
@@ -237,9 +237,9 @@ class IkServer(ProcessNode):
         server.warm_up_branches()
         self._loading.enter(3)
         loop_server.warm_up()
-        if self._groups is not None:
-            self._groups.prepare(robot)
-            self._groups.warm_up()
+        if self._task_sets is not None:
+            self._task_sets.prepare(robot)
+            self._task_sets.warm_up()
         with self._exchange:
             is_first = self._answers.served is None
             # Parameters may have changed while the robot was being loaded.
@@ -297,10 +297,10 @@ class IkServer(ProcessNode):
             self._offer(SolveAll, '~/solve_all', SolveAllService(served, self._live).solve_all)
             explanations = ExplainService(served, self._live)
             self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
-        if self._groups is not None:
-            self._offer(HandleGroups, '~/handle_groups', self._groups.handle_groups)
-            self._offer(FindConfigs, '~/find_configs', self._groups.find_configs)
-            self._offer(GeneratePath, '~/generate_path', self._groups.generate_path)
+        if self._task_sets is not None:
+            self._offer(HandleTaskSets, '~/handle_task_sets', self._task_sets.handle_task_sets)
+            self._offer(FindConfigs, '~/find_configs', self._task_sets.find_configs)
+            self._offer(GeneratePath, '~/generate_path', self._task_sets.generate_path)
         for kind, name, handler in () if self._loops is None else offers(self._loops):
             self._offer(kind, name, handler)
 
@@ -314,17 +314,17 @@ class IkServer(ProcessNode):
         else:
             self._offer(Describe, DESCRIBE, DescribeService(self._describe).describe)
 
-    def _read_groups(self) -> 'GroupServices | None':
-        """Return the services of the group file; None without one."""
-        file = self._settings.ik_groups_file
+    def _read_task_sets(self) -> 'TaskSetServices | None':
+        """Return the services of the task set file; None without one."""
+        file = self._settings.task_sets_file
         if not file:
             return None
-        if HandleGroups is None:
-            raise ConfigError('ik_groups_file needs the package ssik_msgs.')
+        if HandleTaskSets is None:
+            raise ConfigError('task_sets_file needs the package ssik_msgs.')
         # Tens of modules that a node without such a file does not wait for.
-        from ssik_ros.ros.services.group_services import GroupServices
+        from ssik_ros.ros.services.task_set_services import TaskSetServices
 
-        return GroupServices(self._answers.require_served, self._live, file)
+        return TaskSetServices(self._answers.require_served, self._live, file)
 
     def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
         depth = QoSProfile(depth=self._settings.service_depth)

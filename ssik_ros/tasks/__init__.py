@@ -1,5 +1,5 @@
 """
-IK environments: objects, groups, elements and priorities, searches and paths, without a simulator.
+IK environments: objects, task sets, tasks and priorities, searches and paths, without a simulator.
 
 >>> env = Environment()
 >>> joint = env.add_joint('revolute', 'j1', limits=(-2.0, 2.0))
@@ -8,32 +8,29 @@ IK environments: objects, groups, elements and priorities, searches and paths, w
 from ssik_ros.markers import Marker
 from ssik_ros.tasks.constants import (
     Constraint,
-    GroupFlag,
     JointMode,
     JointType,
     Method,
     Outcome,
     Reason,
+    TaskSetFlag,
 )
 from ssik_ros.tasks.document import DocumentError
-from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.group import Group
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
 from ssik_ros.tasks.scene import RobotScene, Scene
+from ssik_ros.tasks.task import Task
+from ssik_ros.tasks.task_set import TaskSet
 
 __all__ = [
     'Constraint',
     'DocumentError',
     'Dummy',
-    'Element',
     'Environment',
-    'Group',
-    'GroupFlag',
     'Joint',
     'JointMode',
     'JointType',
@@ -46,4 +43,7 @@ __all__ = [
     'RobotScene',
     'Scene',
     'SolveResult',
+    'Task',
+    'TaskSet',
+    'TaskSetFlag',
 ]

@@ -26,7 +26,7 @@ from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 DEFAULT_TIME = 0.2
 ITERATIONS = 60
@@ -69,7 +69,7 @@ class SearchOptions:
     merge_tolerance: float = 1e-4
     """Configurations nearer than this in every joint are one [rad or m]."""
     target: ArrayLike | None = None
-    """Pose in the world for the target of the group's first tip; None for where it is."""
+    """Pose in the world for the target of the task set's first tip; None for where it is."""
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning."""
@@ -99,7 +99,7 @@ def read_options(options: Mapping[str, Any]) -> SearchOptions:
 
 
 def find_configs(
-    world: Environment, group: Group, joints: Sequence[Joint], options: Mapping[str, Any]
+    world: Environment, task_set: TaskSet, joints: Sequence[Joint], options: Mapping[str, Any]
 ) -> FloatArray:
     """
     Return configurations (k, n) of some joints, sorted by distance to the current one.
@@ -107,7 +107,7 @@ def find_configs(
     :param options: those of :class:`SearchOptions`, by name.
     """
     asked = read_options(options)
-    plan = world.plan((group,), purpose='search')
+    plan = world.plan((task_set,), purpose='search')
     search = _Search(world, plan, joints, asked)
     if plan.valid:
         search.run()
@@ -127,7 +127,7 @@ class _Search:
         self.asked = asked
         self.poses = world.poses.copy()
         self.current = world.values.copy()
-        if asked.target is not None and plan.elements:
+        if asked.target is not None and plan.tasks:
             place_target(world, plan, self.poses, asked.target)
         self.size = sum(joint.size for joint in joints)
         self.metric = np.ones(len(joints))
@@ -295,7 +295,7 @@ def descend_by_steps(
     Go down from joint values where functions of the user move some joints.
 
     :param values: (nq,) moved in place.
-    :returns: whether all elements are within precision.
+    :returns: whether all tasks are within precision.
     """
     best, smallest = values.copy(), math.inf
     for _ in range(ITERATIONS):
@@ -332,11 +332,11 @@ def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> 
 
 
 def place_target(world: Environment, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
-    """Write the pose of the first element's target into a table of poses."""
+    """Write the pose of the first task's target into a table of poses."""
     from_world = world.copy()
-    target = plan.elements[0].tip.target
+    target = plan.tasks[0].tip.target
     if target is None:
-        raise InvalidOption(f'Tip {quote(plan.elements[0].tip.name)} has no target.')
+        raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')
     twin = from_world[target.handle]
     twin.set_pose(pose)
     poses[target.slot] = from_world.poses[twin.slot]

@@ -9,11 +9,11 @@ WORLD = -1
 PARENT = -11
 """Stands for the parent of the object at hand where a pose is relative to something."""
 TIP_FLAG = 0x00400000
-"""Added to the handle of a tip to address the first element that has this tip."""
+"""Added to the handle of a tip to address the first task that has this tip."""
 
 
 class Constraint(IntFlag):
-    """Which rows of an element count."""
+    """Which rows of a task count."""
 
     X = 1
     Y = 2
@@ -27,8 +27,8 @@ class Constraint(IntFlag):
     POSE = 31
 
 
-class GroupFlag(IntFlag):
-    """Switches of a group."""
+class TaskSetFlag(IntFlag):
+    """Switches of a task set."""
 
     ENABLED = 1
     IGNORE_MAX_STEPS = 2
@@ -51,7 +51,7 @@ class Reason(IntFlag):
 
 
 REASON_TEXT: dict[Reason, str] = {
-    Reason.NOT_PERFORMED: 'a group is disabled or has no valid element',
+    Reason.NOT_PERFORMED: 'a task set is disabled or has no valid task',
     Reason.CANNOT_INVERT: 'a step was not finite',
     Reason.NOT_WITHIN_TOLERANCE: 'a tip is not within the precision of its target',
     Reason.STEPS_TOO_BIG: 'a step was longer than the largest step of a joint',
@@ -69,7 +69,7 @@ class Outcome(IntEnum):
 
 
 class Method(IntEnum):
-    """How the rows of a group are inverted."""
+    """How the rows of a task set are inverted."""
 
     PSEUDO_INVERSE = 0
     """With a tiny damping."""

@@ -27,12 +27,12 @@ from ssik_ros.tasks.pose_formats import to_matrix
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 if TYPE_CHECKING:
-    from ssik_ros.tasks.element import Element
     from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task import Task
+    from ssik_ros.tasks.task_set import TaskSet
 
 FORMAT, VERSION = 'ik-env', 1
-TOP = ('format', 'version', 'name', 'priority', 'objects', 'groups')
+TOP = ('format', 'version', 'name', 'priority', 'objects', 'task_sets')
 COMMON = ('name', 'kind', 'parent', 'pose')
 DUMMY = (*COMMON, 'target')
 JOINT = (
@@ -48,8 +48,8 @@ JOINT = (
     'dependency',
 )
 DEPENDENCY = ('master', 'multiplier', 'offset', 'function', 'derivative', 'with_handles')
-GROUP = ('name', 'flags', 'method', 'damping', 'max_iterations', 'weights_mode', 'elements')
-ELEMENT = (
+TASK_SET = ('name', 'flags', 'method', 'damping', 'max_iterations', 'weights_mode', 'tasks')
+TASK = (
     'handle',
     'tip',
     'base',
@@ -87,7 +87,7 @@ def save(environment: Environment, path: str | os.PathLike[str] | None = None) -
         'name': environment.name,
         'priority': environment.priority,
         'objects': [_object_entry(item) for item in environment.slots],
-        'groups': [_group_entry(group) for group in environment.groups.values()],
+        'task_sets': [_task_set_entry(task_set) for task_set in environment.task_sets.values()],
     }
     data = (json.dumps(document, indent=1, allow_nan=False) + '\n').encode()
     if path is not None:
@@ -170,25 +170,25 @@ def _joint_entry(joint: Joint) -> dict[str, Any]:
     }
 
 
-def _group_entry(group: Group) -> dict[str, Any]:
-    """Return what is saved of a group."""
-    elements = [_element_entry(element) for element in group.elements]
-    return {'name': group.name, **group.settings(), 'elements': elements}
+def _task_set_entry(task_set: TaskSet) -> dict[str, Any]:
+    """Return what is saved of a task set."""
+    tasks = [_task_entry(task) for task in task_set.tasks]
+    return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
 
 
-def _element_entry(element: Element) -> dict[str, Any]:
-    """Return what is saved of an element."""
+def _task_entry(task: Task) -> dict[str, Any]:
+    """Return what is saved of a task."""
     return {
-        'handle': element.handle,
-        'tip': element.tip.name,
-        'base': None if element.base is None else element.base.name,
-        'constraint_base': getattr(element.constraint_base, 'name', None),
-        'constraints': int(element.constraints),
-        'precision': list(element.precision),
-        'weights': list(element.weights),
-        'enabled': element.enabled,
-        'target_motion': element.target_motion,
-        'closure': element.closure,
+        'handle': task.handle,
+        'tip': task.tip.name,
+        'base': None if task.base is None else task.base.name,
+        'constraint_base': getattr(task.constraint_base, 'name', None),
+        'constraints': int(task.constraints),
+        'precision': list(task.precision),
+        'weights': list(task.weights),
+        'enabled': task.enabled,
+        'target_motion': task.target_motion,
+        'closure': task.closure,
     }
 
 
@@ -198,7 +198,7 @@ def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> No
 
     :raises DocumentError: naming the item that is wrong.
     """
-    if environment.slots or environment.groups:
+    if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     document = _parse(data)
@@ -214,7 +214,7 @@ def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> No
 
 def _empty(environment: Environment) -> None:
     """Take everything out again."""
-    environment.groups.clear()
+    environment.task_sets.clear()
     for item in tuple(environment.slots)[::-1]:
         environment.erase(item)
 
@@ -236,7 +236,7 @@ def _parse(data: bytes) -> Mapping[str, Any]:
         raise DocumentError(
             f'The format is {quote(document["format"])} version {document["version"]}, not {quote(FORMAT)} version {VERSION}.'
         )
-    for key in ('objects', 'groups'):
+    for key in ('objects', 'task_sets'):
         if not isinstance(document[key], list):
             raise DocumentError(f'{quote(key)} is not a list.')
     return document  # type: ignore[no-any-return]
@@ -289,7 +289,7 @@ def _named(entry: object, kind: str) -> str:
 
 
 def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
-    """Make objects, what they refer to, then groups."""
+    """Make objects, what they refer to, then task sets."""
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
         raise DocumentError(
@@ -308,8 +308,8 @@ def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
         elif entry['target'] is not None:
             _known(environment, entry['target'], f'target of {quote(item.name)}')
             environment.dummy(item).target = entry['target']
-    for entry in document['groups']:
-        _make_group(environment, entry)
+    for entry in document['task_sets']:
+        _make_task_set(environment, entry)
 
 
 def _known(environment: Environment, name: object, what: str) -> None:
@@ -419,14 +419,14 @@ def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
     environment.changed()
 
 
-def _make_group(environment: Environment, entry: Any) -> None:
-    """Add a group with its elements."""
-    name = _named(entry, 'group')
-    what = f'group {quote(name)}'
-    _keys(entry, GROUP, what)
-    if not isinstance(entry['elements'], list):
-        raise DocumentError(f'The elements of {what} are not a list.')
-    group = environment.add_group(
+def _make_task_set(environment: Environment, entry: Any) -> None:
+    """Add a task set with its tasks."""
+    name = _named(entry, 'task set')
+    what = f'task set {quote(name)}'
+    _keys(entry, TASK_SET, what)
+    if not isinstance(entry['tasks'], list):
+        raise DocumentError(f'The tasks of {what} are not a list.')
+    task_set = environment.add_task_set(
         name,
         method=_typed(entry['method'], str, f'method of {what}'),
         damping=_number(entry['damping'], f'damping of {what}'),
@@ -434,15 +434,15 @@ def _make_group(environment: Environment, entry: Any) -> None:
         weights_mode=entry['weights_mode'],
         flags=_typed(entry['flags'], int, f'flags of {what}'),
     )
-    for index, item in enumerate(entry['elements']):
-        own = f'element {index} of {what}'
-        _keys(item, ELEMENT, own)
+    for index, item in enumerate(entry['tasks']):
+        own = f'task {index} of {what}'
+        _keys(item, TASK, own)
         for key in ('tip', 'base', 'constraint_base'):
             if key == 'tip' or item[key] is not None:
                 _known(environment, item[key], f'{key} of {own}')
         precision = _numbers(item['precision'], 2, f'precision of {own}')
         weights = _numbers(item['weights'], 3, f'weights of {own}')
-        element = group.add_element(
+        task = task_set.add_task(
             item['tip'],
             base=item['base'],
             constraints=Constraint(_typed(item['constraints'], int, f'constraints of {own}')),
@@ -451,10 +451,10 @@ def _make_group(environment: Environment, entry: Any) -> None:
             constraint_base=item['constraint_base'],
             closure=_typed(item['closure'], bool, f'closure of {own}'),
         )
-        element.enabled = _typed(item['enabled'], bool, f'enabled of {own}')
-        element.target_motion = _typed(item['target_motion'], bool, f'target_motion of {own}')
+        task.enabled = _typed(item['enabled'], bool, f'enabled of {own}')
+        task.target_motion = _typed(item['target_motion'], bool, f'target_motion of {own}')
         handle = _typed(item['handle'], int, f'handle of {own}')
-        if handle < 0 or any(o is not element and o.handle == handle for o in group.elements):
+        if handle < 0 or any(o is not task and o.handle == handle for o in task_set.tasks):
             raise DocumentError(f'The handle of {own} is taken or negative: {handle}.')
-        element.handle = handle
-    group.elements.sort(key=lambda element: element.handle)
+        task.handle = handle
+    task_set.tasks.sort(key=lambda task: task.handle)

@@ -6,9 +6,9 @@ import copy
 from dataclasses import replace
 from typing import Any, TYPE_CHECKING
 
-from ssik_ros.tasks.group import Group
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
+from ssik_ros.tasks.task_set import TaskSet
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def duplicate(source: Environment, other: Environment) -> None:
     """
-    Fill an empty environment with copies of another's objects and groups; handles are the same.
+    Fill an empty environment with copies of another's objects and task sets; handles are the same.
 
     Functions of dependencies are shared, everything else is not.
     """
@@ -38,25 +38,27 @@ def duplicate(source: Environment, other: Environment) -> None:
         if isinstance(item, Joint) and item._dependency is not None:
             master: Any = twins[item._dependency.master]
             twin._dependency = replace(item._dependency, master=master)  # type: ignore[attr-defined]
-    for name, group in source.groups.items():
-        other.groups[name] = _copy_group(group, other, twins)
-    other._next_group = source._next_group
+    for name, task_set in source.task_sets.items():
+        other.task_sets[name] = _copy_task_set(task_set, other, twins)
+    other._next_task_set = source._next_task_set
     other.scene_maps = {key: maps.copy() for key, maps in source.scene_maps.items()}
     other.changed()
 
 
-def _copy_group(group: Group, other: Environment, twins: dict[IkObject, IkObject]) -> Group:
-    """Return a copy of a group for another environment."""
-    twin = copy.copy(group)
+def _copy_task_set(
+    task_set: TaskSet, other: Environment, twins: dict[IkObject, IkObject]
+) -> TaskSet:
+    """Return a copy of a task set for another environment."""
+    twin = copy.copy(task_set)
     twin.world = other
     twin._last = None
-    twin.elements = []
-    for element in group.elements:
-        own = copy.copy(element)
-        own.group = twin
-        own.tip = twins[element.tip]  # type: ignore[assignment]
-        own._base = None if element._base is None else twins[element._base]
-        below = element._constraint_base
+    twin.tasks = []
+    for task in task_set.tasks:
+        own = copy.copy(task)
+        own.task_set = twin
+        own.tip = twins[task.tip]  # type: ignore[assignment]
+        own._base = None if task._base is None else twins[task._base]
+        below = task._constraint_base
         own._constraint_base = None if below is None else twins[below]
-        twin.elements.append(own)
+        twin.tasks.append(own)
     return twin

@@ -1,4 +1,4 @@
-"""Environments: private worlds of objects, groups of elements in them, and every calculation on both."""
+"""Environments: private worlds of objects, task sets of tasks in them, and every calculation on both."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from ssik_ros.tasks import configuration_search, document, paths, scene_link
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.duplicate import duplicate
-from ssik_ros.tasks.element import Element
-from ssik_ros.tasks.group import Group, GroupNotFound
 from ssik_ros.tasks.handling import Callback, evaluate, handle_by_steps, not_performed, SolveResult
-from ssik_ros.tasks.jacobian_callback import group_rows
+from ssik_ros.tasks.jacobian_callback import task_set_rows
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
 from ssik_ros.tasks.plan import make_plan, Plan, Purpose
 from ssik_ros.tasks.scene_link import SceneMaps
+from ssik_ros.tasks.task import Task
+from ssik_ros.tasks.task_set import TaskSet, TaskSetNotFound
 from ssik_ros.tasks.world import World
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.scene import Scene
 
 Priority = Literal['strict', 'nested']
-GroupReference = Group | str | int
+TaskSetReference = TaskSet | str | int
 RUN: Any = handling.run
 MOST_PLANS = 64
-"""Combinations of groups whose packed form is kept."""
+"""Combinations of task sets whose packed form is kept."""
 
 
 class Environment(World):
     """
-    A private world of dummies and joints, with groups of elements to be solved.
+    A private world of dummies and joints, with task sets of tasks to be solved.
 
     Poses and joint values are cheap to change; any other change packs the structure anew at the next solve.
     """
@@ -49,8 +49,8 @@ class Environment(World):
         Start empty.
 
         :param name: shown in messages.
-        :param priority: how several groups of one solve share the joints unless the call says otherwise. With
-            ``strict`` a met group stays met, and the groups after it cost a group on its way at most half of what it
+        :param priority: how several task sets of one solve share the joints unless the call says otherwise. With
+            ``strict`` a met task set stays met, and the task sets after it cost a task set on its way at most half of what it
             gains in a step. ``nested`` is the original's formula.
         """
         super().__init__(name)
@@ -58,7 +58,7 @@ class Environment(World):
         self.scene_maps: dict[int, SceneMaps] = {}
         """Objects that came from scenes, by the identity of the scene."""
         self._plans: dict[Any, Plan] = {}
-        self._next_group = 0
+        self._next_task_set = 0
 
     @classmethod
     def from_scene(cls, scene: Scene, name: str | None = None) -> Environment:
@@ -71,71 +71,77 @@ class Environment(World):
         scene_link.copy_all(environment, scene)
         return environment
 
-    def add_group(
+    def add_task_set(
         self, name: str | None = None, method: int | str | None = None, **settings: Any
-    ) -> Group:
+    ) -> TaskSet:
         """
-        Add a group.
+        Add a task set.
 
-        :param name: free name; None for ``groupN``.
+        :param name: free name; None for ``task_setN``.
         :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
-        :param settings: attributes of the group, such as ``damping`` and ``max_iterations``.
+        :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
         """
         self.find(None)
         number = 1
-        while name is None and f'group{number}' in self.groups:
+        while name is None and f'task set{number}' in self.task_sets:
             number += 1
-        name = f'group{number}' if name is None else name
+        name = f'task set{number}' if name is None else name
         if not isinstance(name, str) or not name:
-            raise ModelError(f'A group needs a name that is not empty, not {name!r}.')
-        if name in self.groups:
-            raise ModelError(f'Environment {quote(self.name)} already has a group {quote(name)}.')
-        group = Group(self, name, self._next_group)
+            raise ModelError(f'A task set needs a name that is not empty, not {name!r}.')
+        if name in self.task_sets:
+            raise ModelError(
+                f'Environment {quote(self.name)} already has a task set {quote(name)}.'
+            )
+        task_set = TaskSet(self, name, self._next_task_set)
         if method is not None:
             settings['method'] = method
         for key, value in settings.items():
-            if not isinstance(getattr(Group, key, None), property):
-                known = [k for k, v in vars(Group).items() if isinstance(v, property) and v.fset]
+            if not isinstance(getattr(TaskSet, key, None), property):
+                known = [k for k, v in vars(TaskSet).items() if isinstance(v, property) and v.fset]
                 raise InvalidOption(f'{quote(key)} is no setting. ' + describe_choices(key, known))
-            setattr(group, key, value)
-        self._next_group += 1
-        self.groups[name] = group
+            setattr(task_set, key, value)
+        self._next_task_set += 1
+        self.task_sets[name] = task_set
         self.changed()
-        return group
+        return task_set
 
-    def group(self, reference: GroupReference) -> Group:
+    def task_set(self, reference: TaskSetReference) -> TaskSet:
         """
-        Return a group by itself, its name or its handle.
+        Return a task set by itself, its name or its handle.
 
-        :raises GroupNotFound: (a KeyError) when there is none.
+        :raises TaskSetNotFound: (a KeyError) when there is none.
         """
         self.find(None)
-        for group in self.groups.values():
-            if reference is group or reference == group.name or reference == group.handle:
-                return group
+        for task_set in self.task_sets.values():
+            if reference is task_set or reference == task_set.name or reference == task_set.handle:
+                return task_set
         name = getattr(reference, 'name', reference)
-        raise GroupNotFound(
-            f'Environment {quote(self.name)} has no group {name!r}. '
-            + describe_choices(str(name), self.groups),
+        raise TaskSetNotFound(
+            f'Environment {quote(self.name)} has no task set {name!r}. '
+            + describe_choices(str(name), self.task_sets),
             name=name,
-            available=tuple(self.groups),
+            available=tuple(self.task_sets),
         )
 
     def plan(
-        self, groups: tuple[Group, ...], *, nested: bool = False, purpose: Purpose = 'handling'
+        self,
+        task_sets: tuple[TaskSet, ...],
+        *,
+        nested: bool = False,
+        purpose: Purpose = 'handling',
     ) -> Plan:
-        """Return the packed form of some groups, made anew only after a change of structure."""
-        key = (groups, nested, purpose)
+        """Return the packed form of some task sets, made anew only after a change of structure."""
+        key = (task_sets, nested, purpose)
         plan = self._plans.get(key)
         if plan is None or plan.version != self.version:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = make_plan(self, groups, nested=nested, purpose=purpose)
+            plan = self._plans[key] = make_plan(self, task_sets, nested=nested, purpose=purpose)
         return plan
 
     def solve(
         self,
-        groups: Iterable[GroupReference] | None = None,
+        task_sets: Iterable[TaskSetReference] | None = None,
         *,
         max_iterations: int | None = None,
         priority: Priority | None = None,
@@ -145,26 +151,26 @@ class Environment(World):
         callback: Callback | None = None,
     ) -> SolveResult:
         """
-        Move the joints so that the tips of some groups meet their targets.
+        Move the joints so that the tips of some task sets meet their targets.
 
-        :param groups: the first has the highest priority; None for all. Disabled ones are left out.
-        :param max_iterations: most steps; None for the first group's.
+        :param task_sets: the first has the highest priority; None for all. Disabled ones are left out.
+        :param max_iterations: most steps; None for the first task set's.
         :param priority: None for the environment's.
         :param sync: scene to read before, and to write to after a success.
         :param allow_error: write to the scene without success too.
-        :param debug: bit 0 leaves overlays of all elements in the result.
+        :param debug: bit 0 leaves overlays of all tasks in the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         """
-        if groups.__class__ is not tuple:
-            groups = tuple(self.groups.values() if groups is None else groups)
-        plan = self._plans.get(groups)
+        if task_sets.__class__ is not tuple:
+            task_sets = tuple(self.task_sets.values() if task_sets is None else task_sets)
+        plan = self._plans.get(task_sets)
         if (
             plan is None
             or plan.version != self.version
             or priority is not None
             or sync is not None
         ):
-            chosen = tuple(map(self.group, groups))
+            chosen = tuple(map(self.task_set, task_sets))
             if sync is not None:
                 self.sync_from(sync, chosen)
             plan = self._plan_to_handle(chosen, _priority(priority or self.priority))
@@ -179,39 +185,39 @@ class Environment(World):
             if plan.functions:
                 self.follow()
         else:
-            limit = plan.groups[0].max_iterations if max_iterations is None else max_iterations
+            limit = plan.task_sets[0].max_iterations if max_iterations is None else max_iterations
             answer = handle_by_steps(plan, self, limit, callback)
         result = SolveResult(plan, answer, plan.outcome.copy(), self.values.copy())
-        for group in plan.groups:
-            group._last = result
+        for task_set in plan.task_sets:
+            task_set._last = result
         if sync is not None and (result.success or allow_error):
-            self.sync_to(sync, plan.groups)
+            self.sync_to(sync, plan.task_sets)
         if debug & 1:
-            elements = plan.elements
-            return result.with_overlays(tuple(self.debug_overlay(e.tip, e.base) for e in elements))
+            tasks = plan.tasks
+            return result.with_overlays(tuple(self.debug_overlay(e.tip, e.base) for e in tasks))
         return result
 
-    def _plan_to_handle(self, groups: tuple[Group, ...], priority: Priority) -> Plan:
-        """Return the packed form of those groups that are enabled; kept for the next call of the same groups."""
-        enabled = tuple(group for group in groups if group.enabled)
+    def _plan_to_handle(self, task_sets: tuple[TaskSet, ...], priority: Priority) -> Plan:
+        """Return the packed form of those task sets that are enabled; kept for the next call of the same task sets."""
+        enabled = tuple(task_set for task_set in task_sets if task_set.enabled)
         plan = self.plan(enabled, nested=priority == 'nested')
         if priority == self.priority:
-            self._plans[groups] = plan
+            self._plans[task_sets] = plan
         return plan
 
-    def group_jacobian(
-        self, group: GroupReference, *, exact: bool = True
+    def task_set_jacobian(
+        self, task_set: TaskSetReference, *, exact: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Return Jacobian and error of a group; see :meth:`Group.jacobian`."""
-        chosen = (self.group(group),)
+        """Return Jacobian and error of a task set; see :meth:`TaskSet.jacobian`."""
+        chosen = (self.task_set(task_set),)
         plan = self.plan(chosen, purpose='rows')
         evaluate(plan, self, self.values.copy())
-        jacobian, error = group_rows(plan, 0)
+        jacobian, error = task_set_rows(plan, 0)
         error = error.copy()
         if not exact:
             plan = self.plan(chosen, purpose='geometry')
             evaluate(plan, self, self.values.copy())
-            jacobian, _ = group_rows(plan, 0)
+            jacobian, _ = task_set_rows(plan, 0)
         return jacobian.copy(), error
 
     def jacobian(
@@ -232,7 +238,7 @@ class Environment(World):
         :param tip_pose, target_pose: in the world; without a target the error is zero.
         :param base: where the chain begins; None for the world.
         :param constraint_base_pose: in whose axes positions are measured, in the world; None for the base.
-        :param exact: as in :meth:`Group.jacobian`.
+        :param exact: as in :meth:`TaskSet.jacobian`.
         """
         joint = self.joint(last_joint)
         above = self.find(base)
@@ -240,31 +246,31 @@ class Environment(World):
         tip = own.add_dummy()
         tip.set_pose(tip_pose)
         tip.set_parent(joint.handle)
-        element = own.add_group().add_element(
+        task = own.add_task_set().add_task(
             tip, base=None if above is None else above.handle, constraints=constraints
         )
         for pose, what in ((target_pose, 'target'), (constraint_base_pose, 'constraint_base')):
             if pose is not None:
                 dummy = own.add_dummy()
                 dummy.set_pose(pose)
-                setattr(element, what, dummy)
-        return own.group_jacobian(element.group, exact=exact)
+                setattr(task, what, dummy)
+        return own.task_set_jacobian(task.task_set, exact=exact)
 
     def find_configs(
         self,
-        group: GroupReference,
+        task_set: TaskSetReference,
         joints: Sequence[Reference] | None = None,
         **options: Any,
     ) -> FloatArray:
         """
-        Return configurations (k, n) in which all elements of a group are within precision, the nearest first.
+        Return configurations (k, n) in which all tasks of a task set are within precision, the nearest first.
 
         The environment stays as it is. See :class:`ssik_ros.tasks.configuration_search.SearchOptions` for the options.
 
-        :param joints: whose values a configuration holds; None for the joints of the group.
+        :param joints: whose values a configuration holds; None for the joints of the task set.
         """
         return configuration_search.find_configs(
-            self, self.group(group), self._joints(joints, group), options
+            self, self.task_set(task_set), self._joints(joints, task_set), options
         )
 
     def alternate_configs(
@@ -287,7 +293,7 @@ class Environment(World):
 
     def generate_path(
         self,
-        group: GroupReference,
+        task_set: TaskSetReference,
         joints: Sequence[Reference] | None,
         tip: Reference,
         points: int,
@@ -299,14 +305,14 @@ class Environment(World):
         :param points: configurations, the current one included; at least two.
         :param options: see :func:`ssik_ros.tasks.paths.generate_path`.
         """
-        chosen = self._joints(joints, group)
+        chosen = self._joints(joints, task_set)
         return paths.generate_path(
-            self, self.group(group), chosen, self.dummy(tip), points, **options
+            self, self.task_set(task_set), chosen, self.dummy(tip), points, **options
         )
 
     def follow_path(
         self,
-        group: GroupReference,
+        task_set: TaskSetReference,
         joints: Sequence[Reference] | None,
         tip: Reference,
         poses: Sequence[ArrayLike] | FloatArray,
@@ -317,50 +323,52 @@ class Environment(World):
 
         :param options: see :func:`ssik_ros.tasks.paths.follow_path`.
         """
-        chosen = self._joints(joints, group)
+        chosen = self._joints(joints, task_set)
         return paths.follow_path(
-            self, self.group(group), chosen, self.dummy(tip), poses, **options
+            self, self.task_set(task_set), chosen, self.dummy(tip), poses, **options
         )
 
     def _joints(
-        self, joints: Sequence[Reference] | None, group: GroupReference
+        self, joints: Sequence[Reference] | None, task_set: TaskSetReference
     ) -> tuple[Joint, ...]:
-        """Return the joints asked for, those of the group by default."""
+        """Return the joints asked for, those of the task set by default."""
         if joints is None:
-            return self.group(group).joints
+            return self.task_set(task_set).joints
         return tuple(self.joint(item) for item in joints)
 
-    def add_element_from_scene(
+    def add_task_from_scene(
         self,
-        group: GroupReference,
+        task_set: TaskSetReference,
         scene: Scene,
         base: str | None,
         tip: str,
         target: str,
         constraints: int = Constraint.POSE,
-    ) -> tuple[Element, SceneMaps]:
-        """Copy a chain from a scene and add its element; see :meth:`Group.add_element_from_scene`."""
-        return scene_link.add_element(
-            self, self.group(group), scene, base, tip, target, constraints
+    ) -> tuple[Task, SceneMaps]:
+        """Copy a chain from a scene and add its task; see :meth:`TaskSet.add_task_from_scene`."""
+        return scene_link.add_task(
+            self, self.task_set(task_set), scene, base, tip, target, constraints
         )
 
-    def sync_from(self, scene: Scene, groups: Iterable[GroupReference] | None = None) -> None:
+    def sync_from(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
         Take joint values, and the poses of targets relative to their bases, from a scene.
 
-        :param groups: whose joints and targets; None for everything that came from the scene.
+        :param task_sets: whose joints and targets; None for everything that came from the scene.
         """
         scene_link.sync_from(
-            self, scene, None if groups is None else tuple(map(self.group, groups))
+            self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets))
         )
 
-    def sync_to(self, scene: Scene, groups: Iterable[GroupReference] | None = None) -> None:
+    def sync_to(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
         Give joint values to a scene.
 
-        :param groups: whose joints; None for everything that came from the scene.
+        :param task_sets: whose joints; None for everything that came from the scene.
         """
-        scene_link.sync_to(self, scene, None if groups is None else tuple(map(self.group, groups)))
+        scene_link.sync_to(
+            self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets))
+        )
 
     def debug_overlay(self, tip: Reference, base: Reference = None, **options: Any) -> Overlay:
         """
@@ -391,14 +399,14 @@ class Environment(World):
         return environment
 
     def copy(self) -> Environment:
-        """Return an independent copy: objects with the same handles, groups, dependencies with their functions."""
+        """Return an independent copy: objects with the same handles, task sets, dependencies with their functions."""
         other = Environment(self.name, self.priority)
         duplicate(self, other)
         return other
 
     def close(self) -> None:
         """Drop everything; the environment cannot be used any more."""
-        self.groups.clear()
+        self.task_sets.clear()
         self._plans.clear()
         self.closed = True
 

@@ -1,4 +1,4 @@
-"""Handling of groups from Python: the result, and solves in which a Python function has a say in every step."""
+"""Handling of task sets from Python: the result, and solves in which a Python function has a say in every step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.kernels.tasks import handling, packing
-from ssik_ros.tasks.constants import GroupFlag, Outcome, Reason, REASON_TEXT
-from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.constants import Outcome, Reason, REASON_TEXT, TaskSetFlag
 from ssik_ros.tasks.jacobian_callback import combine
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.plan import make_numbers, Plan
+from ssik_ros.tasks.task import Task
 from ssik_ros.tasks.world import World
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SolveResult:
         Keep the numbers; everything else is worked out on demand.
 
         :param answer: reason bits, steps, largest linear and angular error.
-        :param snapshot: errors of all elements, then limit hits of all columns.
+        :param snapshot: errors of all tasks, then limit hits of all columns.
         """
         self._plan = plan
         self._answer = answer
@@ -106,19 +106,19 @@ class SolveResult:
         return self.linear, self.angular
 
     @property
-    def per_element(self) -> tuple[tuple[Element, float, float], ...]:
-        """Return each element with its distance [m] and angle [rad]."""
-        errors = self._snapshot[: 2 * len(self._plan.elements)].reshape(-1, 2).tolist()
+    def per_task(self) -> tuple[tuple[Task, float, float], ...]:
+        """Return each task with its distance [m] and angle [rad]."""
+        errors = self._snapshot[: 2 * len(self._plan.tasks)].reshape(-1, 2).tolist()
         return tuple(
-            (element, linear, angular)
-            for element, (linear, angular) in zip(self._plan.elements, errors, strict=False)
+            (task, linear, angular)
+            for task, (linear, angular) in zip(self._plan.tasks, errors, strict=False)
         )
 
     @property
     def limit_hits(self) -> dict[Joint, float]:
         """Return the joints that stopped at a limit, and by how much they would have gone beyond, with sign."""
         found: dict[Joint, float] = {}
-        hits = self._snapshot[2 * len(self._plan.elements) :]
+        hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0
         for joint in self._plan.joints if len(hits) else ():
             if joint.columns == 1 and hits[column] != 0.0:
@@ -178,7 +178,7 @@ def take_step(plan: Plan, world: World, values: FloatArray) -> int:
 
 
 def protect(plan: Plan, world: World, values: FloatArray) -> None:
-    """Bring the joints, moved by a step, to where no group above lost by those below."""
+    """Bring the joints, moved by a step, to where no task set above lost by those below."""
     numbers = make_numbers(handling.PROTECT, 0)
     while True:
         evaluate(plan, world, values)
@@ -194,7 +194,7 @@ def handle_by_steps(
     """
     Solve step by step from Python, where functions of the user have a say.
 
-    :param callback: sees and may replace the rows of every group in every step.
+    :param callback: sees and may replace the rows of every task set in every step.
     :returns: reason bits, steps, largest linear and angular error.
     """
     start = world.q
@@ -251,10 +251,10 @@ def _must_restore(plan: Plan, reason: int) -> bool:
         return False
     if reason & ENDS:
         return True
-    errors = plan.outcome[: 2 * len(plan.elements)].reshape(-1, 2)
-    wanted = np.array([element.precision for element in plan.elements])
+    errors = plan.outcome[: 2 * len(plan.tasks)].reshape(-1, 2)
+    wanted = np.array([task.precision for task in plan.tasks])
     bad = errors > wanted
     return bool(
-        (bad[:, 0].any() and plan.restore & GroupFlag.RESTORE_ON_BAD_LINEAR)
-        or (bad[:, 1].any() and plan.restore & GroupFlag.RESTORE_ON_BAD_ANGULAR)
+        (bad[:, 0].any() and plan.restore & TaskSetFlag.RESTORE_ON_BAD_LINEAR)
+        or (bad[:, 1].any() and plan.restore & TaskSetFlag.RESTORE_ON_BAD_ANGULAR)
     )

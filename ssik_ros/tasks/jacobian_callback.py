@@ -1,5 +1,5 @@
 """
-The Jacobian callback: a function that sees the rows of every group in every step and may replace them.
+The Jacobian callback: a function that sees the rows of every task set in every step and may replace them.
 
 It gets a :class:`CallbackData` and returns None for no change, or a mapping with any of
 
@@ -41,11 +41,11 @@ class CallbackData:
     e: FloatArray
     """(m,)."""
     rows: list[dict[str, int]]
-    """``constraint`` (0 to 5 for x, y, z, alpha, beta, gamma; 6 for a limit) and ``element`` of each row."""
+    """``constraint`` (0 to 5 for x, y, z, alpha, beta, gamma; 6 for a limit) and ``task`` of each row."""
     cols: list[dict[str, int]]
     """``joint`` and ``dof`` (0 to 2) of each column."""
     group: int
-    """Handle of the group."""
+    """Handle of the task set."""
     iteration: int
 
     def __getitem__(self, name: str) -> Any:
@@ -54,8 +54,8 @@ class CallbackData:
 
 
 @dataclass
-class _Task:
-    """The rows of one group after the callback."""
+class _Stage:
+    """The rows of one task set after the callback."""
 
     jacobian: FloatArray
     e: FloatArray
@@ -71,25 +71,25 @@ def combine(
     plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
 ) -> tuple[int, bool]:
     """
-    Ask the callback for every group and write the step that results into the workspace.
+    Ask the callback for every task set and write the step that results into the workspace.
 
     :returns: reason bits, 0 when there is a step; whether the callback changed nothing.
     """
-    tasks = []
-    for index in range(len(plan.groups)):
-        task = _ask(plan, callback, iteration, index)
-        if task is None:
+    stages = []
+    for index in range(len(plan.task_sets)):
+        stage = _ask(plan, callback, iteration, index)
+        if stage is None:
             return int(Reason.INVALID_CALLBACK_DATA), False
-        tasks.append(task)
-    for task in tasks[:-1]:
-        if task.dq is not None and task.inverse is None:
+        stages.append(stage)
+    for stage in stages[:-1]:
+        if stage.dq is not None and stage.inverse is None:
             raise InvalidOption(
-                'A callback that returns dq for a group must return jacobianPinv too when a group of lower priority '
+                'A callback that returns dq for a task set must return jacobianPinv too when a task set of lower priority '
                 'follows: its motion is projected by it.'
             )
     scales = _scales(plan)
     nested = bool(plan.ints[packing.NESTED])
-    levels = [_nested(tasks, scales)] if nested else _strict(tasks, scales)
+    levels = [_nested(stages, scales)] if nested else _strict(stages, scales)
     if not np.isfinite(levels).all():
         return int(Reason.CANNOT_INVERT), False
     moves = np.array(levels) / scales
@@ -97,7 +97,7 @@ def combine(
     plan.work[place : place + plan.nv] = moves.sum(axis=0)
     place = int(plan.ints[packing.WORK_LEVELS])
     plan.work[place : place + moves.size] = moves.ravel()
-    return 0, all(task.own for task in tasks)
+    return 0, all(stage.own for stage in stages)
 
 
 def _ask(
@@ -105,18 +105,18 @@ def _ask(
     callback: Callable[[Any], Mapping[str, Any] | None],
     iteration: int,
     index: int,
-) -> _Task | None:
-    """Return what one group's rows are after the callback; None for numbers that are not finite."""
-    jacobian, e = group_rows(plan, index)
-    group = plan.groups[index]
-    names = [{'constraint': k, 'element': element.handle} for element, k in plan.rows[index]]
+) -> _Stage | None:
+    """Return what one task set's rows are after the callback; None for numbers that are not finite."""
+    jacobian, e = task_set_rows(plan, index)
+    task_set = plan.task_sets[index]
+    names = [{'constraint': k, 'element': task.handle} for task, k in plan.rows[index]]
     names += [{'constraint': LIMIT_ROW, 'element': WORLD}] * (len(e) - len(names))
     columns = [
         {'joint': joint.handle, 'dof': dof}
         for joint in plan.joints
         for dof in range(joint.columns)
     ]
-    data = CallbackData(jacobian.copy(), e.copy(), names, columns, group.handle, iteration)
+    data = CallbackData(jacobian.copy(), e.copy(), names, columns, task_set.handle, iteration)
     answer = callback(data) or {}
     unknown = [key for key in answer if key not in KEYS]
     if unknown:
@@ -139,23 +139,25 @@ def _ask(
         if not np.isfinite(array).all():
             return None
         arrays[key] = array
-    damping = PSEUDO_INVERSE_DAMPING if group.method == Method.PSEUDO_INVERSE else group.damping
-    return _Task(
+    damping = (
+        PSEUDO_INVERSE_DAMPING if task_set.method == Method.PSEUDO_INVERSE else task_set.damping
+    )
+    return _Stage(
         arrays.get('jacobian', jacobian),
         arrays.get('e', e),
         arrays.get('dq'),
         arrays.get('jacobianPinv'),
-        group.method,
+        task_set.method,
         damping,
         not arrays,
     )
 
 
-def group_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
+def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
     """
-    Return Jacobian (m, n) and residual (m,) of a group as the last evaluation left them, as views.
+    Return Jacobian (m, n) and residual (m,) of a task set as the last evaluation left them, as views.
 
-    :param index: of the group in the plan.
+    :param index: of the task set in the plan.
     """
     first = int(plan.ints[int(plan.ints[packing.AT_GROUP_I]) + packing.GROUP_INTS * index + 3])
     count = int(plan.work[int(plan.ints[packing.WORK_COUNTS]) + index])
@@ -188,33 +190,33 @@ def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: fl
     return np.asarray(np.linalg.solve(gram, jacobian).T, dtype=np.float64)
 
 
-def _nested(tasks: list[_Task], scales: FloatArray) -> FloatArray:
+def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
     """Return dq0 + N0 (dq1 + N1 (...)) with N = I - J^+ J."""
     total = np.zeros(len(scales))
-    for task in reversed(tasks):
-        inverse = task.inverse
+    for stage in reversed(stages):
+        inverse = stage.inverse
         if inverse is None:
-            scaled = task.jacobian * scales
-            inverse = scales[:, None] * invert_rows(scaled, task.e, task.method, task.damping)
-        own = inverse @ task.e if task.dq is None else task.dq
-        total = own + total - inverse @ (task.jacobian @ total)
+            scaled = stage.jacobian * scales
+            inverse = scales[:, None] * invert_rows(scaled, stage.e, stage.method, stage.damping)
+        own = inverse @ stage.e if stage.dq is None else stage.dq
+        total = own + total - inverse @ (stage.jacobian @ total)
     return total
 
 
-def _strict(tasks: list[_Task], scales: FloatArray) -> list[FloatArray]:
-    """Return the motion that each group adds without changing what those above it ask for, to first order."""
+def _strict(stages: list[_Stage], scales: FloatArray) -> list[FloatArray]:
+    """Return the motion that each task set adds without changing what those above it ask for, to first order."""
     levels = []
     total = np.zeros(len(scales))
     projector = np.eye(len(scales))
-    for task in tasks:
-        rows = (task.jacobian * scales) @ projector
-        left = task.e - (task.jacobian * scales) @ total
-        if task.dq is not None:
-            added = projector @ (task.dq / scales)
-        elif task.inverse is not None:
-            added = projector @ (task.inverse @ left / scales)
+    for stage in stages:
+        rows = (stage.jacobian * scales) @ projector
+        left = stage.e - (stage.jacobian * scales) @ total
+        if stage.dq is not None:
+            added = projector @ (stage.dq / scales)
+        elif stage.inverse is not None:
+            added = projector @ (stage.inverse @ left / scales)
         else:
-            added = projector @ (invert_rows(rows, left, task.method, task.damping) @ left)
+            added = projector @ (invert_rows(rows, left, stage.method, stage.damping) @ left)
         total = total + added
         levels.append(added * scales)
         sizes, axes = np.linalg.svd(rows, full_matrices=False)[1:]

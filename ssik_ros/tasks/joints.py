@@ -249,7 +249,7 @@ class Joint(IkObject):
 
     @property
     def limit_margin(self) -> float:
-        """Return or set the distance to a limit within which groups that avoid limits push back [rad or m]."""
+        """Return or set the distance to a limit within which task sets that avoid limits push back [rad or m]."""
         return self._limit_margin
 
     @limit_margin.setter

@@ -166,7 +166,7 @@ class IkObject:
         """
         Take the object out of its environment.
 
-        Its children move to its parent and keep their places in the world; elements that use it vanish, and groups
+        Its children move to its parent and keep their places in the world; tasks that use it vanish, and task sets
         left empty; joints that depend on it are freed.
         """
         self.world.erase(self)

@@ -1,5 +1,5 @@
 """
-What an element looks like: marker data for a chain, its tip, its target and its joint axes.
+What a task looks like: marker data for a chain, its tip, its target and its joint axes.
 
 Points are in the frame of the base. Names and numbers of markers stay the same.
 """
@@ -186,12 +186,12 @@ class Overlay:
         shapes = [(11, 'line_list', RED, LINE, np.array([tip, target]), '')]
         if self.text:
             words = []
-            for group in self.world.groups.values():
-                for element in group.elements:
-                    if element.tip is self.tip:
-                        _, error = group.jacobian()
+            for task_set in self.world.task_sets.values():
+                for task in task_set.tasks:
+                    if task.tip is self.tip:
+                        _, error = task_set.jacobian()
                         size = float(np.linalg.norm(error))
-                        words.append(f'{group.name}: {size:.3g}, {element.constraints!r}')
+                        words.append(f'{task_set.name}: {size:.3g}, {task.constraints!r}')
             shapes.append((12, 'text', BLACK, 2.0 * TIP_SIZE, tip[None], '\n'.join(words)))
         return shapes
 

@@ -28,7 +28,7 @@ from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 TOLERANCE = 1e-6
 """Largest deviation of a tip from its line unless told otherwise [m, rad]."""
@@ -61,7 +61,7 @@ class PathResult:
 
 def generate_path(
     world: Environment,
-    group: Group,
+    task_set: TaskSet,
     joints: Sequence[Joint],
     tip: Dummy,
     points: int,
@@ -79,20 +79,20 @@ def generate_path(
     :param partial: keep what stands before a failure.
     :param max_joint_step: a joint that moves further between points, even after the way was halved several times,
         has jumped to another branch; None for no check [rad or m].
-    :param tolerance: largest deviation of the tip from the line [m, rad]; None for the precision of its elements.
+    :param tolerance: largest deviation of the tip from the line [m, rad]; None for the precision of its tasks.
     """
     if points < 2:
         raise InvalidOption(f'A path needs at least two points, not {points}.')
     target = _target_of(tip)
     start, end = tip.transform(), target.transform()
     poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
-    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
+    walk = _Walk(world, task_set, joints, tip, max_joint_step, tolerance)
     return walk.run(poses, validate, partial, None, keep_first=True)
 
 
 def follow_path(
     world: Environment,
-    group: Group,
+    task_set: TaskSet,
     joints: Sequence[Joint],
     tip: Dummy,
     poses: Sequence[ArrayLike] | FloatArray,
@@ -119,7 +119,7 @@ def follow_path(
             raise DimensionMismatch(
                 f'A path of {counted(len(read), "pose")} needs as many increasing times.'
             )
-    walk = _Walk(world, group, joints, tip, max_joint_step, tolerance)
+    walk = _Walk(world, task_set, joints, tip, max_joint_step, tolerance)
     return walk.run(read, validate, partial, stamps, keep_first=False)
 
 
@@ -136,17 +136,17 @@ class _Walk:
     def __init__(
         self,
         world: Environment,
-        group: Group,
+        task_set: TaskSet,
         joints: Sequence[Joint],
         tip: Dummy,
         max_joint_step: float | None,
         tolerance: float | None,
     ) -> None:
         """Take copies of everything that changes on the way."""
-        self.plan: Plan = world.plan((group,), purpose='search')
-        if not any(element.tip is tip for element in self.plan.elements):
+        self.plan: Plan = world.plan((task_set,), purpose='search')
+        if not any(task.tip is tip for task in self.plan.tasks):
             raise RequestError(
-                f'Group {quote(group.name)} has no enabled element for the tip {quote(tip.name)} whose base carries it over a '
+                f'Task set {quote(task_set.name)} has no enabled task for the tip {quote(tip.name)} whose base carries it over a '
                 'free joint.'
             )
         if max_joint_step is not None and not max_joint_step > 0.0:
@@ -155,7 +155,7 @@ class _Walk:
         self.joints = joints
         self.target = _target_of(tip)
         self.tolerance = math.inf if tolerance is None else tolerance
-        self.own = [element.tip is tip for element in self.plan.elements]
+        self.own = [task.tip is tip for task in self.plan.tasks]
         self.largest = math.inf if max_joint_step is None else max_joint_step
         self.poses = world.poses.copy()
         self.values = world.values.copy()
@@ -242,7 +242,7 @@ class _Walk:
         return f'only reached to {errors.max():.1g}, as far as the limits let it'
 
     def _descend(self, pose: FloatArray) -> str:
-        """Bring the tip to a pose, to the precision of the elements; return why that failed, nothing otherwise."""
+        """Bring the tip to a pose, to the precision of the tasks; return why that failed, nothing otherwise."""
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local
         if self.plan.slaves:

@@ -1,4 +1,4 @@
-"""From objects to flat arrays: what the kernels need to solve some groups together."""
+"""From objects to flat arrays: what the kernels need to solve some task sets together."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
-from ssik_ros.tasks.constants import GroupFlag, JointType, Method
-from ssik_ros.tasks.element import Element
+from ssik_ros.tasks.constants import JointType, Method, TaskSetFlag
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import IkObject
+from ssik_ros.tasks.task import Task
 from ssik_ros.tasks.world import World
 from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 Purpose = Literal['handling', 'search', 'rows', 'geometry']
 PSEUDO_INVERSE_DAMPING = 1e-6
 SEARCH_DAMPING = 1e-3
 """Of searches that go step by step from Python; those inside a kernel have a law of their own."""
-RESTORE = GroupFlag.RESTORE_ON_BAD_LINEAR | GroupFlag.RESTORE_ON_BAD_ANGULAR
+RESTORE = TaskSetFlag.RESTORE_ON_BAD_LINEAR | TaskSetFlag.RESTORE_ON_BAD_ANGULAR
 
 
 @dataclass
 class Plan:
-    """Packed groups, and what their numbers mean."""
+    """Packed task sets, and what their numbers mean."""
 
     version: int
-    groups: tuple[Group, ...]
+    task_sets: tuple[TaskSet, ...]
     ints: IntArray
     reals: FloatArray
     work: FloatArray
     joints: tuple[Joint, ...]
     """Joints with columns, in their order."""
-    elements: tuple[Element, ...]
-    """Elements that take part, in the order of their rows."""
+    tasks: tuple[Task, ...]
+    """Tasks that take part, in the order of their rows."""
     valid: bool
-    """Whether every group has an element that takes part."""
+    """Whether every task set has a task that takes part."""
     numbers: IntArray
     """What the kernel is told in a handling."""
-    rows: tuple[tuple[tuple[Element, int], ...], ...]
-    """For each group, element and constraint (0 to 5) of each row but those of limits."""
+    rows: tuple[tuple[tuple[Task, int], ...], ...]
+    """For each task set, task and constraint (0 to 5) of each row but those of limits."""
     functions: bool
     """Whether the value of some joint of the environment is a function of the user."""
     slaves: tuple[tuple[int, Joint], ...]
     """Nodes of joints that depend on others through functions; their rates change with the values."""
     outcome: FloatArray
-    """Errors of all elements, then limit hits of all columns: a view of the workspace."""
+    """Errors of all tasks, then limit hits of all columns: a view of the workspace."""
 
     @property
     def restore(self) -> int:
@@ -61,8 +61,8 @@ class Plan:
 
     @property
     def protects(self) -> bool:
-        """Return whether the groups above have to be protected from those below."""
-        return len(self.groups) > 1 and not self.ints[packing.NESTED]
+        """Return whether the task sets above have to be protected from those below."""
+        return len(self.task_sets) > 1 and not self.ints[packing.NESTED]
 
     @property
     def nv(self) -> int:
@@ -79,16 +79,16 @@ def make_numbers(task: int, max_iterations: int) -> IntArray:
 
 
 class _Chain:
-    """Which joints an element moves by, and on what its frames hang."""
+    """Which joints a task moves by, and on what its frames hang."""
 
-    def __init__(self, element: Element) -> None:
+    def __init__(self, task: Task) -> None:
         """Walk from the tip, the target and the constraint base to the world."""
-        self.element = element
-        self.tip = list(element.tip.ancestors())[::-1]
-        self.target = _line(element.tip.target)
-        base = element.base if element.constraint_base is None else element.constraint_base
+        self.task = task
+        self.tip = list(task.tip.ancestors())[::-1]
+        self.target = _line(task.tip.target)
+        base = task.base if task.constraint_base is None else task.constraint_base
         self.constraint_base = _line(base)
-        self.base = element.base
+        self.base = task.base
         self.joints = self._solved_joints()
 
     def _solved_joints(self) -> list[Joint]:
@@ -97,7 +97,7 @@ class _Chain:
             return []
         first = 0 if self.base is None else self.tip.index(self.base) + 1
         own = self.tip[first:]
-        if self.element.closure:
+        if self.task.closure:
             own = own + [item for item in self.target if item not in self.tip]
         return [item for item in own if isinstance(item, Joint)]
 
@@ -136,7 +136,7 @@ class _Packer:
         self.margin: list[int] = []
         self.rows = 0
         self.widest = 0
-        self.row_names: list[tuple[tuple[Element, int], ...]] = []
+        self.row_names: list[tuple[tuple[Task, int], ...]] = []
         self.slaves: list[tuple[int, Joint]] = []
 
     def add_columns(self, joints: Sequence[Joint]) -> None:
@@ -185,14 +185,14 @@ class _Packer:
         self.run += run
         return [len(self.run) - len(run), len(run)]
 
-    def add_element(self, chain: _Chain, gain: bool) -> tuple[tuple[Element, int], ...]:
-        """Write the rows of an element; return element and constraint of each row."""
-        element = chain.element
+    def add_task(self, chain: _Chain, gain: bool) -> tuple[tuple[Task, int], ...]:
+        """Write the rows of a task; return task and constraint of each row."""
+        task = chain.task
         lines = (chain.constraint_base, chain.target, chain.tip)
         frames = [self.add_node(line) for line in lines]
         runs = [self._add_run(run) for _, run in frames]
-        bits = int(element.constraints)
-        has_target = element.tip.target is not None and not self.at_target
+        bits = int(task.constraints)
+        has_target = task.tip.target is not None and not self.at_target
         first = len(self.path)
         self._add_path(chain, lines if has_target else (lines[0], [], lines[2]))
         rotation = {8: layout.ALIGN, 16: layout.SPIN, 24: layout.FULL}
@@ -201,47 +201,47 @@ class _Packer:
         ints += [*(size for _, size in runs), int(has_target), bits]
         ints += [rotation.get(bits & 24, packing.NO_ROTATION), first, len(self.path) - first]
         self.element_i.append([*ints, len(rows), 0])
-        linear, angular, overall = element.weights
+        linear, angular, overall = task.weights
         weights = [1.0, 1.0] if self.plain else [linear * overall, angular * overall]
-        self.element_f.append([*weights, *([1.0, 1.0] if gain else weights), *element.precision])
-        return tuple((element, k) for k in rows)
+        self.element_f.append([*weights, *([1.0, 1.0] if gain else weights), *task.precision])
+        return tuple((task, k) for k in rows)
 
     def _add_path(self, chain: _Chain, lines: Sequence[list[IkObject]]) -> None:
-        """Write which nodes move which frames of an element."""
+        """Write which nodes move which frames of a task."""
         bits = (packing.MOVES_BASE, packing.MOVES_TARGET, packing.MOVES_TIP)
         moves: dict[int, int] = {}
         for line, bit in zip(lines, bits, strict=True):
             for item in line:
-                own = chain.element.target_motion or item in chain.joints
+                own = chain.task.target_motion or item in chain.joints
                 if isinstance(item, Joint) and item in self.nodes and own:
                     node = self.nodes[item]
                     moves[node] = moves.get(node, 0) | bit
         for node, moved in sorted(moves.items()):
-            if not chain.element.target_motion:
+            if not chain.task.target_motion:
                 moved &= ~packing.MOVES_TARGET
             # What carries all three frames changes nothing between them.
             if moved and moved != sum(bits):
                 self.path.append([node, moved])
 
-    def add_group(self, group: Group, chains: list[_Chain]) -> None:
-        """Write the rows of a group."""
-        first_row, first_element = self.rows, len(self.element_i)
-        names: tuple[tuple[Element, int], ...] = ()
-        gain = group.weights_mode == 'gain' and not self.search
+    def add_task_set(self, task_set: TaskSet, chains: list[_Chain]) -> None:
+        """Write the rows of a task set."""
+        first_row, first_task = self.rows, len(self.element_i)
+        names: tuple[tuple[Task, int], ...] = ()
+        gain = task_set.weights_mode == 'gain' and not self.search
         for chain in chains:
-            names += self.add_element(chain, gain)
+            names += self.add_task(chain, gain)
         own: dict[Joint, None] = {}
         for chain in chains:
             own |= dict.fromkeys(j for j in map(_column_of, chain.joints) if j is not None)
         margins = []
-        if group.avoid_limits and not self.search:
+        if task_set.avoid_limits and not self.search:
             margins = [self.columns[j] for j in own if not j.cyclic]
-        method = Method.DAMPED_LEAST_SQUARES if self.search else group.method
-        damping = {Method.PSEUDO_INVERSE: PSEUDO_INVERSE_DAMPING}.get(method, group.damping)
+        method = Method.DAMPED_LEAST_SQUARES if self.search else task_set.method
+        damping = {Method.PSEUDO_INVERSE: PSEUDO_INVERSE_DAMPING}.get(method, task_set.damping)
         if self.search:
             damping = SEARCH_DAMPING
         self.group_i.append(
-            [first_element, len(chains), method, first_row, len(self.margin), len(margins), 0]
+            [first_task, len(chains), method, first_row, len(self.margin), len(margins), 0]
         )
         self.group_f.append([damping * damping])
         self.margin += margins
@@ -282,10 +282,14 @@ class _Packer:
 
 
 def make_plan(
-    world: World, groups: Sequence[Group], *, nested: bool = False, purpose: Purpose = 'handling'
+    world: World,
+    task_sets: Sequence[TaskSet],
+    *,
+    nested: bool = False,
+    purpose: Purpose = 'handling',
 ) -> Plan:
     """
-    Pack groups, the first with the highest priority.
+    Pack task sets, the first with the highest priority.
 
     :param nested: whether priorities follow the nested formula.
     :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` targets
@@ -293,20 +297,20 @@ def make_plan(
     """
     packer = _Packer(world, purpose)
     chains = []
-    for group in groups:
-        own = [_Chain(element) for element in group.elements if element.enabled]
+    for task_set in task_sets:
+        own = [_Chain(task) for task in task_set.tasks if task.enabled]
         taking_part = [chain for chain in own if any(map(_column_of, chain.joints))]
         chains.append(taking_part)
         for chain in taking_part:
             packer.add_columns(chain.joints)
-    for group, own in zip(groups, chains, strict=True):
-        packer.add_group(group, own)
-    return _pack(world, tuple(groups), packer, chains, nested)
+    for task_set, own in zip(task_sets, chains, strict=True):
+        packer.add_task_set(task_set, own)
+    return _pack(world, tuple(task_sets), packer, chains, nested)
 
 
 def _pack(
     world: World,
-    groups: tuple[Group, ...],
+    task_sets: tuple[TaskSet, ...],
     packer: _Packer,
     chains: list[list[_Chain]],
     nested: bool,
@@ -316,7 +320,7 @@ def _pack(
     variable_i, variable_f = packer.variable_tables()
     follower_i, follower_f = packer.follower_tables()
     header = np.zeros(packing.HEADER, dtype=np.int64)
-    _write_counts(header, world, groups, packer, nested)
+    _write_counts(header, world, task_sets, packer, nested)
     tables_i = (
         (packing.AT_SLOT_I, slot_i.tolist()),
         (packing.AT_NODE_I, [*packer.node_i, *packer.node_run]),
@@ -344,18 +348,18 @@ def _pack(
     node_f = np.array(packer.node_f, dtype=float).ravel()
     work[place : place + len(node_f)] = node_f
     first = int(header[packing.WORK_ERRORS])
-    lead = groups[0] if groups else None
+    lead = task_sets[0] if task_sets else None
     numbers = make_numbers(handling.HANDLE, 0 if lead is None else lead.max_iterations)
     numbers[handling.RESTORE] = 0 if lead is None else int(lead.flags & RESTORE)
     return Plan(
         version=world.version,
-        groups=groups,
+        task_sets=task_sets,
         ints=whole,
         reals=np.array([*reals, 0.0]),
         work=work,
         joints=tuple(packer.columns),
-        elements=tuple(chain.element for own in chains for chain in own),
-        valid=bool(groups) and all(chains),
+        tasks=tuple(chain.task for own in chains for chain in own),
+        valid=bool(task_sets) and all(chains),
         numbers=numbers,
         rows=tuple(packer.row_names),
         functions=any(
@@ -368,10 +372,10 @@ def _pack(
 
 
 def _write_counts(
-    header: IntArray, world: World, groups: tuple[Group, ...], packer: _Packer, nested: bool
+    header: IntArray, world: World, task_sets: tuple[TaskSet, ...], packer: _Packer, nested: bool
 ) -> None:
     """Write the counts and flags of the header."""
-    lead = groups[0] if groups else None
+    lead = task_sets[0] if task_sets else None
     counts = (
         (packing.SLOTS, len(world.slots)),
         (packing.NODES, len(packer.node_i)),
@@ -379,7 +383,7 @@ def _write_counts(
         (packing.POSITIONS, len(world.values)),
         (packing.ELEMENTS, len(packer.element_i)),
         (packing.ROWS, packer.rows),
-        (packing.GROUPS, len(groups)),
+        (packing.GROUPS, len(task_sets)),
         (packing.PATHS, len(packer.path)),
         (packing.MARGINS, len(packer.margin)),
         (packing.FOLLOWERS, len(packer.follower_tables()[0])),

@@ -7,22 +7,22 @@ from typing import Any, TYPE_CHECKING
 
 from ssik_ros.errors import describe_choices, FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.scene import Scene, SceneItem
+from ssik_ros.tasks.task import Task
 from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 
 @dataclass(frozen=True)
-class LinkedElement:
-    """An element that came from a scene."""
+class LinkedTask:
+    """A task that came from a scene."""
 
-    group: int
-    """Handle of the group."""
+    task_set: int
+    """Handle of the task set."""
     base: str | None
     target: str
     """Names in the scene."""
@@ -37,7 +37,7 @@ class SceneMaps:
     scene: Scene
     to_ik: dict[str, int] = field(default_factory=dict)
     """Name in the scene -> handle in the environment."""
-    elements: list[LinkedElement] = field(default_factory=list)
+    tasks: list[LinkedTask] = field(default_factory=list)
 
     @property
     def to_scene(self) -> dict[int, str]:
@@ -46,7 +46,7 @@ class SceneMaps:
 
     def copy(self) -> SceneMaps:
         """Return maps that change on their own."""
-        return replace(self, to_ik=dict(self.to_ik), elements=list(self.elements))
+        return replace(self, to_ik=dict(self.to_ik), tasks=list(self.tasks))
 
 
 def maps_of(environment: Environment, scene: Scene) -> SceneMaps:
@@ -144,16 +144,16 @@ def copy_all(environment: Environment, scene: Scene) -> None:
     copier.add_dependencies()
 
 
-def add_element(
+def add_task(
     environment: Environment,
-    group: Group,
+    task_set: TaskSet,
     scene: Scene,
     base: str | None,
     tip: str,
     target: str,
     constraints: int,
-) -> tuple[Element, SceneMaps]:
-    """Copy what tip and target hang on, and add the element; see :meth:`Group.add_element_from_scene`."""
+) -> tuple[Task, SceneMaps]:
+    """Copy what tip and target hang on, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
     copier = _Copier(environment, scene)
     for name in (tip, target):
         if copier.item(name).joint is not None:
@@ -164,49 +164,51 @@ def add_element(
     dependent = copier.add_dependencies()
     handle = None if base is None else copier.maps.to_ik[base]
     environment.dummy(own).target = goal
-    element = group.add_element(own, base=handle, constraints=constraints)
+    task = task_set.add_task(own, base=handle, constraints=constraints)
     lines = [*copier.line(tip), *copier.line(target)]
     joints = [item.name for item in lines if item.joint is not None]
     names = tuple(dict.fromkeys([*joints, *dependent]))
-    copier.maps.elements.append(LinkedElement(group.handle, base, target, names))
-    return element, copier.maps
+    copier.maps.tasks.append(LinkedTask(task_set.handle, base, target, names))
+    return task, copier.maps
 
 
 def _linked(
-    environment: Environment, scene: Scene, groups: tuple[Group, ...] | None
-) -> tuple[SceneMaps, list[LinkedElement], list[str]]:
-    """Return maps, elements and joint names of some groups, of all for None."""
+    environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None
+) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
+    """Return maps, tasks and joint names of some task sets, of all for None."""
     if id(scene) not in environment.scene_maps:
         raise RequestError(
             f'Nothing in environment {quote(environment.name)} came from this scene.'
         )
     maps = environment.scene_maps[id(scene)]
-    if groups is None:
-        elements = maps.elements
+    if task_sets is None:
+        tasks = maps.tasks
         names = [item.name for item in scene.structure() if item.joint is not None]
     else:
-        handles = {group.handle for group in groups}
-        elements = [element for element in maps.elements if element.group in handles]
-        names = list(dict.fromkeys(name for element in elements for name in element.joints))
+        handles = {task_set.handle for task_set in task_sets}
+        tasks = [task for task in maps.tasks if task.task_set in handles]
+        names = list(dict.fromkeys(name for task in tasks for name in task.joints))
     known = {item.handle for item in environment.slots}
-    return maps, elements, [name for name in names if maps.to_ik.get(name) in known]
+    return maps, tasks, [name for name in names if maps.to_ik.get(name) in known]
 
 
-def sync_from(environment: Environment, scene: Scene, groups: tuple[Group, ...] | None) -> None:
+def sync_from(
+    environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None
+) -> None:
     """Take values and target poses from a scene; see :meth:`Environment.sync_from`."""
-    maps, elements, names = _linked(environment, scene, groups)
+    maps, tasks, names = _linked(environment, scene, task_sets)
     positions = scene.joint_positions()
     for name in names:
         write_value(environment.joint(maps.to_ik[name]), positions[name])
-    for element in elements:
-        target = environment[maps.to_ik[element.target]]
-        base = None if element.base is None else maps.to_ik[element.base]
-        target.set_pose(scene.pose(element.target, element.base), base)
+    for task in tasks:
+        target = environment[maps.to_ik[task.target]]
+        base = None if task.base is None else maps.to_ik[task.base]
+        target.set_pose(scene.pose(task.target, task.base), base)
 
 
-def sync_to(environment: Environment, scene: Scene, groups: tuple[Group, ...] | None) -> None:
+def sync_to(environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None) -> None:
     """Give values to a scene; see :meth:`Environment.sync_to`."""
-    maps, _, names = _linked(environment, scene, groups)
+    maps, _, names = _linked(environment, scene, task_sets)
     joints = {name: environment.joint(maps.to_ik[name]) for name in names}
     scene.apply(
         {

@@ -27,7 +27,7 @@ from ssik_ros.tasks.objects import Dummy, IkObject, Reference
 from ssik_ros.tasks.pose_formats import IDENTITY, read_pose, read_quaternion
 
 if TYPE_CHECKING:
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 Item = TypeVar('Item', bound=IkObject)
 
@@ -59,7 +59,7 @@ class World:
         self.poses: FloatArray = np.empty((0, 12))
         self.values: FloatArray = np.empty(0)
         self.slots: list[IkObject] = []
-        self.groups: dict[str, Group] = {}
+        self.task_sets: dict[str, TaskSet] = {}
         self.closed = False
         self._by_name: dict[str, IkObject] = {}
         self._by_handle: dict[int, IkObject] = {}
@@ -73,7 +73,7 @@ class World:
 
     def __repr__(self) -> str:
         """Return the name and what is inside."""
-        return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.groups), "group")}>'
+        return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.task_sets), "task set")}>'
 
     def __contains__(self, name: object) -> bool:
         """Return whether an object of this name exists."""
@@ -364,8 +364,8 @@ class World:
             rule = other._dependency if isinstance(other, Joint) else None
             if isinstance(other, Joint) and rule is not None and rule.master is item:
                 other._dependency = None
-        for group in tuple(self.groups.values()):
-            group.forget(gone)
+        for task_set in tuple(self.task_sets.values()):
+            task_set.forget(gone)
         self._remove(gone)
 
     def _remove(self, item: IkObject) -> None:

@@ -15,7 +15,7 @@ SERVICES = (
     'ssik_msgs/ExplainIk',
     'ssik_msgs/FindConfigs',
     'ssik_msgs/GeneratePath',
-    'ssik_msgs/HandleGroups',
+    'ssik_msgs/HandleTaskSets',
     'ssik_msgs/SolveAll',
     'ssik_msgs/SolveBatch',
     'ssik_msgs/SolveGoals',

@@ -29,12 +29,12 @@ START = dict(zip(PANDA.joints, (0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6, 0.01, 0.01)
 GROUPS = """
 frames:
   goal: {at: panda_link8}
-groups:
+task_sets:
   arm:
     method: dls
     damping: 0.01
     max_iterations: 50
-    elements:
+    tasks:
       - {tip: panda_link8, base: panda_link0, target: goal, precision: [1.0e-4, 1.0e-4]}
 """
 SECONDS = 3.0
@@ -93,7 +93,7 @@ def stream(tmp_path_factory):
     (folder / 'arm.yaml').write_text(GROUPS)
     parameters = {
         'moveit_config_package': 'panda',
-        'ik_groups_file': str(folder / 'arm.yaml'),
+        'task_sets_file': str(folder / 'arm.yaml'),
         'max_age': 0.5,
         'max_state_age': 3600.0,
         'overlay_rate': 20.0,
@@ -275,8 +275,8 @@ def test_a_robot_from_the_topic_and_trajectories(tmp_path):
     """The UR5e with a tool, whose turn about its axis is free: a trajectory of one point in each cycle."""
     urdf = CONFIG / 'ur5e_moveit_config' / 'config' / 'ur5e.urdf'
     parameters = {
-        'ik_groups_file': 'ur5e',
-        'groups': 'drill',
+        'task_sets_file': 'ur5e',
+        'task_sets': 'drill',
         'output': 'trajectory',
         'max_state_age': 0.0,
         'rate': 50,
@@ -319,6 +319,6 @@ def test_a_robot_from_the_topic_and_trajectories(tmp_path):
 
 
 def test_a_file_of_another_robot_ends_the_node(tmp_path):
-    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': 'ur5e'}
+    parameters = {'moveit_config_package': 'panda', 'task_sets_file': 'ur5e'}
     server, code = ended_server(tmp_path, parameters, program=NODE)
     assert code == 1 and "ur5e.yaml:3: the parent of 'tool', 'tool0'" in server.log

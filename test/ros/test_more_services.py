@@ -304,6 +304,6 @@ def test_without_a_group_file_nothing_is_offered_about_groups(server):
     offered = client.service_names()
     assert '/ssik_ros/solve_all' in offered
     assert (
-        not {f'/ssik_ros/{n}' for n in ('handle_groups', 'find_configs', 'generate_path')}
+        not {f'/ssik_ros/{n}' for n in ('handle_task_sets', 'find_configs', 'generate_path')}
         & offered
     )

@@ -18,7 +18,7 @@ EXIT_CODES = {'ik_server': 0, 'ik_stream': 0, 'joint_state_relay': 0, 'ik_benchm
 """An interrupted benchmark has written nothing, so that it has failed."""
 PARAMETERS = {
     'ik_server': {'moveit_config_package': 'panda'},
-    'ik_stream': {'moveit_config_package': 'panda', 'ik_groups_file': 'panda'},
+    'ik_stream': {'moveit_config_package': 'panda', 'task_sets_file': 'panda'},
     'joint_state_relay': {'loop_closures_file': 'four_bar'},
     'ik_benchmark': {'robot': 'topics', 'config': 'panda'},
 }

@@ -7,7 +7,7 @@ import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 import pytest
 
 from ssik_ros.ros.streams.stream_node import describe_step
-from ssik_ros.server.tasks.group_stream import StreamCause, StreamStep
+from ssik_ros.server.tasks.task_set_stream import StreamCause, StreamStep
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 
 pytestmark = pytest.mark.ros

@@ -7,7 +7,7 @@ STAGES = (
     'reading the robot description',
     'setting up the groups',
     'warming up the solvers',
-    'warming up closed loops and IK groups',
+    'warming up closed loops and task sets',
 )
 REPORT_EVERY = 5.0
 """Time between two lines [s]."""

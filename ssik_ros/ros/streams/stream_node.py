@@ -1,5 +1,5 @@
 """
-The node ``ik_stream``: IK groups that follow target poses from topics, with a joint command in every cycle.
+The node ``ik_stream``: task sets that follow target poses from topics, with a joint command in every cycle.
 
 It is a process of its own, so that no search of another client delays its cycles. Its clock is the machine's monotonic one,
 whatever ROS time does.
@@ -36,11 +36,16 @@ from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings, StreamStep
-from ssik_ros.server.tasks.ik_groups import IkGroups
 from ssik_ros.server.tasks.stream_report import StreamRecords
+from ssik_ros.server.tasks.task_set_stream import (
+    StreamCause,
+    StreamSettings,
+    StreamStep,
+    TaskSetStream,
+)
+from ssik_ros.server.tasks.task_sets import TaskSets
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
-from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
+from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
 NAME = 'ik_stream'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
@@ -56,7 +61,7 @@ class StreamNode(ProcessNode):
 
     def __init__(self, **options: Any) -> None:
         """
-        Declare parameters, read the group file and look for the robot; :meth:`start` begins to load it.
+        Declare parameters, read the task set file and look for the robot; :meth:`start` begins to load it.
 
         :param options: arguments of ``rclpy.node.Node``.
         :raises SsikError: when a parameter or the file is wrong, or a named file does not exist.
@@ -66,11 +71,11 @@ class StreamNode(ProcessNode):
         self.create_timer(PERIOD, self._bridge.flush, callback_group=self._callbacks)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
         check_overrides(self, (LIMITS_PREFIX,))
-        self._content = read_group_file(find_group_file(self._settings.ik_groups_file))
+        self._content = read_task_set_file(find_task_set_file(self._settings.task_sets_file))
         self._live = AgedState(self)
         self._transforms = TransformListener(self)
         self._source = RobotSource(self, _source_parameters(self._settings), self._load)
-        self._stream: GroupStream | None = None
+        self._stream: TaskSetStream | None = None
         self._cycle = 0
         self._said: tuple[TrackStatus, str] | None = None
 
@@ -97,16 +102,16 @@ class StreamNode(ProcessNode):
         robot = description.load()
         settings = self._settings
         server = RobotServer(robot, (), transforms=self._transforms.find)
-        groups = IkGroups(robot, self._content)
-        groups.warm_up()
-        stream = GroupStream(
+        task_sets = TaskSets(robot, self._content)
+        task_sets.warm_up()
+        stream = TaskSetStream(
             server,
-            groups,
-            settings.groups.replace(',', ' ').split(),
+            task_sets,
+            settings.task_sets.replace(',', ' ').split(),
             StreamSettings(1.0 / settings.rate, settings.max_age, settings.speed_scale),
         )
         self._server, self._robot = server, robot
-        self._names = groups.worlds.variable_names(stream.joints)
+        self._names = task_sets.worlds.variable_names(stream.joints)
         self._records = StreamRecords(stream.settings.period)
         self._make_publishers(stream)
         for name in stream.targets:
@@ -121,12 +126,12 @@ class StreamNode(ProcessNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(stream.settings.period, self._step, self._callbacks, clock=steady)
         _LOGGER.info(
-            f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), groups '
-            f'{", ".join(group.name for group in stream.groups)}, {settings.rate:g} Hz, targets '
+            f'Ready: robot {quote(robot.name)} (URDF: {description.urdf.origin}), task sets '
+            f'{", ".join(task_set.name for task_set in stream.task_sets)}, {settings.rate:g} Hz, targets '
             f'{", ".join(self.resolve_topic_name(f"~/target/{name}") for name in stream.targets)}'
         )
 
-    def _make_publishers(self, stream: GroupStream) -> None:
+    def _make_publishers(self, stream: TaskSetStream) -> None:
         settings = self._settings
         self._statuses = self.create_publisher(StreamStatus, '~/status', COMMANDS)
         if settings.output == 'trajectory':

@@ -3,7 +3,7 @@
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
-from ssik_ros.server.tasks.group_stream import GroupStream
+from ssik_ros.server.tasks.task_set_stream import TaskSetStream
 from ssik_ros.tasks.joints import Joint
 
 try:
@@ -15,12 +15,12 @@ except ImportError:
 
 
 class StreamOverlay:
-    """Publishes what the elements of a stream look like, while somebody listens."""
+    """Publishes what the tasks of a stream look like, while somebody listens."""
 
     def __init__(
         self,
         node: Node,
-        stream: GroupStream,
+        stream: TaskSetStream,
         rate: float,
         world_frame: str,
         callbacks: MutuallyExclusiveCallbackGroup,
@@ -37,16 +37,16 @@ class StreamOverlay:
         if rate <= 0.0 or MarkerArray is None:
             return
         self._node, self._world_frame = node, world_frame
-        elements = [element for group in stream.groups for element in group.elements]
+        tasks = [task for task_set in stream.task_sets for task in task_set.tasks]
         self._overlays = [
             stream.world.debug_overlay(
                 # A joint's frame has no name that RViz could know.
-                element.tip,
-                None if isinstance(element.base, Joint) else element.base,
+                task.tip,
+                None if isinstance(task.base, Joint) else task.base,
                 text=True,
                 limits=True,
             )
-            for element in elements
+            for task in tasks
         ]
         self._publisher = node.create_publisher(MarkerArray, '~/debug_overlay', 1)
         node.create_timer(1.0 / rate, self.publish, callback_group=callbacks)

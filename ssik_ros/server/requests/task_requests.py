@@ -1,7 +1,7 @@
 """
-Requests about IK groups by name, as services receive them, and their answers.
+Requests about task sets by name, as services receive them, and their answers.
 
-Groups, targets and tips are those of a group file; poses are (4, 4) in named frames.
+Task sets, targets and tips are those of a task set file; poses are (4, 4) in named frames.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,34 +28,34 @@ NO_ROWS: FloatArray = np.empty((0, 0))
 
 
 class TargetGiven(NamedTuple):
-    """Where a frame of the group file is to be."""
+    """Where a frame of the task set file is to be."""
 
     name: str
     pose: FramedPose
 
 
 @dataclass(slots=True)
-class GroupsRequest:
+class TaskSetsRequest:
     """Move joints so that tips meet their targets."""
 
-    groups: Sequence[str] = ()
+    task_sets: Sequence[str] = ()
     """The first has the highest priority; none for all of the file."""
     targets: Sequence[TargetGiven] = ()
     state: StateGiven = NOTHING_GIVEN
     priority: str = ''
     """Empty for the file's."""
     max_iterations: int = 0
-    """Zero for those of the first group."""
+    """Zero for those of the first task set."""
 
 
 @dataclass(slots=True)
 class CheckedRequest:
-    """What requests for several configurations of one group have in common."""
+    """What requests for several configurations of one task set have in common."""
 
-    group: str = ''
+    task_set: str = ''
     """Empty for the only one of the file."""
     joints: Sequence[str] = ()
-    """Whose values a configuration has; none for those that the group moves."""
+    """Whose values a configuration has; none for those that the task set moves."""
     targets: Sequence[TargetGiven] = ()
     state: StateGiven = NOTHING_GIVEN
     avoid_collisions: bool = False
@@ -65,7 +65,7 @@ class CheckedRequest:
 
 @dataclass(slots=True)
 class ConfigsRequest(CheckedRequest):
-    """Find configurations in which all tips of a group meet their targets."""
+    """Find configurations in which all tips of a task set meet their targets."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, those that are not the default."""
@@ -76,7 +76,7 @@ class LedPathRequest(CheckedRequest):
     """Lead a tip straight to its target, or through poses."""
 
     tip: str = ''
-    """Empty for that of the group's first element."""
+    """Empty for that of the task set's first task."""
     points: int = 0
     """Of a straight path, the start included."""
     waypoints: Sequence[FramedPose] = ()
@@ -84,14 +84,14 @@ class LedPathRequest(CheckedRequest):
     max_joint_step: float = 0.0
     """Zero for none [rad or m]."""
     tolerance: float = 0.0
-    """Zero for the default, -1 for the precision of the elements [m, rad]."""
+    """Zero for the default, -1 for the precision of the tasks [m, rad]."""
     partial: bool = False
 
 
-class ElementLeft(NamedTuple):
+class TaskLeft(NamedTuple):
     """What is left between a tip and its target."""
 
-    group: str
+    task_set: str
     tip: str
     target: str
     linear: float
@@ -99,7 +99,7 @@ class ElementLeft(NamedTuple):
     within: bool
 
 
-class GroupsResponse(NamedTuple):
+class TaskSetsResponse(NamedTuple):
     """Where the joints came, and what is left."""
 
     state: FullState | None
@@ -111,7 +111,7 @@ class GroupsResponse(NamedTuple):
     iterations: int = 0
     linear: float = 0.0
     angular: float = 0.0
-    elements: Sequence[ElementLeft] = ()
+    tasks: Sequence[TaskLeft] = ()
     limit_hits: Mapping[str, float] = {}
     """By how much joints would have gone beyond their limits."""
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.server.tasks.group_stream import StreamCause, StreamStep
+from ssik_ros.server.tasks.task_set_stream import StreamCause, StreamStep
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 
 LATE = 1.5

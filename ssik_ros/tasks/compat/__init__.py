@@ -4,7 +4,7 @@ The API of ported scripts: integer handles, its argument order, its defaults.
 >>> from ssik_ros.tasks import compat as simIK
 >>> env = simIK.createEnvironment()
 
-Environments have nested priorities and element weights that act as gains, as there. What is new: ``use_scene`` and
+Environments have nested priorities and task weights that act as gains, as there. What is new: ``use_scene`` and
 ``scene_handle`` stand for the simulator, ``overlay_of`` gives the markers of a debug overlay.
 """
 
@@ -104,7 +104,6 @@ from ssik_ros.tasks.compat.worlds import (
 )
 from ssik_ros.tasks.constants import (
     Constraint,
-    GroupFlag,
     JointMode,
     JointType,
     Method,
@@ -112,6 +111,7 @@ from ssik_ros.tasks.constants import (
     Outcome,
     PARENT,
     Reason,
+    TaskSetFlag,
     TIP_FLAG,
     WORLD,
 )
@@ -127,12 +127,12 @@ constraint_gamma = int(Constraint.GAMMA)
 constraint_position = int(Constraint.POSITION)
 constraint_orientation = int(Constraint.ORIENTATION)
 constraint_pose = int(Constraint.POSE)
-group_enabled = int(GroupFlag.ENABLED)
-group_ignoremaxsteps = int(GroupFlag.IGNORE_MAX_STEPS)
-group_restoreonbadlintol = int(GroupFlag.RESTORE_ON_BAD_LINEAR)
-group_restoreonbadangtol = int(GroupFlag.RESTORE_ON_BAD_ANGULAR)
-group_stoponlimithit = int(GroupFlag.STOP_ON_LIMIT_HIT)
-group_avoidlimits = int(GroupFlag.AVOID_LIMITS)
+group_enabled = int(TaskSetFlag.ENABLED)
+group_ignoremaxsteps = int(TaskSetFlag.IGNORE_MAX_STEPS)
+group_restoreonbadlintol = int(TaskSetFlag.RESTORE_ON_BAD_LINEAR)
+group_restoreonbadangtol = int(TaskSetFlag.RESTORE_ON_BAD_ANGULAR)
+group_stoponlimithit = int(TaskSetFlag.STOP_ON_LIMIT_HIT)
+group_avoidlimits = int(TaskSetFlag.AVOID_LIMITS)
 calc_notperformed = int(Reason.NOT_PERFORMED)
 calc_cannotinvert = int(Reason.CANNOT_INVERT)
 calc_notwithintolerance = int(Reason.NOT_WITHIN_TOLERANCE)

@@ -12,9 +12,9 @@ from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.tasks.compat import registry
 from ssik_ros.tasks.compat.registry import (
     environment_of,
-    group_of,
     read_function,
     reference,
+    task_set_of,
     validation,
 )
 
@@ -42,7 +42,7 @@ def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> 
 def handleGroup(
     environmentHandle: int, ikGroupHandle: int, options: Mapping[str, Any] | None = None
 ) -> tuple[int, int, list[float]]:
-    """Solve one group; see :func:`handleGroups`."""
+    """Solve one task set; see :func:`handleGroups`."""
     return handleGroups(environmentHandle, [ikGroupHandle], options)
 
 
@@ -52,13 +52,13 @@ def handleGroups(
     options: Mapping[str, Any] | None = None,
 ) -> tuple[int, int, list[float]]:
     """
-    Solve groups in order of priority; return result, reason bits, and the largest distance and angle left.
+    Solve task sets in order of priority; return result, reason bits, and the largest distance and angle left.
 
     :param options: ``syncWorlds``, ``allowError``, ``debug``, ``callback``.
     """
     chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
-        [group_of(environmentHandle, handle) for handle in ikGroupHandles],
+        [task_set_of(environmentHandle, handle) for handle in ikGroupHandles],
         sync=registry.current_scene() if chosen.get('syncWorlds') else None,
         allow_error=bool(chosen.get('allowError')),
         debug=int(chosen.get('debug', 0)),
@@ -77,13 +77,13 @@ def findConfigs(
     configs: ArrayLike = (),
 ) -> list[list[float]]:
     """
-    Return configurations that meet all targets of a group, the nearest first.
+    Return configurations that meet all targets of a task set, the nearest first.
 
     :param params: ``maxDist``, ``maxTime``, ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``, ``auxData``.
     :param configs: configurations known before, merged into the answer.
     """
     chosen = {**SEARCH_PARAMS, **_known(params, tuple(SEARCH_PARAMS), 'parameter of a search')}
-    found = group_of(environmentHandle, ikGroupHandle).find_configs(
+    found = task_set_of(environmentHandle, ikGroupHandle).find_configs(
         jointHandles,
         max_dist=chosen['maxDist'],
         max_time=chosen['maxTime'],
@@ -118,7 +118,7 @@ def generatePath(
     auxData: object = None,
 ) -> list[float]:
     """Return configurations that move a tip straight to its target, one behind the other; none after a failure."""
-    path = group_of(environmentHandle, ikGroupHandle).generate_path(
+    path = task_set_of(environmentHandle, ikGroupHandle).generate_path(
         jointHandles,
         tipHandle,
         pathPointCount,
@@ -157,6 +157,6 @@ def computeJacobian(
 def computeGroupJacobian(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a group; the rows are those of :func:`computeJacobian`."""
-    jacobian, error = group_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
+    """Return Jacobian, row by row, and error of a task set; the rows are those of :func:`computeJacobian`."""
+    jacobian, error = task_set_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()

@@ -9,7 +9,7 @@ import warnings
 
 from ssik_ros.tasks.compat.calculation import handleGroup
 from ssik_ros.tasks.compat.frames import getTargetDummy, setTargetDummy
-from ssik_ros.tasks.compat.registry import environment_of, group_of, validation
+from ssik_ros.tasks.compat.registry import environment_of, task_set_of, validation
 from ssik_ros.tasks.compat.worlds import syncFromSim, syncToSim
 from ssik_ros.tasks.constants import Outcome, WORLD
 
@@ -22,7 +22,7 @@ def _warn(old: str, new: str) -> None:
 
 
 def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
-    """Take joint values and target poses of a group from the scene in use."""
+    """Take joint values and target poses of a task set from the scene in use."""
     _warn('applySceneToIkEnvironment', 'syncFromSim')
     syncFromSim(environmentHandle, [ikGroup])
 
@@ -30,7 +30,7 @@ def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
 def applyIkEnvironmentToScene(
     environmentHandle: int, ikGroup: int, applyOnlyWhenSuccessful: bool = False
 ) -> int:
-    """Read the scene in use, solve a group, and write the joint values back; return the result."""
+    """Read the scene in use, solve a task set, and write the joint values back; return the result."""
     _warn('applyIkEnvironmentToScene', 'syncToSim')
     syncFromSim(environmentHandle, [ikGroup])
     result = handleGroup(environmentHandle, ikGroup)[0]
@@ -111,9 +111,9 @@ def getConfigForTipPose(
     return chosen[0] if chosen else []
 
 
-def _first(environment: int, group: int, joints: Sequence[int], **options: Any) -> list[float]:
+def _first(environment: int, task_set: int, joints: Sequence[int], **options: Any) -> list[float]:
     """Return the first configuration of a search."""
-    found = group_of(environment, group).find_configs(joints, find_alt=False, **options)
+    found = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
     return [float(number) for number in found[0]] if len(found) else []
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
-from ssik_ros.tasks.element import Element
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.group import Group, GroupNotFound
 from ssik_ros.tasks.objects import IkObject
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.scene import Scene
+from ssik_ros.tasks.task import Task
+from ssik_ros.tasks.task_set import TaskSet, TaskSetNotFound
 
 
 class UnknownHandle(RequestError, KeyError):
@@ -134,16 +134,16 @@ def handle_of(item: IkObject | None) -> int:
     return WORLD if item is None else item.handle
 
 
-def group_of(environment: int, handle: int) -> Group:
-    """Return a group by its handle."""
+def task_set_of(environment: int, handle: int) -> TaskSet:
+    """Return a task set by its handle."""
     if isinstance(handle, bool) or not isinstance(handle, int):
-        raise GroupNotFound(f'A group handle is a number, not {handle!r}.', name=handle)
-    return environment_of(environment).group(handle)
+        raise TaskSetNotFound(f'A task set handle is a number, not {handle!r}.', name=handle)
+    return environment_of(environment).task_set(handle)
 
 
-def element_of(environment: int, group: int, handle: int) -> Element:
-    """Return an element by its handle, or by that of its tip plus ``handleflag_tipdummy``."""
-    return group_of(environment, group).element(int(handle))
+def task_of(environment: int, task_set: int, handle: int) -> Task:
+    """Return a task by its handle, or by that of its tip plus ``handleflag_tipdummy``."""
+    return task_set_of(environment, task_set).task(int(handle))
 
 
 def read_function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:

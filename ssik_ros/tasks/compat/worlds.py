@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks import document
 from ssik_ros.tasks.compat import registry
-from ssik_ros.tasks.compat.registry import environment_of, group_of
+from ssik_ros.tasks.compat.registry import environment_of, task_set_of
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.environment import Environment
 
@@ -60,23 +60,23 @@ def addElementFromScene(
     targetHandle: int,
     constraints: int,
 ) -> tuple[int, dict[int, int], dict[int, int]]:
-    """Copy a chain from the scene in use; return the element and which scene object is which object here."""
+    """Copy a chain from the scene in use; return the task and which scene object is which object here."""
     scene = registry.current_scene()
     base = None if baseHandle == WORLD else registry.scene_name(baseHandle)
     tip, target = registry.scene_name(tipHandle), registry.scene_name(targetHandle)
-    group = group_of(environmentHandle, ikGroup)
-    element, maps = group.add_element_from_scene(scene, base, tip, target, constraints)
+    task_set = task_set_of(environmentHandle, ikGroup)
+    task, maps = task_set.add_task_from_scene(scene, base, tip, target, constraints)
     to_ik = {registry.scene_handle(name): handle for name, handle in maps.to_ik.items()}
-    return element.handle, to_ik, {handle: number for number, handle in to_ik.items()}
+    return task.handle, to_ik, {handle: number for number, handle in to_ik.items()}
 
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Take joint values and target poses of some groups from the scene in use."""
-    groups = [group_of(environmentHandle, handle) for handle in ikGroups]
-    environment_of(environmentHandle).sync_from(registry.current_scene(), groups)
+    """Take joint values and target poses of some task sets from the scene in use."""
+    task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
+    environment_of(environmentHandle).sync_from(registry.current_scene(), task_sets)
 
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Give the joint values of some groups to the scene in use."""
-    groups = [group_of(environmentHandle, handle) for handle in ikGroups]
-    environment_of(environmentHandle).sync_to(registry.current_scene(), groups)
+    """Give the joint values of some task sets to the scene in use."""
+    task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
+    environment_of(environmentHandle).sync_to(registry.current_scene(), task_sets)

@@ -94,18 +94,18 @@ def test_only_the_selected_rows_count_for_the_distance(arm):
     goal = arm['goal'].matrix()
     goal[:3, :3] = Rotation.from_euler('x', 3.0).as_matrix() @ goal[:3, :3]
     arm['goal'].set_pose(goal)
-    element = arm.group('arm').elements[0]
-    element.constraints = Constraint.POSITION
+    task = arm.task_set('arm').tasks[0]
+    task.constraints = Constraint.POSITION
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
-    element.constraints = Constraint.POSE
+    task.constraints = Constraint.POSE
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
     goal = arm['tip'].matrix()
     # Not there yet: a start that is within precision is not left out, however far it is.
     goal[:2, 3] += (0.01, 0.1)
     arm['goal'].set_pose(goal)
-    element.constraints = Constraint.X
+    task.constraints = Constraint.X
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
-    element.constraints = Constraint.X | Constraint.Y
+    task.constraints = Constraint.X | Constraint.Y
     assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
 
 
@@ -203,7 +203,7 @@ def straight(env, path, start, end):
 
 
 def test_paths_are_straight_at_every_point_and_seen_by_the_callback(arm):
-    arm.group('arm').max_iterations = 1
+    arm.task_set('arm').max_iterations = 1
     put_goal(arm, arm.q + 0.3)
     before, seen = state(arm), []
     path = arm.generate_path('arm', None, 'tip', 12, validate=lambda row: seen.append(row) or True)
@@ -248,7 +248,7 @@ def test_paths_follow_functions_of_dependent_joints():
     env = serial_arm(6, seed=3)
     env.q = np.linspace(0.3, 0.9, 6)
     env['j0'].depend_on('j1', function=lambda value: 0.5 * np.sin(value))
-    env.group('arm').elements[0].constraints = Constraint.POSITION
+    env.task_set('arm').tasks[0].constraints = Constraint.POSITION
     env['goal'].set_pose(env['tip'].pose())
     env['goal'].position = env['tip'].position + np.array([0.03, -0.02, 0.04])
     path = env.generate_path('arm', env.joints, 'tip', 4)

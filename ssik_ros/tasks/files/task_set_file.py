@@ -1,8 +1,8 @@
 """
-Group files: frames, joint settings, groups and elements for a robot, as YAML that people write.
+Task set files: frames, joint settings, task sets and tasks for a robot, as YAML that people write.
 
 The reader checks what can be checked without the robot, and names the line of whatever is wrong;
-:mod:`ssik_ros.tasks.files.group_file_builder` brings the content together with a scene.
+:mod:`ssik_ros.tasks.files.task_set_builder` brings the content together with a scene.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.element import PRECISION
-from ssik_ros.tasks.group import METHOD_NAMES
+from ssik_ros.tasks.task import PRECISION
+from ssik_ros.tasks.task_set import METHOD_NAMES
 from ssik_ros.value_class import dataclass
 
-FILE_KEYS = ('priority', 'frames', 'joints', 'groups')
+FILE_KEYS = ('priority', 'frames', 'joints', 'task_sets')
 FRAME_KEYS = ('parent', 'xyz', 'rpy', 'at', 'follow')
 JOINT_KEYS = ('limits', 'weight', 'limit_margin', 'max_step', 'passive')
 SWITCHES = (
@@ -36,10 +36,10 @@ SWITCHES = (
     'stop_on_limit_hit',
     'avoid_limits',
 )
-GROUP_KEYS = ('method', 'damping', 'max_iterations', 'weights_mode', *SWITCHES, 'elements')
-ELEMENT_NAMES = ('tip', 'target', 'base', 'constraint_base')
-ELEMENT_SWITCHES = ('enabled', 'target_motion', 'closure')
-ELEMENT_KEYS = (*ELEMENT_NAMES, 'constraints', 'precision', 'weights', *ELEMENT_SWITCHES)
+TASK_SET_KEYS = ('method', 'damping', 'max_iterations', 'weights_mode', *SWITCHES, 'tasks')
+TASK_NAMES = ('tip', 'target', 'base', 'constraint_base')
+TASK_SWITCHES = ('enabled', 'target_motion', 'closure')
+TASK_KEYS = (*TASK_NAMES, 'constraints', 'precision', 'weights', *TASK_SWITCHES)
 CONSTRAINT_NAMES = {name.lower(): item for name, item in Constraint.__members__.items()}
 CHOICES = {
     'method': tuple(METHOD_NAMES),
@@ -78,8 +78,8 @@ class FileJoint:
 
 
 @dataclass(frozen=True)
-class FileElement:
-    """One element."""
+class FileTask:
+    """One task."""
 
     place: str
     names: Mapping[str, str]
@@ -91,32 +91,32 @@ class FileElement:
 
 
 @dataclass(frozen=True)
-class FileGroup:
-    """One group."""
+class FileTaskSet:
+    """One task set."""
 
     name: str
     place: str
     settings: Mapping[str, Any]
-    """Attributes of :class:`ssik_ros.tasks.group.Group`."""
-    elements: tuple[FileElement, ...]
+    """Attributes of :class:`ssik_ros.tasks.task_set.TaskSet`."""
+    tasks: tuple[FileTask, ...]
 
 
 @dataclass(frozen=True)
-class GroupFile:
-    """What a group file says."""
+class TaskSetFile:
+    """What a task set file says."""
 
     source: str
     """The file's name for messages."""
-    groups: tuple[FileGroup, ...]
+    task_sets: tuple[FileTaskSet, ...]
     """The first has the highest priority."""
     frames: tuple[FileFrame, ...] = ()
     joints: tuple[FileJoint, ...] = ()
     priority: str = 'strict'
 
 
-def find_group_file(name: str) -> Path:
+def find_task_set_file(name: str) -> Path:
     """
-    Return the path of a group file given by path or by the name of a shipped one.
+    Return the path of a task set file given by path or by the name of a shipped one.
 
     :param name: a path, or a name such as ``panda``.
     :raises DescriptionNotFound: when there is neither; with the shipped names.
@@ -124,52 +124,52 @@ def find_group_file(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_file():
         return path
-    folder = config_directory() / 'groups'
+    folder = config_directory() / 'task_sets'
     shipped = folder / f'{name.removesuffix(".yaml")}.yaml'
     if shipped.is_file() and '/' not in name:
         return shipped
     names = ', '.join(sorted(file.stem for file in folder.glob('*.yaml')))
     raise DescriptionNotFound(
-        f'There is no group file {quote(name)}, neither as a file nor among the shipped ones: {names}.',
+        f'There is no task set file {quote(name)}, neither as a file nor among the shipped ones: {names}.',
         name=name,
     )
 
 
-def read_group_file(path: str | os.PathLike[str]) -> GroupFile:
+def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
     """
-    Return what a group file says.
+    Return what a task set file says.
 
     :param path: the file.
     :raises DescriptionNotFound: when there is no such file.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
-    return parse_group_file(read_yaml(Path(path)), str(path))
+    return parse_task_set_file(read_yaml(Path(path)), str(path))
 
 
-def parse_group_file(content: Any, source: str = 'group file') -> GroupFile:
+def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetFile:
     """
-    Return what the content of a group file says.
+    Return what the content of a task set file says.
 
     :param content: the mapping.
     :param source: the file's name for messages.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
     entries = checked_mapping(content, source, 'the file', FILE_KEYS)
-    frames, joints, groups = (
+    frames, joints, task_sets = (
         checked_mapping(entries.get(key, {}), location(entries, key, source), quote(key))
-        for key in ('frames', 'joints', 'groups')
+        for key in ('frames', 'joints', 'task_sets')
     )
-    if not groups:
-        refuse(location(entries, 'groups', source), 'there is no group')
-    for mapping in (frames, joints, groups):
+    if not task_sets:
+        refuse(location(entries, 'task_sets', source), 'there is no task set')
+    for mapping in (frames, joints, task_sets):
         for name in mapping:
             if not name:
                 refuse(location(mapping, name, source), 'a name is empty')
-    return GroupFile(
+    return TaskSetFile(
         source,
-        groups=tuple(
-            _read_group(name, entry, location(groups, name, source))
-            for name, entry in groups.items()
+        task_sets=tuple(
+            _read_task_set(name, entry, location(task_sets, name, source))
+            for name, entry in task_sets.items()
         ),
         frames=tuple(
             _read_frame(name, entry, location(frames, name, source))
@@ -263,9 +263,9 @@ def _read_joint(name: str, content: Any, place: str) -> FileJoint:
     return FileJoint(name, place, settings)
 
 
-def _read_group(name: str, content: Any, place: str) -> FileGroup:
-    """Return one group."""
-    entry = checked_mapping(content, place, f'group {quote(name)}', GROUP_KEYS)
+def _read_task_set(name: str, content: Any, place: str) -> FileTaskSet:
+    """Return one task set."""
+    entry = checked_mapping(content, place, f'task set {quote(name)}', TASK_SET_KEYS)
     settings: dict[str, Any] = {key: _choice(entry, key, place) for key in entry if key in CHOICES}
     settings |= {key: _switch(entry, key, place) for key in entry if key in SWITCHES}
     if 'damping' in entry:
@@ -278,26 +278,26 @@ def _read_group(name: str, content: Any, place: str) -> FileGroup:
             text = f"'max_iterations' is above {MOST_ITERATIONS}: {count}"
             refuse(location(entry, 'max_iterations', place), text)
         settings['max_iterations'] = count
-    elements = entry.get('elements')
-    where = location(entry, 'elements', place)
-    if not isinstance(elements, list) or not elements:
-        refuse(where, f"group {quote(name)} has no list of 'elements'")
-    return FileGroup(
+    tasks = entry.get('tasks')
+    where = location(entry, 'tasks', place)
+    if not isinstance(tasks, list) or not tasks:
+        refuse(where, f"task set {quote(name)} has no list of 'tasks'")
+    return FileTaskSet(
         name,
         place,
         settings,
         tuple(
-            _read_element(item, where, f'element {number} of group {quote(name)}')
-            for number, item in enumerate(elements, 1)
+            _read_task(item, where, f'task {number} of task set {quote(name)}')
+            for number, item in enumerate(tasks, 1)
         ),
     )
 
 
-def _read_element(content: Any, place: str, what: str) -> FileElement:
-    """Return one element."""
-    entry = checked_mapping(content, place, what, ELEMENT_KEYS)
+def _read_task(content: Any, place: str, what: str) -> FileTask:
+    """Return one task."""
+    entry = checked_mapping(content, place, what, TASK_KEYS)
     for key in entry:
-        # The line of the element itself, which a list does not know.
+        # The line of the task itself, which a list does not know.
         place = location(entry, key, place)
         break
     if 'tip' not in entry:
@@ -315,13 +315,13 @@ def _read_element(content: Any, place: str, what: str) -> FileElement:
     constraints = Constraint.POSE
     if 'constraints' in entry:
         constraints = _read_constraints(entry, place, what)
-    return FileElement(
+    return FileTask(
         place,
-        {key: _text(entry, key, place) for key in ELEMENT_NAMES if key in entry},
+        {key: _text(entry, key, place) for key in TASK_NAMES if key in entry},
         constraints,
         precision,
         weights,
-        {key: _switch(entry, key, place) for key in ELEMENT_SWITCHES if key in entry},
+        {key: _switch(entry, key, place) for key in TASK_SWITCHES if key in entry},
     )
 
 

@@ -47,14 +47,14 @@ def shortest_turn(start, end):
     return axis / sine * np.arctan2(sine, start @ end)
 
 
-def expected_error(element):
-    """Return the selected rows of an element, from the words of the specification."""
-    below = element.base if element.constraint_base is None else element.constraint_base
+def expected_error(task):
+    """Return the selected rows of a task, from the words of the specification."""
+    below = task.base if task.constraint_base is None else task.constraint_base
     inverse = np.linalg.inv(walk(below))
-    a, b = inverse @ walk(element.tip), inverse @ walk(element.tip.target or element.tip)
+    a, b = inverse @ walk(task.tip), inverse @ walk(task.tip.target or task.tip)
     rows = np.zeros(6)
     rows[:3] = b[:3, 3] - a[:3, 3]
-    turn, bits = a[:3, :3].T @ b[:3, :3], element.constraints
+    turn, bits = a[:3, :3].T @ b[:3, :3], task.constraints
     if bits & Constraint.ORIENTATION == Constraint.ORIENTATION:
         rows[3:] = Rotation.from_matrix(turn).as_rotvec()
     elif bits & Constraint.ALPHA_BETA:
@@ -88,7 +88,7 @@ def random_chain(env, rng, count, kinds, parent=None, stem='j'):
 
 
 def serial_arm(count=7, seed=0, limits=(-2.8, 2.8)):
-    """Return an environment with one revolute arm, ``tip`` and ``goal``, and its group ``arm`` with a pose element."""
+    """Return an environment with one revolute arm, ``tip`` and ``goal``, and its task set ``arm`` with a pose task."""
     rng = np.random.default_rng(seed)
     env = Environment()
     parent = None
@@ -98,8 +98,8 @@ def serial_arm(count=7, seed=0, limits=(-2.8, 2.8)):
         parent = env.add_joint('revolute', f'j{index}', parent, place, limits=limits)
     env.add_dummy('tip', parent, [0.05, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0])
     env.add_dummy('goal')
-    group = env.add_group('arm', max_iterations=60)
-    group.add_element('tip', target='goal')
+    task_set = env.add_task_set('arm', max_iterations=60)
+    task_set.add_task('tip', target='goal')
     return env
 
 

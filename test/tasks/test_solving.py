@@ -22,16 +22,16 @@ def slide_world(target=0.3):
     slide = env.add_joint('prismatic', 'slide')
     env.add_dummy('tip', slide)
     env.add_dummy('goal', pose=[0, 0, target, 0, 0, 0, 1])
-    group = env.add_group('line')
-    group.add_element('tip', target='goal', constraints=Constraint.POSITION)
-    return env, group, slide
+    task_set = env.add_task_set('line')
+    task_set.add_task('tip', target='goal', constraints=Constraint.POSITION)
+    return env, task_set, slide
 
 
 @pytest.mark.parametrize('method', ['pinv', 'dls', 'undamped', 'transpose'])
 def test_every_method_reaches_a_near_target(arm, method):
-    group = arm.group('arm')
-    group.method, group.damping, group.max_iterations = method, 0.02, 4000
-    result = group.solve()
+    task_set = arm.task_set('arm')
+    task_set.method, task_set.damping, task_set.max_iterations = method, 0.02, 4000
+    result = task_set.solve()
     assert result.success and result.reason == Reason.NONE
     found, goal = arm['tip'].matrix(), arm['goal'].matrix()
     assert np.linalg.norm(found[:3, 3] - goal[:3, 3]) == pytest.approx(result.linear, abs=1e-12)
@@ -47,136 +47,136 @@ def test_nothing_moves_when_the_tip_is_already_there(arm):
 
 
 def test_numbers_belong_to_the_values_that_are_left(arm):
-    group = arm.group('arm')
-    group.max_iterations = 1
+    task_set = arm.task_set('arm')
+    task_set.max_iterations = 1
     put_goal(arm, arm.q + 0.5)
     before = arm.q
-    result = group.solve()
+    result = task_set.solve()
     assert not result.success and result.iterations == 1
-    error = group.jacobian()[1]
+    error = task_set.jacobian()[1]
     assert np.linalg.norm(error[:3]) == pytest.approx(result.linear, abs=1e-12)
-    group.restore_on_bad_linear = True
+    task_set.restore_on_bad_linear = True
     arm.q = before
-    start = np.linalg.norm(group.jacobian()[1][:3])
-    result = group.solve()
+    start = np.linalg.norm(task_set.jacobian()[1][:3])
+    result = task_set.solve()
     np.testing.assert_array_equal(arm.q, before)
     assert result.linear == pytest.approx(start, abs=1e-12)
 
 
 def test_a_failed_orientation_restores_only_when_asked_for(arm):
-    group = arm.group('arm')
-    group.max_iterations, group.restore_on_bad_linear = 1, True
-    group.elements[0].precision = (10.0, 1e-9)
+    task_set = arm.task_set('arm')
+    task_set.max_iterations, task_set.restore_on_bad_linear = 1, True
+    task_set.tasks[0].precision = (10.0, 1e-9)
     put_goal(arm, arm.q + 0.3)
     before = arm.q
-    group.solve()
+    task_set.solve()
     assert np.abs(arm.q - before).max() > 1e-3
     arm.q = before
-    group.restore_on_bad_angular = True
-    group.solve()
+    task_set.restore_on_bad_angular = True
+    task_set.solve()
     np.testing.assert_array_equal(arm.q, before)
 
 
 def test_steps_keep_their_direction_when_they_are_too_long(arm):
-    group = arm.group('arm')
-    group.max_iterations = 1
+    task_set = arm.task_set('arm')
+    task_set.max_iterations = 1
     put_goal(arm, arm.q + 0.5)
     before = arm.q
-    assert group.solve().reason & Reason.STEPS_TOO_BIG
+    assert task_set.solve().reason & Reason.STEPS_TOO_BIG
     whole = arm.q - before
     arm.q = before
-    group.ignore_max_steps = False
-    assert group.solve().reason & Reason.STEPS_TOO_BIG
+    task_set.ignore_max_steps = False
+    assert task_set.solve().reason & Reason.STEPS_TOO_BIG
     step = arm.q - before
     assert np.abs(step).max() == pytest.approx(np.radians(10.0))
     np.testing.assert_allclose(step / np.abs(step).max(), whole / np.abs(whole).max(), atol=1e-9)
 
 
 def test_joints_stop_at_limits_and_the_others_make_up_for_it(arm):
-    group = arm.group('arm')
+    task_set = arm.task_set('arm')
     joint = arm['j1']
     put_goal(arm, arm.q + 0.08)
     lower, here = -2.8, joint.position
     joint.limits = (lower, here + 0.02)
-    result = group.solve()
+    result = task_set.solve()
     assert result.success and result.reason & Reason.LIMIT_HIT
     assert joint.position <= here + 0.02
-    assert result.limit_hits[joint] > 0.0 and group.limit_hits == result.limit_hits
+    assert result.limit_hits[joint] > 0.0 and task_set.limit_hits == result.limit_hits
 
 
 def test_a_limit_hit_can_end_the_solve():
-    env, group, slide = slide_world(target=0.8)
-    group.max_iterations = 20
-    assert group.solve().iterations == 20
+    env, task_set, slide = slide_world(target=0.8)
+    task_set.max_iterations = 20
+    assert task_set.solve().iterations == 20
     slide.position = 0.0
-    group.stop_on_limit_hit = True
-    result = group.solve()
+    task_set.stop_on_limit_hit = True
+    result = task_set.solve()
     assert result.iterations == 1 and slide.position == 0.5
     assert result.limit_hits == {slide: pytest.approx(0.3, abs=1e-9)}
     env.close()
 
 
 def test_joints_near_their_limits_are_pushed_back():
-    env, group, slide = slide_world(target=0.495)
-    group.avoid_limits = True
-    group.max_iterations = 200
+    env, task_set, slide = slide_world(target=0.495)
+    task_set.avoid_limits = True
+    task_set.max_iterations = 200
     slide.position = 0.495
-    group.solve()
+    task_set.solve()
     assert slide.position == 0.495
     env['goal'].set_pose([0, 0, 0.4, 0, 0, 0, 1])
-    group.elements[0].precision = (1e-9, 1.0)
-    group.solve()
+    task_set.tasks[0].precision = (1e-9, 1.0)
+    task_set.solve()
     assert slide.position == pytest.approx(0.4)
     # Target and margin pull in opposite ways with equal weight.
     env['goal'].set_pose([0, 0, 0.499, 0, 0, 0, 1])
     slide.position = 0.495
-    group.solve()
+    task_set.solve()
     assert slide.position == pytest.approx(0.5 * (0.499 + 0.49))
 
 
 def test_heavier_joints_move_more(arm):
-    group = arm.group('arm')
-    group.max_iterations = 1
+    task_set = arm.task_set('arm')
+    task_set.max_iterations = 1
     before = arm.q
-    group.solve()
+    task_set.solve()
     plain = np.abs(arm.q - before)
     arm.q = before
     arm['j2'].weight = 100.0
-    group.solve()
+    task_set.solve()
     assert np.abs(arm.q - before)[2] > plain[2]
 
 
-def test_element_weights_trade_off_or_slow_down():
-    env, group, _ = slide_world()
+def test_task_weights_trade_off_or_slow_down():
+    env, task_set, _ = slide_world()
     env.add_dummy('other', 'slide')
     env.add_dummy('other_goal', pose=[0, 0, -0.1, 0, 0, 0, 1])
-    first = group.elements[0]
-    second = group.add_element('other', target='other_goal', constraints=Constraint.POSITION)
-    group.max_iterations = 100
-    group.solve()
+    first = task_set.tasks[0]
+    second = task_set.add_task('other', target='other_goal', constraints=Constraint.POSITION)
+    task_set.max_iterations = 100
+    task_set.solve()
     assert env['slide'].position == pytest.approx(0.1, abs=1e-6)
     first.weights = (2.0, 1.0, 1.0)
-    group.solve()
+    task_set.solve()
     assert env['slide'].position == pytest.approx((4 * 0.3 - 0.1) / 5, abs=1e-6)
     second.enabled = False
-    first.weights, group.weights_mode, group.max_iterations = (0.5, 1.0, 1.0), 'gain', 1
+    first.weights, task_set.weights_mode, task_set.max_iterations = (0.5, 1.0, 1.0), 'gain', 1
     env['slide'].position = 0.0
-    group.solve()
+    task_set.solve()
     assert env['slide'].position == pytest.approx(0.15, abs=1e-6)
 
 
-def test_disabled_or_empty_groups_are_not_performed(arm):
-    group = arm.group('arm')
-    group.elements[0].enabled = False
+def test_disabled_or_empty_task_sets_are_not_performed(arm):
+    task_set = arm.task_set('arm')
+    task_set.tasks[0].enabled = False
     result = arm.solve()
     assert not result.success
     assert result.reason == Reason.NOT_PERFORMED | Reason.NOT_WITHIN_TOLERANCE
-    group.elements[0].enabled = True
+    task_set.tasks[0].enabled = True
     for joint in arm.joints:
         joint.passive = True
     assert arm.solve().reason & Reason.NOT_PERFORMED
     arm['j3'].passive = False
-    assert group.joints == (arm['j3'],)
+    assert task_set.joints == (arm['j3'],)
 
 
 def test_cyclic_joints_wrap_and_geared_ones_do_not():
@@ -184,15 +184,15 @@ def test_cyclic_joints_wrap_and_geared_ones_do_not():
     joint = env.add_joint('revolute', 'wheel')
     env.add_dummy('tip', joint, [0.2, 0, 0, 0, 0, 0, 1])
     env.add_dummy('goal', pose=[0.2 * np.cos(3.3), 0.2 * np.sin(3.3), 0, 0, 0, 0, 1])
-    group = env.add_group(max_iterations=50)
-    group.add_element('tip', target='goal', constraints=Constraint.POSITION)
+    task_set = env.add_task_set(max_iterations=50)
+    task_set.add_task('tip', target='goal', constraints=Constraint.POSITION)
     joint.position = 3.0
-    assert group.solve().success
+    assert task_set.solve().success
     assert joint.position == pytest.approx(3.3 - 2 * np.pi, abs=2e-3)
     slave = env.add_joint('prismatic', 'rack')
     slave.depend_on(joint, 0.01)
     joint.position = 3.0
-    assert group.solve().success
+    assert task_set.solve().success
     assert joint.position == pytest.approx(3.3, abs=3e-3)
     assert slave.position == pytest.approx(0.01 * joint.position)
 
@@ -208,26 +208,26 @@ def test_loops_close_with_both_sides_moving():
         'revolute', 'right', None, [1, 0, 0, 0, 0, 0, 1], limits=(-3, 3), position=1.2
     )
     env.add_dummy('pin', right, [0.5, 0, 0, 0, 0, 0, 1])
-    group = env.add_group('loop', max_iterations=100)
-    group.add_element('end', target='pin', constraints=3, closure=True, precision=(1e-9, 1.0))
-    assert [joint.name for joint in group.joints] == ['left', 'rod', 'right']
-    assert group.solve().success
+    task_set = env.add_task_set('loop', max_iterations=100)
+    task_set.add_task('end', target='pin', constraints=3, closure=True, precision=(1e-9, 1.0))
+    assert [joint.name for joint in task_set.joints] == ['left', 'rod', 'right']
+    assert task_set.solve().success
     assert np.abs(env['end'].matrix() - env['pin'].matrix())[:2, 3].max() < 1e-9
 
 
 def test_the_callback_sees_rows_and_columns_and_may_replace_them(arm):
-    group = arm.group('arm')
-    group.max_iterations = 1
+    task_set = arm.task_set('arm')
+    task_set.max_iterations = 1
     before, seen = arm.q, []
-    group.solve(callback=lambda data: seen.append(data))
+    task_set.solve(callback=lambda data: seen.append(data))
     plain = arm.q - before
     (data,) = seen
     assert data.jacobian.shape == (6, 7) and [row['constraint'] for row in data.rows] == [
         *range(6)
     ]
-    assert [column['joint'] for column in data.cols] == [joint.handle for joint in group.joints]
+    assert [column['joint'] for column in data.cols] == [joint.handle for joint in task_set.joints]
     arm.q = before
-    group.solve()
+    task_set.solve()
     np.testing.assert_allclose(arm.q - before, plain, atol=1e-10)
     answers = [
         ({'dq': plain / 2}, plain / 2),
@@ -237,12 +237,12 @@ def test_the_callback_sees_rows_and_columns_and_may_replace_them(arm):
     ]
     for answer, expected in answers:
         arm.q = before
-        group.solve(callback=lambda _, answer=answer: answer)
+        task_set.solve(callback=lambda _, answer=answer: answer)
         np.testing.assert_allclose(arm.q - before, expected, atol=1e-8)
 
 
 def test_callbacks_that_fail_leave_the_joints_alone(arm):
-    group = arm.group('arm')
+    task_set = arm.task_set('arm')
     before = arm.q
     calls = []
 
@@ -252,24 +252,24 @@ def test_callbacks_that_fail_leave_the_joints_alone(arm):
             raise RuntimeError('no more')
 
     put_goal(arm, arm.q + 0.5)
-    group.elements[0].precision = (1e-12, 1e-12)
+    task_set.tasks[0].precision = (1e-12, 1e-12)
     with pytest.raises(RuntimeError, match='no more'):
-        group.solve(callback=fail_later)
+        task_set.solve(callback=fail_later)
     assert calls == [0, 1]
     np.testing.assert_array_equal(arm.q, before)
-    result = group.solve(callback=lambda data: {'e': np.full(6, np.nan)})
+    result = task_set.solve(callback=lambda data: {'e': np.full(6, np.nan)})
     assert result.reason & Reason.INVALID_CALLBACK_DATA and not result.success
     with pytest.raises(SsikError, match='shape'):
-        group.solve(callback=lambda data: {'e': np.zeros(5)})
+        task_set.solve(callback=lambda data: {'e': np.zeros(5)})
     with pytest.raises(SsikError, match='jacobian'):
-        group.solve(callback=lambda data: {'jacobain': data.jacobian})
+        task_set.solve(callback=lambda data: {'jacobain': data.jacobian})
 
 
 def test_python_combines_priorities_as_the_kernel_does(arm):
     arm.add_dummy('elbow', 'j3')
     arm.add_dummy('elbow_goal', pose=[0.1, 0.2, 0.3, 0, 0, 0, 1])
-    posture = arm.add_group('posture', 'dls', damping=0.3)
-    posture.add_element('elbow', target='elbow_goal', constraints=Constraint.POSITION)
+    posture = arm.add_task_set('posture', 'dls', damping=0.3)
+    posture.add_task('elbow', target='elbow_goal', constraints=Constraint.POSITION)
     before = arm.q
     for priority in ('strict', 'nested'):
         arm.q = before
@@ -289,14 +289,14 @@ def test_functions_of_dependent_joints_are_followed_in_every_step():
     slide.depend_on(crank, function=lambda value: 0.3 * np.sin(value))
     env.add_dummy('tip', slide)
     env.add_dummy('goal', pose=[0, 0, 0.25, 0, 0, 0, 1])
-    group = env.add_group(max_iterations=30)
-    group.add_element('tip', target='goal', constraints=Constraint.Z, precision=(1e-9, 1.0))
-    assert group.solve().success
+    task_set = env.add_task_set(max_iterations=30)
+    task_set.add_task('tip', target='goal', constraints=Constraint.Z, precision=(1e-9, 1.0))
+    assert task_set.solve().success
     assert slide.position == pytest.approx(0.3 * np.sin(crank.position), abs=1e-12)
     assert slide.position == pytest.approx(0.25, abs=1e-9)
-    assert len(group.find_configs(max_samples=3)) == 1
+    assert len(task_set.find_configs(max_samples=3)) == 1
     before = env.q
     slide.depend_on(crank, function=lambda value: None if value != crank.position else 0.0)
     with pytest.raises(SsikError, match='slide'):
-        group.solve()
+        task_set.solve()
     np.testing.assert_allclose(env.q[0], before[0])

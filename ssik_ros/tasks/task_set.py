@@ -1,4 +1,4 @@
-"""Groups: elements that are solved together, by one method, with one set of switches."""
+"""Task sets: tasks that are solved together, by one method, with one set of switches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, InvalidOption, quote, RequestError
-from ssik_ros.tasks.constants import Constraint, GroupFlag, Method, TIP_FLAG
-from ssik_ros.tasks.element import Element, PRECISION
+from ssik_ros.tasks.constants import Constraint, Method, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import IkObject, Reference
 from ssik_ros.tasks.paths import PathResult
+from ssik_ros.tasks.task import PRECISION, Task
 
 if TYPE_CHECKING:
     from ssik_ros.tasks.environment import Environment
@@ -35,41 +35,41 @@ METHOD_NAMES = {
 }
 
 
-class GroupNotFound(RequestError, KeyError):
-    """An environment has no group, or a group no element, of that name or handle."""
+class TaskSetNotFound(RequestError, KeyError):
+    """An environment has no task set, or a task set no task, of that name or handle."""
 
 
-def _switch(flag: GroupFlag, text: str) -> property:
+def _switch(flag: TaskSetFlag, text: str) -> property:
     """Return a property for one bit of the flags."""
 
-    def get(self: Group) -> bool:
+    def get(self: TaskSet) -> bool:
         return bool(self._flags & flag)
 
-    def put(self: Group, value: bool) -> None:
+    def put(self: TaskSet, value: bool) -> None:
         self.flags = self._flags | flag if value else self._flags & ~flag
 
     return property(get, put, doc=text)
 
 
-class Group:
-    """Elements that are solved together; made by :meth:`Environment.add_group`."""
+class TaskSet:
+    """Tasks that are solved together; made by :meth:`Environment.add_task_set`."""
 
-    enabled = _switch(GroupFlag.ENABLED, 'Whether the group takes part.')
+    enabled = _switch(TaskSetFlag.ENABLED, 'Whether the task set takes part.')
     ignore_max_steps = _switch(
-        GroupFlag.IGNORE_MAX_STEPS, 'Whether steps may be longer than the joints allow.'
+        TaskSetFlag.IGNORE_MAX_STEPS, 'Whether steps may be longer than the joints allow.'
     )
     restore_on_bad_linear = _switch(
-        GroupFlag.RESTORE_ON_BAD_LINEAR, 'Whether joints go back when a position is not reached.'
+        TaskSetFlag.RESTORE_ON_BAD_LINEAR, 'Whether joints go back when a position is not reached.'
     )
     restore_on_bad_angular = _switch(
-        GroupFlag.RESTORE_ON_BAD_ANGULAR,
+        TaskSetFlag.RESTORE_ON_BAD_ANGULAR,
         'Whether joints go back when an orientation is not reached.',
     )
     stop_on_limit_hit = _switch(
-        GroupFlag.STOP_ON_LIMIT_HIT, 'Whether a solve ends where a joint stops at a limit.'
+        TaskSetFlag.STOP_ON_LIMIT_HIT, 'Whether a solve ends where a joint stops at a limit.'
     )
     avoid_limits = _switch(
-        GroupFlag.AVOID_LIMITS, 'Whether joints within their limit margin are pushed back.'
+        TaskSetFlag.AVOID_LIMITS, 'Whether joints within their limit margin are pushed back.'
     )
 
     def __init__(self, world: Environment, name: str, handle: int) -> None:
@@ -77,9 +77,9 @@ class Group:
         self.world = world
         self.name = name
         self.handle = handle
-        self.elements: list[Element] = []
+        self.tasks: list[Task] = []
         self._last: SolveResult | None = None
-        self._flags = GroupFlag.ENABLED | GroupFlag.IGNORE_MAX_STEPS
+        self._flags = TaskSetFlag.ENABLED | TaskSetFlag.IGNORE_MAX_STEPS
         self._method = Method.PSEUDO_INVERSE
         self._damping = 0.1
         self._max_iterations = 3
@@ -87,16 +87,16 @@ class Group:
 
     def __repr__(self) -> str:
         """Return name and size."""
-        return f'<Group {self.name!r}: {len(self.elements)} elements>'
+        return f'<TaskSet {self.name!r}: {len(self.tasks)} tasks>'
 
     @property
-    def flags(self) -> GroupFlag:
+    def flags(self) -> TaskSetFlag:
         """Return or set all switches as bits."""
         return self._flags
 
     @flags.setter
     def flags(self, value: int) -> None:
-        self._flags = GroupFlag(int(value))
+        self._flags = TaskSetFlag(int(value))
         self.world.changed()
 
     @property
@@ -145,9 +145,9 @@ class Group:
     @property
     def weights_mode(self) -> WeightsMode:
         """
-        Return or set what element weights do.
+        Return or set what task weights do.
 
-        ``least_squares`` scales whole rows, so that elements trade off; ``gain`` scales errors only, as the original.
+        ``least_squares`` scales whole rows, so that tasks trade off; ``gain`` scales errors only, as the original.
         """
         return self._weights_mode
 
@@ -160,7 +160,7 @@ class Group:
         self._weights_mode = value
         self.world.changed()
 
-    def add_element(
+    def add_task(
         self,
         tip: Reference,
         base: Reference = None,
@@ -171,7 +171,7 @@ class Group:
         weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
         constraint_base: Reference = None,
         closure: bool = False,
-    ) -> Element:
+    ) -> Task:
         """
         Add a task.
 
@@ -185,53 +185,53 @@ class Group:
         :param closure: whether the joints that carry the target are solved too.
         """
         dummy = self.world.dummy(tip)
-        used = {element.handle for element in self.elements}
+        used = {task.handle for task in self.tasks}
         handle = next(number for number in range(len(used) + 1) if number not in used)
-        element = Element(self, handle, dummy)
-        element.base = base
-        element.constraint_base = constraint_base
-        element.constraints = constraints
-        element.precision, element.weights, element.closure = precision, weights, closure
+        task = Task(self, handle, dummy)
+        task.base = base
+        task.constraint_base = constraint_base
+        task.constraints = constraints
+        task.precision, task.weights, task.closure = precision, weights, closure
         if target is not None:
             dummy.target = target
-        self.elements.append(element)
-        self.elements.sort(key=lambda item: item.handle)
+        self.tasks.append(task)
+        self.tasks.sort(key=lambda item: item.handle)
         self.world.changed()
-        return element
+        return task
 
-    def add_element_from_scene(
+    def add_task_from_scene(
         self,
         scene: Scene,
         base: str | None,
         tip: str,
         target: str,
         constraints: int = Constraint.POSE,
-    ) -> tuple[Element, SceneMaps]:
+    ) -> tuple[Task, SceneMaps]:
         """
-        Copy what tip and target hang on from a scene, and add an element for them.
+        Copy what tip and target hang on from a scene, and add a task for them.
 
         :param base: frame of the scene where the chain begins; None for the world.
-        :returns: the element, and which scene object is which object here.
+        :returns: the task, and which scene object is which object here.
         """
-        return self.world.add_element_from_scene(self, scene, base, tip, target, constraints)
+        return self.world.add_task_from_scene(self, scene, base, tip, target, constraints)
 
-    def element(self, reference: Element | int | str | IkObject) -> Element:
+    def task(self, reference: Task | int | str | IkObject) -> Task:
         """
-        Return an element by its handle, its tip, or the handle of its tip plus ``TIP_FLAG``.
+        Return a task by its handle, its tip, or the handle of its tip plus ``TIP_FLAG``.
 
-        :raises GroupNotFound: (a KeyError) when there is none.
+        :raises TaskSetNotFound: (a KeyError) when there is none.
         """
-        for element in self.elements:
-            known: list[Any] = [element, element.handle, element.tip, element.tip.name]
+        for task in self.tasks:
+            known: list[Any] = [task, task.handle, task.tip, task.tip.name]
             if any(reference is item or reference == item for item in known):
-                return element
+                return task
         if isinstance(reference, int) and reference >= TIP_FLAG:
-            for element in self.elements:
-                if element.tip.handle == reference - TIP_FLAG:
-                    return element
-        raise GroupNotFound(
-            f'Group {quote(self.name)} has no element {reference!r}; it has '
-            f'{[(element.handle, element.tip.name) for element in self.elements]}.',
+            for task in self.tasks:
+                if task.tip.handle == reference - TIP_FLAG:
+                    return task
+        raise TaskSetNotFound(
+            f'Task set {quote(self.name)} has no task {reference!r}; it has '
+            f'{[(task.handle, task.tip.name) for task in self.tasks]}.',
             name=reference,
         )
 
@@ -242,21 +242,21 @@ class Group:
 
     @property
     def limit_hits(self) -> dict[Joint, float]:
-        """Return the joints of the group that stopped at a limit in the last solve, and the signed overshoot."""
+        """Return the joints of the task set that stopped at a limit in the last solve, and the signed overshoot."""
         hits = {} if self._last is None else self._last.limit_hits
         return {joint: amount for joint, amount in hits.items() if joint in self.joints}
 
     def forget(self, item: IkObject) -> None:
-        """Drop the elements that use an object, and the group if it is empty then."""
-        kept = [element for element in self.elements if not element.uses(item)]
-        if len(kept) < len(self.elements):
-            self.elements = kept
+        """Drop the tasks that use an object, and the task set if it is empty then."""
+        kept = [task for task in self.tasks if not task.uses(item)]
+        if len(kept) < len(self.tasks):
+            self.tasks = kept
             if not kept:
                 self.erase()
 
     def erase(self) -> None:
-        """Take the group out of its environment."""
-        self.world.groups.pop(self.name, None)
+        """Take the task set out of its environment."""
+        self.world.task_sets.pop(self.name, None)
         self.world.changed()
 
     def solve(self, **options: Any) -> SolveResult:
@@ -267,14 +267,14 @@ class Group:
         """
         Return Jacobian (m, n) and error (m,) where the joints stand, without weights.
 
-        Rows are those of the elements in the order of their handles (x, y, z, alpha, beta, gamma), then those of joints
+        Rows are those of the tasks in the order of their handles (x, y, z, alpha, beta, gamma), then those of joints
         near their limits; columns are those of ``joints``. J dq = e is a Newton step.
 
         :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not depend
             on the target: velocity of the tip in the axes of the constraint base, angular velocity in those of the tip.
             Both are the same where the tip is at its target.
         """
-        return self.world.group_jacobian(self, exact=exact)
+        return self.world.task_set_jacobian(self, exact=exact)
 
     def find_configs(
         self, joints: Sequence[Reference] | None = None, **options: Any

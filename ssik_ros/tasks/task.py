@@ -1,4 +1,4 @@
-"""Elements: a tip that is to meet its target, in some rows, measured somewhere, to some precision."""
+"""Tasks: a tip that is to meet its target, in some rows, measured somewhere, to some precision."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.objects import Dummy, IkObject, Reference
 
 if TYPE_CHECKING:
-    from ssik_ros.tasks.group import Group
+    from ssik_ros.tasks.task_set import TaskSet
 
 PRECISION = (0.0005, math.radians(0.1))
 
 
-class Element:
-    """One task of a group; made by :meth:`Group.add_element`."""
+class Task:
+    """One task of a task set; made by :meth:`TaskSet.add_task`."""
 
-    def __init__(self, group: Group, handle: int, tip: Dummy) -> None:
+    def __init__(self, task_set: TaskSet, handle: int, tip: Dummy) -> None:
         """Start with the defaults of the document: position, world as base."""
-        self.group = group
+        self.task_set = task_set
         self.handle = handle
         self.tip = tip
         self._constraints = Constraint.POSITION
@@ -33,15 +33,15 @@ class Element:
         self._closure = False
 
     def __repr__(self) -> str:
-        """Return group and tip."""
-        return f'<Element {self.handle} of {self.group.name!r}: {self.tip.name!r}>'
+        """Return task set and tip."""
+        return f'<Task {self.handle} of {self.task_set.name!r}: {self.tip.name!r}>'
 
     def _changed(self) -> None:
-        self.group.world.changed()
+        self.task_set.world.changed()
 
     @property
     def target(self) -> Dummy | None:
-        """Return or set the target of the tip; all elements with this tip share it."""
+        """Return or set the target of the tip; all tasks with this tip share it."""
         return self.tip.target
 
     @target.setter
@@ -62,7 +62,7 @@ class Element:
 
     @property
     def enabled(self) -> bool:
-        """Return or set whether the element takes part."""
+        """Return or set whether the task takes part."""
         return self._enabled
 
     @enabled.setter
@@ -77,7 +77,7 @@ class Element:
 
     @base.setter
     def base(self, value: Reference) -> None:
-        self._base = self.group.world.find(value)
+        self._base = self.task_set.world.find(value)
         self._changed()
 
     @property
@@ -87,7 +87,7 @@ class Element:
 
     @constraint_base.setter
     def constraint_base(self, value: Reference) -> None:
-        self._constraint_base = self.group.world.find(value)
+        self._constraint_base = self.task_set.world.find(value)
         self._changed()
 
     @property
@@ -141,10 +141,10 @@ class Element:
         self._changed()
 
     def erase(self) -> None:
-        """Take the element out of its group."""
-        self.group.elements.remove(self)
+        """Take the task out of its task set."""
+        self.task_set.tasks.remove(self)
         self._changed()
 
     def uses(self, item: IkObject) -> bool:
-        """Return whether an object is tip, base or constraint base of the element."""
+        """Return whether an object is tip, base or constraint base of the task."""
         return item in (self.tip, self._base, self._constraint_base)

@@ -1,5 +1,5 @@
 """
-Environments of one robot with the groups of one file, lent to one question at a time.
+Environments of one robot with the task sets of one file, lent to one question at a time.
 
 An environment serves one thread. Those that are idle are kept, and every loan begins as the file left it, so that
 answers depend on nothing but their question.
@@ -16,8 +16,8 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.tasks import Environment, RobotScene
-from ssik_ros.tasks.files.group_file import GroupFile
-from ssik_ros.tasks.files.group_file_builder import build_environment
+from ssik_ros.tasks.files.task_set_builder import build_environment
+from ssik_ros.tasks.files.task_set_file import TaskSetFile
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.scene import joint_parts
 from ssik_ros.tasks.values import joint_values
@@ -26,10 +26,10 @@ MOVED = 1e-9
 """A value that an environment takes over with a larger change was outside its limits [rad or m]."""
 
 
-class GroupWorlds:
+class TaskSetWorlds:
     """The environments; may be asked from several threads at once."""
 
-    def __init__(self, robot: RobotModel, content: GroupFile) -> None:
+    def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
         """
         Build the first one.
 

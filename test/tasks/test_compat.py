@@ -76,7 +76,7 @@ def env():
 
 @pytest.fixture
 def arm(env):
-    """Return environment, group, element, joints, tip and target of a six-joint arm whose target is within reach."""
+    """Return environment, task set, task, joints, tip and target of a six-joint arm whose target is within reach."""
     rng = np.random.default_rng(7)
     joints, parent = [], -1
     for index in range(6):
@@ -92,10 +92,10 @@ def arm(env):
         sim.setJointPosition(env, joint, value)
     sim.setObjectPose(env, target, sim.getObjectPose(env, tip))
     sim.setTargetDummy(env, tip, target)
-    group = sim.createGroup(env, 'arm')
-    element = sim.addElement(env, group, tip)
-    sim.setElementConstraints(env, group, element, ik.constraint_pose)
-    return env, group, element, joints, tip, target
+    task_set = sim.createGroup(env, 'arm')
+    task = sim.addElement(env, task_set, tip)
+    sim.setElementConstraints(env, task_set, task, ik.constraint_pose)
+    return env, task_set, task, joints, tip, target
 
 
 def shift(env, joints, by=0.05):
@@ -145,8 +145,8 @@ def test_parents_poses_matrices_and_transformations(env):
     np.testing.assert_allclose(sim.getObjectPose(env, child), [5, 6, 7, 0, 0, 0, 1], atol=1e-12)
 
 
-def test_erased_objects_leave_children_elements_and_followers_in_order(arm):
-    env, group, _, joints, tip, _ = arm
+def test_erased_objects_leave_children_tasks_and_followers_in_order(arm):
+    env, task_set, _, joints, tip, _ = arm
     sim.setJointDependency(env, joints[1], joints[4], 0.1, 0.5)
     pose = sim.getObjectPose(env, tip)
     sim.eraseObject(env, joints[4])
@@ -157,7 +157,7 @@ def test_erased_objects_leave_children_elements_and_followers_in_order(arm):
     sim.eraseObject(env, tip)
     assert sim.doesGroupExist(env, 'arm') is False
     with pytest.raises(KeyError):
-        sim.getGroupFlags(env, group)
+        sim.getGroupFlags(env, task_set)
 
 
 def test_joint_defaults_and_settings(env):
@@ -230,41 +230,41 @@ def test_dependent_joints_follow_their_masters(env):
     assert sim.getJointPosition(env, slave) == 0.5
 
 
-def test_groups_have_names_flags_and_a_calculation(env):
-    group = sim.createGroup(env)
+def test_task_sets_have_names_flags_and_a_calculation(env):
+    task_set = sim.createGroup(env)
     named = sim.createGroup(env, 'named')
-    assert sim.getGroupHandle(env, 'named') == named != group
-    assert sim.getGroupFlags(env, group) == ik.group_enabled | ik.group_ignoremaxsteps == 3
-    assert sim.getGroupCalculation(env, group) == (ik.method_pseudo_inverse, 0.1, 3)
-    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.2, 20.0)
-    assert sim.getGroupCalculation(env, group) == (1, 0.2, 20)
-    sim.setGroupFlags(env, group, 1 | 16 | 64)
-    assert sim.getGroupFlags(env, group) == 81
+    assert sim.getGroupHandle(env, 'named') == named != task_set
+    assert sim.getGroupFlags(env, task_set) == ik.group_enabled | ik.group_ignoremaxsteps == 3
+    assert sim.getGroupCalculation(env, task_set) == (ik.method_pseudo_inverse, 0.1, 3)
+    sim.setGroupCalculation(env, task_set, ik.method_damped_least_squares, 0.2, 20.0)
+    assert sim.getGroupCalculation(env, task_set) == (1, 0.2, 20)
+    sim.setGroupFlags(env, task_set, 1 | 16 | 64)
+    assert sim.getGroupFlags(env, task_set) == 81
     with pytest.raises(KeyError, match='named'):
         sim.getGroupHandle(env, 'name')
 
 
-def test_elements_are_found_by_handle_and_by_tip(arm):
-    env, group, element, joints, tip, target = arm
+def test_tasks_are_found_by_handle_and_by_tip(arm):
+    env, task_set, task, joints, tip, target = arm
     by_tip = tip + ik.handleflag_tipdummy
-    fresh = sim.addElement(env, group, target)
-    assert (element, fresh) == (0, 1)
-    assert sim.getElementConstraints(env, group, fresh) == ik.constraint_position
-    assert sim.getElementFlags(env, group, by_tip) == 1
-    assert sim.getElementBase(env, group, by_tip) == (-1, -1)
-    assert sim.getElementPrecision(env, group, by_tip) == [0.0005, np.radians(0.1)]
-    assert sim.getElementWeights(env, group, by_tip) == [1.0, 1.0, 1.0]
-    sim.setElementFlags(env, group, fresh, 0)
-    sim.setElementBase(env, group, by_tip, joints[0], joints[1])
-    sim.setElementPrecision(env, group, by_tip, [1e-4, 1e-3])
-    sim.setElementWeights(env, group, by_tip, [0.5, 0.25, 2.0])
-    sim.setElementConstraints(env, group, by_tip, ik.constraint_x | ik.constraint_alpha_beta)
-    assert sim.getElementFlags(env, group, fresh) == 0
-    assert sim.getElementBase(env, group, element) == (joints[0], joints[1])
-    assert sim.getElementPrecision(env, group, element) == [1e-4, 1e-3]
-    assert sim.getElementWeights(env, group, element) == [0.5, 0.25, 2.0]
-    assert sim.getElementConstraints(env, group, element) == 9
-    assert sim.getGroupJoints(env, group) == joints[1:]
+    fresh = sim.addElement(env, task_set, target)
+    assert (task, fresh) == (0, 1)
+    assert sim.getElementConstraints(env, task_set, fresh) == ik.constraint_position
+    assert sim.getElementFlags(env, task_set, by_tip) == 1
+    assert sim.getElementBase(env, task_set, by_tip) == (-1, -1)
+    assert sim.getElementPrecision(env, task_set, by_tip) == [0.0005, np.radians(0.1)]
+    assert sim.getElementWeights(env, task_set, by_tip) == [1.0, 1.0, 1.0]
+    sim.setElementFlags(env, task_set, fresh, 0)
+    sim.setElementBase(env, task_set, by_tip, joints[0], joints[1])
+    sim.setElementPrecision(env, task_set, by_tip, [1e-4, 1e-3])
+    sim.setElementWeights(env, task_set, by_tip, [0.5, 0.25, 2.0])
+    sim.setElementConstraints(env, task_set, by_tip, ik.constraint_x | ik.constraint_alpha_beta)
+    assert sim.getElementFlags(env, task_set, fresh) == 0
+    assert sim.getElementBase(env, task_set, task) == (joints[0], joints[1])
+    assert sim.getElementPrecision(env, task_set, task) == [1e-4, 1e-3]
+    assert sim.getElementWeights(env, task_set, task) == [0.5, 0.25, 2.0]
+    assert sim.getElementConstraints(env, task_set, task) == 9
+    assert sim.getGroupJoints(env, task_set) == joints[1:]
     assert sim.getTargetDummy(env, tip) == target
     with pytest.raises(SsikError, match='remove it'):
         sim.setTargetDummy(env, tip, sim.createDummy(env))
@@ -273,22 +273,22 @@ def test_elements_are_found_by_handle_and_by_tip(arm):
 
 
 def test_handling_moves_the_joints_and_says_how_it_went(arm):
-    env, group, _, joints, _, target = arm
+    env, task_set, _, joints, _, target = arm
     shift(env, joints)
-    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.01, 50)
-    result, reason, precision = sim.handleGroup(env, group)
+    sim.setGroupCalculation(env, task_set, ik.method_damped_least_squares, 0.01, 50)
+    result, reason, precision = sim.handleGroup(env, task_set)
     assert (result, reason) == (ik.result_success, 0) and precision[0] < 5e-4
     sim.setObjectPose(env, target, [50, 0, 0, 0, 0, 0, 1])
-    result, reason, precision = sim.handleGroups(env, [group], {'debug': 1})
+    result, reason, precision = sim.handleGroups(env, [task_set], {'debug': 1})
     assert result == ik.result_fail == 2 and reason & ik.calc_notwithintolerance
     assert precision[0] > 40.0
     seen = []
-    sim.handleGroup(env, group, {'callback': lambda data: seen.append(data['jacobian'].shape)})
+    sim.handleGroup(env, task_set, {'callback': lambda data: seen.append(data['jacobian'].shape)})
     assert (6, 6) in seen
-    hits, amounts = sim.getGroupJointLimitHits(env, group)
+    hits, amounts = sim.getGroupJointLimitHits(env, task_set)
     assert len(hits) == len(amounts) and set(hits) <= set(joints)
-    sim.setGroupFlags(env, group, 0)
-    assert sim.handleGroup(env, group)[:2] == (ik.result_not_performed, 1 | 16)
+    sim.setGroupFlags(env, task_set, 0)
+    assert sim.handleGroup(env, task_set)[:2] == (ik.result_not_performed, 1 | 16)
 
 
 def test_limit_hits_are_signed_overshoots(env):
@@ -296,18 +296,18 @@ def test_limit_hits_are_signed_overshoots(env):
     sim.setObjectParent(env, tip, slide)
     sim.setTargetDummy(env, tip, target)
     sim.setObjectPose(env, target, [0, 0, -0.8, 0, 0, 0, 1])
-    group = sim.createGroup(env)
-    sim.addElement(env, group, tip)
-    _, reason, _ = sim.handleGroup(env, group)
+    task_set = sim.createGroup(env)
+    sim.addElement(env, task_set, tip)
+    _, reason, _ = sim.handleGroup(env, task_set)
     assert reason & ik.calc_limithit
-    hits, amounts = sim.getGroupJointLimitHits(env, group)
+    hits, amounts = sim.getGroupJointLimitHits(env, task_set)
     assert hits == [slide] and amounts[0] == pytest.approx(-0.3, abs=1e-6)
 
 
 def test_jacobians_are_flat_lists_row_by_row(arm):
-    env, group, _, joints, tip, target = arm
+    env, task_set, _, joints, tip, target = arm
     shift(env, joints)
-    jacobian, error = sim.computeGroupJacobian(env, group)
+    jacobian, error = sim.computeGroupJacobian(env, task_set)
     assert len(jacobian) == 36 and len(error) == 6 and isinstance(jacobian, list)
     pose, goal = sim.getObjectPose(env, tip), sim.getObjectMatrix(env, target)
     chain, left = sim.computeJacobian(env, -1, joints[-1], ik.constraint_pose, pose, goal)
@@ -366,20 +366,20 @@ def test_chain_jacobians_are_geometric_however_far_the_target_is(seed):
 
 
 def test_configurations_are_found_validated_and_sorted(arm):
-    env, group, _, joints, *_ = arm
+    env, task_set, _, joints, *_ = arm
     shift(env, joints, 0.2)
     before = sim.save(env)
-    found = sim.findConfigs(env, group, joints, {'maxDist': 10.0, 'maxTime': 5.0})
+    found = sim.findConfigs(env, task_set, joints, {'maxDist': 10.0, 'maxTime': 5.0})
     assert len(found) == 1 and len(found[0]) == 6
     seen = []
     params = {'maxTime': 0.2, 'cb': lambda config, data: seen.append((config, data)), 'auxData': 5}
-    assert sim.findConfigs(env, group, joints, params) == []
+    assert sim.findConfigs(env, task_set, joints, params) == []
     assert seen and seen[0][1] == 5 and isinstance(seen[0][0], list)
-    known = sim.findConfigs(env, group, joints, {'maxTime': 0.0}, [[0.0] * 6])
+    known = sim.findConfigs(env, task_set, joints, {'maxTime': 0.0}, [[0.0] * 6])
     assert known == [[0.0] * 6]
     assert sim.save(env) == before
     with pytest.raises(SsikError, match='maxDist'):
-        sim.findConfigs(env, group, joints, {'maxDst': 1.0})
+        sim.findConfigs(env, task_set, joints, {'maxDst': 1.0})
 
 
 def test_alternates_are_the_product_of_whole_turns(arm):
@@ -393,14 +393,14 @@ def test_alternates_are_the_product_of_whole_turns(arm):
 
 
 def test_paths_are_flat_and_empty_after_a_failure(arm):
-    env, group, _, joints, tip, _ = arm
+    env, task_set, _, joints, tip, _ = arm
     shift(env, joints)
-    path = sim.generatePath(env, group, joints, tip, 5)
+    path = sim.generatePath(env, task_set, joints, tip, 5)
     assert len(path) == 30
     np.testing.assert_allclose(path[:6], np.array(Q) + 0.05)
-    assert sim.generatePath(env, group, joints, tip, 5, lambda config, data: data, False) == []
+    assert sim.generatePath(env, task_set, joints, tip, 5, lambda config, data: data, False) == []
     with pytest.raises(SsikError):
-        sim.generatePath(env, group, joints, tip, 1)
+        sim.generatePath(env, task_set, joints, tip, 1)
 
 
 def test_environments_are_saved_loaded_and_duplicated(arm):
@@ -452,42 +452,42 @@ def scene(robots):
 
 
 def linked(env):
-    """Return a group with an element from the scene."""
-    group = sim.createGroup(env)
-    sim.setGroupCalculation(env, group, ik.method_damped_least_squares, 0.01, 60)
+    """Return a task set with a task from the scene."""
+    task_set = sim.createGroup(env)
+    sim.setGroupCalculation(env, task_set, ik.method_damped_least_squares, 0.01, 60)
     handles = [ik.scene_handle(name) for name in ('panda_link0', 'panda_link8', 'goal')]
-    element, to_ik, to_scene = sim.addElementFromScene(env, group, *handles, ik.constraint_pose)
-    assert element == 0 and to_scene[to_ik[handles[1]]] == handles[1]
-    return group
+    task, to_ik, to_scene = sim.addElementFromScene(env, task_set, *handles, ik.constraint_pose)
+    assert task == 0 and to_scene[to_ik[handles[1]]] == handles[1]
+    return task_set
 
 
 def test_chains_come_from_scenes_and_values_go_back(env, scene):
-    group = linked(env)
-    assert len(sim.getGroupJoints(env, group)) == 7
+    task_set = linked(env)
+    assert len(sim.getGroupJoints(env, task_set)) == 7
     scene.apply({'panda_joint1': 0.2})
-    sim.syncFromSim(env, [group])
+    sim.syncFromSim(env, [task_set])
     joint = sim.getObjectHandle(env, 'panda_joint1')
     assert sim.getJointPosition(env, joint) == 0.2
-    result, _, _ = sim.handleGroup(env, group, {'syncWorlds': True})
+    result, _, _ = sim.handleGroup(env, task_set, {'syncWorlds': True})
     assert result == ik.result_success
     assert np.abs(scene.pose('panda_link8') - scene.pose('goal')).max() < 2e-3
     sim.setJointPosition(env, joint, -0.3)
-    sim.syncToSim(env, [group])
+    sim.syncToSim(env, [task_set])
     assert scene.joint_positions()['panda_joint1'] == -0.3
 
 
 def test_old_names_warn_and_work(arm, scene):
-    env, group, _, joints, tip, target = arm
+    env, task_set, _, joints, tip, target = arm
     shift(env, joints)
     with pytest.warns(DeprecationWarning, match='findConfigs'):
-        found = sim.findConfig(env, group, joints, 1.0)
+        found = sim.findConfig(env, task_set, joints, 1.0)
     assert len(found) == 6
     with pytest.warns(DeprecationWarning):
-        assert sim.findConfig(env, group, joints, 0.0, 0.01) == []
+        assert sim.findConfig(env, task_set, joints, 0.0, 0.01) == []
     with pytest.warns(DeprecationWarning):
         low, ranges = [-3.0] * 6, [6.0] * 6
         limited = sim.getConfigForTipPose(
-            env, group, joints, 1.0, lowLimits=low, ranges=ranges, jointOptions=[0] * 6
+            env, task_set, joints, 1.0, lowLimits=low, ranges=ranges, jointOptions=[0] * 6
         )
     np.testing.assert_allclose(limited, found)
     with pytest.warns(DeprecationWarning):

@@ -1,4 +1,4 @@
-"""From a group file and a scene to an environment; names that the scene does not have are refused with their line."""
+"""From a task set file and a scene to an environment; names that the scene does not have are refused with their line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ssik_ros.errors import ConfigError, describe_choices, quote, SsikError
 from ssik_ros.strict_yaml import refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.files.group_file import FileElement, FileFrame, FileJoint, GroupFile
-from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.files.task_set_file import FileFrame, FileJoint, FileTask, TaskSetFile
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.scene import Scene
+from ssik_ros.tasks.task_set import TaskSet
 
 
-def build_environment(content: GroupFile, scene: Scene, name: str | None = None) -> Environment:
+def build_environment(content: TaskSetFile, scene: Scene, name: str | None = None) -> Environment:
     """
-    Return an environment with everything that a scene has, and with the frames and groups of a file.
+    Return an environment with everything that a scene has, and with the frames and task sets of a file.
 
     :param content: the file.
     :param scene: the robot.
@@ -31,22 +31,22 @@ def build_environment(content: GroupFile, scene: Scene, name: str | None = None)
         _add_frame(environment, frame)
     for joint in content.joints:
         _set_joint(environment, joint)
-    for entry in content.groups:
+    for entry in content.task_sets:
         try:
-            group = environment.add_group(entry.name, **entry.settings)
+            task_set = environment.add_task_set(entry.name, **entry.settings)
         except SsikError as error:
-            refuse(entry.place, f'group {quote(entry.name)}: {error}')
-        for element in entry.elements:
-            _add_element(environment, group, element)
-        if not group.joints:
-            refuse(entry.place, f'group {quote(entry.name)} moves no joint')
+            refuse(entry.place, f'task set {quote(entry.name)}: {error}')
+        for task in entry.tasks:
+            _add_task(environment, task_set, task)
+        if not task_set.joints:
+            refuse(entry.place, f'task set {quote(entry.name)} moves no joint')
     place_frames(environment, content)
     return environment
 
 
 def place_frames(
     environment: Environment,
-    content: GroupFile,
+    content: TaskSetFile,
     where: Callable[[str], FloatArray] | None = None,
     left_out: Iterable[str] = (),
 ) -> None:
@@ -68,13 +68,13 @@ def place_frames(
             environment[frame.name].set_pose(where(frame.follow))
 
 
-def frames_in_use(groups: Iterable[Group]) -> set[str]:
-    """Return the names of all objects that elements of some groups, or their bases and targets, hang on."""
+def frames_in_use(task_sets: Iterable[TaskSet]) -> set[str]:
+    """Return the names of all objects that tasks of some task sets, or their bases and targets, hang on."""
     used: set[str] = set()
-    for group in groups:
-        for element in group.elements:
-            ends: list[IkObject | None] = [element.tip, element.target, element.base]
-            for item in (*ends, element.constraint_base):
+    for task_set in task_sets:
+        for task in task_set.tasks:
+            ends: list[IkObject | None] = [task.tip, task.target, task.base]
+            for item in (*ends, task.constraint_base):
                 while item is not None:
                     used.add(item.name)
                     item = item.parent
@@ -134,8 +134,8 @@ def _require_limits(joint: Joint, limits: tuple[float, float], place: str) -> No
         refuse(place, f'{text} than those of the robot, [{low:g}, {high:g}]')
 
 
-def _add_element(environment: Environment, group: Group, entry: FileElement) -> None:
-    """Add an element."""
+def _add_task(environment: Environment, task_set: TaskSet, entry: FileTask) -> None:
+    """Add a task."""
     tip, target = entry.names['tip'], entry.names.get('target')
     dummy = _find_dummy(environment, tip, entry.place, 'tip')
     if target is not None:
@@ -146,7 +146,7 @@ def _add_element(environment: Environment, group: Group, entry: FileElement) -> 
             before = dummy.target.name
             refuse(
                 entry.place,
-                f'the tip {quote(tip)} has the target {quote(before)} in another element, and {quote(target)} here',
+                f'the tip {quote(tip)} has the target {quote(before)} in another task, and {quote(target)} here',
                 'A frame whose parent is the tip can be a second tip.',
             )
     for key in ('base', 'constraint_base'):
@@ -156,7 +156,7 @@ def _add_element(environment: Environment, group: Group, entry: FileElement) -> 
     if base is not None and environment[base] not in list(dummy.ancestors()):
         refuse(entry.place, f'the base {quote(base)} does not carry the tip {quote(tip)}')
     try:
-        element = group.add_element(
+        task = task_set.add_task(
             dummy,
             base,
             target,
@@ -166,6 +166,6 @@ def _add_element(environment: Environment, group: Group, entry: FileElement) -> 
             constraint_base=entry.names.get('constraint_base'),
         )
         for key, value in entry.switches.items():
-            setattr(element, key, value)
+            setattr(task, key, value)
     except SsikError as error:
         refuse(entry.place, str(error))

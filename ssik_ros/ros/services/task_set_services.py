@@ -1,12 +1,12 @@
-"""``~/handle_groups``, ``~/find_configs`` and ``~/generate_path``: the IK groups of a file, asked by messages."""
+"""``~/handle_task_sets``, ``~/find_configs`` and ``~/generate_path``: the task sets of a file, asked by messages."""
 
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from moveit_msgs.msg import MoveItErrorCodes
-from ssik_msgs.msg import ElementError
-from ssik_msgs.srv import FindConfigs, GeneratePath, HandleGroups
+from ssik_msgs.msg import TaskError
+from ssik_msgs.srv import FindConfigs, GeneratePath, HandleTaskSets
 
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
@@ -22,21 +22,21 @@ from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
-    GroupsRequest,
-    GroupsResponse,
     LedPathRequest,
     LedPathResponse,
     TargetGiven,
+    TaskSetsRequest,
+    TaskSetsResponse,
 )
-from ssik_ros.server.tasks.ik_groups import IkGroups
-from ssik_ros.tasks.files.group_file import find_group_file, read_group_file
+from ssik_ros.server.tasks.task_sets import TaskSets
+from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
 KEPT = 2
-"""Robots whose groups are kept: a request in progress may be about the one before."""
+"""Robots whose task sets are kept: a request in progress may be about the one before."""
 
 
-class GroupServices:
-    """Handlers of the services of one group file; may be called by several threads at once."""
+class TaskSetServices:
+    """Handlers of the services of one task set file; may be called by several threads at once."""
 
     def __init__(self, served: Callable[[], Served], live: LiveState, file: str) -> None:
         """
@@ -44,13 +44,13 @@ class GroupServices:
 
         :param served: returns what is served, or raises where there is no robot yet.
         :param live: where the robot is.
-        :param file: path of a group file, or the name of a shipped one.
+        :param file: path of a task set file, or the name of a shipped one.
         :raises SsikError: when there is no such file, or it is malformed.
         """
         self._served = served
         self._live = live
-        self._content = read_group_file(find_group_file(file))
-        self._prepared: list[IkGroups] = []
+        self._content = read_task_set_file(find_task_set_file(file))
+        self._prepared: list[TaskSets] = []
 
     def prepare(self, robot: RobotModel) -> None:
         """
@@ -59,22 +59,22 @@ class GroupServices:
         :param robot: the robot.
         :raises ConfigError: when they do not fit.
         """
-        self._prepared = [*self._prepared[1 - KEPT :], IkGroups(robot, self._content)]
+        self._prepared = [*self._prepared[1 - KEPT :], TaskSets(robot, self._content)]
 
     def warm_up(self) -> None:
         """Call the kernels once."""
         if self._prepared:
             self._prepared[-1].warm_up()
 
-    def handle_groups(
-        self, request: HandleGroups.Request, response: HandleGroups.Response
-    ) -> HandleGroups.Response:
+    def handle_task_sets(
+        self, request: HandleTaskSets.Request, response: HandleTaskSets.Response
+    ) -> HandleTaskSets.Response:
         """
-        Answer ``~/handle_groups``.
+        Answer ``~/handle_task_sets``.
 
         :param request, response: the messages of the service.
         """
-        answered: HandleGroups.Response = answer_always(self._handle, request, response)
+        answered: HandleTaskSets.Response = answer_always(self._handle, request, response)
         return answered
 
     def find_configs(
@@ -99,30 +99,30 @@ class GroupServices:
         answered: GeneratePath.Response = answer_always(self._lead, request, response)
         return answered
 
-    def _groups(self, served: Served) -> IkGroups:
-        """Return the groups of a robot that is served."""
-        for groups in self._prepared[::-1]:
-            if groups.robot is served.server.robot:
-                return groups
-        raise RuntimeError('The IK groups of this robot are not ready.')
+    def _task_sets(self, served: Served) -> TaskSets:
+        """Return the task sets of a robot that is served."""
+        for task_sets in self._prepared[::-1]:
+            if task_sets.robot is served.server.robot:
+                return task_sets
+        raise RuntimeError('The task sets of this robot are not ready.')
 
-    def _handle(self, request: HandleGroups.Request, response: HandleGroups.Response) -> None:
+    def _handle(self, request: HandleTaskSets.Request, response: HandleTaskSets.Response) -> None:
         served = self._served()
         server = served.server
-        question = GroupsRequest(
-            groups=list(request.groups),
+        question = TaskSetsRequest(
+            task_sets=list(request.task_sets),
             targets=_read_targets(request.targets),
             state=read_state(request.robot_state),
             priority=request.priority,
             max_iterations=request.max_iterations,
         )
         current = self._live.current(server.states)
-        answer = self._groups(served).handle(server, question, current)
+        answer = self._task_sets(served).handle(server, question, current)
         if answer.state is not None:
             served.writer.write(response.solution, answer.state)
         response.reason, response.iterations = answer.reason, answer.iterations
         response.linear, response.angular = answer.linear, answer.angular
-        response.elements = [ElementError(**element._asdict()) for element in answer.elements]
+        response.tasks = [TaskError(**task._asdict()) for task in answer.tasks]
         response.limit_joints = list(answer.limit_hits)
         response.limit_excesses = array('d', answer.limit_hits.values())
         _write_outcome(response, answer, served)
@@ -131,7 +131,7 @@ class GroupServices:
         served = self._served()
         server = served.server
         question = ConfigsRequest(
-            group=request.group,
+            task_set=request.task_set,
             joints=list(request.joints),
             targets=_read_targets(request.targets),
             state=read_state(request.robot_state),
@@ -140,7 +140,7 @@ class GroupServices:
             options=_read_options(request),
         )
         current = self._live.current(server.states)
-        answer = self._groups(served).find_configs(server, question, current)
+        answer = self._task_sets(served).find_configs(server, question, current)
         response.joint_names = list(answer.joint_names)
         response.positions = array('d', answer.configs.tobytes())
         response.distances = array('d', answer.distances)
@@ -151,7 +151,7 @@ class GroupServices:
         served = self._served()
         server = served.server
         question = LedPathRequest(
-            group=request.group,
+            task_set=request.task_set,
             joints=list(request.joints),
             targets=_read_targets(request.targets),
             state=read_state(request.robot_state),
@@ -168,7 +168,7 @@ class GroupServices:
             partial=request.partial,
         )
         current = self._live.current(server.states)
-        answer = self._groups(served).lead(server, question, current)
+        answer = self._task_sets(served).lead(server, question, current)
         response.joint_names = list(answer.joint_names)
         response.positions = array('d', answer.configs.tobytes())
         response.fraction, response.failed_index = answer.fraction, answer.failed_index
@@ -207,7 +207,7 @@ def _read_options(request: FindConfigs.Request) -> dict[str, Any]:
 
 
 def _write_outcome(
-    response: Any, answer: GroupsResponse | ConfigsResponse | LedPathResponse, served: Served
+    response: Any, answer: TaskSetsResponse | ConfigsResponse | LedPathResponse, served: Served
 ) -> None:
     """Write the code and the words of an answer."""
     note_cause(answer.cause, answer.cause == Cause.DEADLINE)

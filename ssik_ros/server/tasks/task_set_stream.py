@@ -1,5 +1,5 @@
 """
-Groups that follow targets in cycles: one command each, and an honest word about it.
+Task sets that follow targets in cycles: one command each, and an honest word about it.
 
 Times are those of a monotonic clock, in seconds. Targets count from their arrival; what their stamps say decides only which
 of two is the newer one.
@@ -17,11 +17,11 @@ from ssik_ros.errors import InvalidOption, list_names, quote
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.server.tasks.ik_groups import IkGroups, in_root
+from ssik_ros.server.tasks.task_sets import in_root, TaskSets
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.files.group_file_builder import frames_in_use, place_frames
+from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.value_class import dataclass
 
@@ -98,13 +98,13 @@ class StreamSettings:
                 raise InvalidOption(f'{name} must be > 0, not {getattr(self, name)}.')
 
 
-class GroupStream:
-    """Follows targets with some groups; serves one thread."""
+class TaskSetStream:
+    """Follows targets with some task sets; serves one thread."""
 
     def __init__(
         self,
         server: RobotServer,
-        groups: IkGroups,
+        task_sets: TaskSets,
         names: Sequence[str],
         settings: StreamSettings,
     ) -> None:
@@ -112,34 +112,36 @@ class GroupStream:
         Wait for targets.
 
         :param server: knows states and frames.
-        :param groups: the file and the robot.
-        :param names: of the groups, the first with the highest priority; none for all.
+        :param task_sets: the file and the robot.
+        :param names: of the task sets, the first with the highest priority; none for all.
         :param settings: how it runs.
-        :raises RequestRefused: for groups that do not exist.
+        :raises RequestRefused: for task sets that do not exist.
         """
         self._server = server
-        self._worlds = groups.worlds
-        self.world = groups.worlds.template.copy()
-        self._content = groups.content
-        self.groups = tuple(self.world.groups[name] for name in groups.find_groups(names))
+        self._worlds = task_sets.worlds
+        self.world = task_sets.worlds.template.copy()
+        self._content = task_sets.content
+        self.task_sets = tuple(
+            self.world.task_sets[name] for name in task_sets.find_task_sets(names)
+        )
         self.settings = settings
-        used = frames_in_use(self.groups)
+        used = frames_in_use(self.task_sets)
         self._unused = {frame.name for frame in self._content.frames} - used
         self.targets = tuple(
             frame.name
             for frame in self._content.frames
-            if any(e.target is self.world[frame.name] for g in self.groups for e in g.elements)
+            if any(e.target is self.world[frame.name] for g in self.task_sets for e in g.tasks)
         )
         """Frames of the file that can be placed: those that a tip is to meet."""
         self._follows = any(
             frame.follow is not None for frame in self._content.frames if frame.name in used
         )
-        joints = {joint.name: joint for group in self.groups for joint in group.joints}
+        joints = {joint.name: joint for task_set in self.task_sets for joint in task_set.joints}
         self.joints = tuple(joints.values())
         """The joints that are commanded."""
         self.places = self._worlds.places(self.joints)
         """Where in a full state their values stand."""
-        velocity = groups.robot.tree.velocity[self._worlds.places(self.world.joints)]
+        velocity = task_sets.robot.tree.velocity[self._worlds.places(self.world.joints)]
         self._steps = velocity * settings.period * settings.speed_scale
         self._damped = [self._damped_copy(damping) for damping in CAREFUL]
         self._latest: dict[str, Arrived] = {}
@@ -214,7 +216,7 @@ class GroupStream:
         self._worlds.write(self.world, base)
         self._place(current, begins=self.begins)
         before = self.world.values.copy()
-        result = self.world.solve(self.groups)
+        result = self.world.solve(self.task_sets)
         if result.reason & Reason.CANNOT_INVERT:
             return self._hold(StreamCause.SINGULAR, f'{result.describe()}.')
         hits = tuple(joint.name for joint in result.limit_hits)
@@ -232,7 +234,7 @@ class GroupStream:
 
     def _measure(self) -> SolveResult:
         """Return what is left where the joints are."""
-        return self.world.solve(self.groups, max_iterations=0)
+        return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
         """
@@ -249,7 +251,7 @@ class GroupStream:
         for twin in (None, *self._damped):
             if twin is not None:
                 twin.poses[:], twin.values[:] = world.poses, before
-                twin.solve([group.name for group in self.groups], max_iterations=1)
+                twin.solve([task_set.name for task_set in self.task_sets], max_iterations=1)
                 end = twin.values.copy()
             world.values[:] = end
             is_slowed = self._slow_down(before)
@@ -260,11 +262,11 @@ class GroupStream:
         return result, False
 
     def _damped_copy(self, damping: float) -> Environment:
-        """Return a copy of the environment whose groups take careful steps."""
+        """Return a copy of the environment whose task sets take careful steps."""
         twin = self.world.copy()
-        for group in self.groups:
-            own = twin.groups[group.name]
-            own.method, own.damping = 'dls', max(damping, group.damping)
+        for task_set in self.task_sets:
+            own = twin.task_sets[task_set.name]
+            own.method, own.damping = 'dls', max(damping, task_set.damping)
         return twin
 
     def _why_stale(self, now: float) -> str:
@@ -309,15 +311,15 @@ class GroupStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return what is left of each element, weighted and squared, in the order of the groups."""
+    """Return what is left of each task, weighted and squared, in the order of the task sets."""
     costs = []
-    for element, linear, angular in result.per_element:
-        for_linear, for_angular, overall = element.weights
+    for task, linear, angular in result.per_task:
+        for_linear, for_angular, overall = task.weights
         costs.append(overall**2 * ((for_linear * linear) ** 2 + (for_angular * angular) ** 2))
-    groups = [element.group.name for element, _, _ in result.per_element]
+    task_sets = [task.task_set.name for task, _, _ in result.per_task]
     return [
-        sum(cost for cost, own in zip(costs, groups, strict=True) if own == name)
-        for name in dict.fromkeys(groups)
+        sum(cost for cost, own in zip(costs, task_sets, strict=True) if own == name)
+        for name in dict.fromkeys(task_sets)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Group files: the shipped ones work on their robots, and what is wrong with one is refused by name and line."""
+"""Task set files: the shipped ones work on their robots, and what is wrong with one is refused by name and line."""
 
 from pathlib import Path
 import re
@@ -12,15 +12,15 @@ from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks import Constraint, Method, RobotScene
-from ssik_ros.tasks.files.group_file import (
-    find_group_file,
-    parse_group_file,
-    read_group_file,
+from ssik_ros.tasks.files.task_set_builder import build_environment, frames_in_use, place_frames
+from ssik_ros.tasks.files.task_set_file import (
+    find_task_set_file,
+    parse_task_set_file,
+    read_task_set_file,
 )
-from ssik_ros.tasks.files.group_file_builder import build_environment, frames_in_use, place_frames
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ROOT / 'config' / 'groups'
+SHIPPED = ROOT / 'config' / 'task_sets'
 DUAL = ROOT / 'config' / 'mechanisms' / 'dual_arm' / 'dual_arm.urdf'
 BENT = {f'{s}_joint{k}': v for s in ('left', 'right') for k, v in ((2, 0.5), (4, 1.6), (6, 0.9))}
 READY = {
@@ -38,14 +38,14 @@ frames:
 joints:
   elbow_joint: {limits: [-1, 1], weight: 0.5, limit_margin: 0.1, max_step: 0.2}
   wrist_3_joint: {passive: true}
-groups:
+task_sets:
   arm:
     method: dls
     damping: 0.5
     max_iterations: 7
     weights_mode: gain
     avoid_limits: true
-    elements:
+    tasks:
       - tip: tool
         base: base_link
         constraint_base: base
@@ -56,7 +56,7 @@ groups:
         target_motion: false
   look:
     enabled: false
-    elements:
+    tasks:
       - {tip: flange, target: cup, constraints: x}
 """
 
@@ -72,25 +72,25 @@ def ur5e():
 
 
 def parse(text):
-    return parse_group_file(parse_yaml(text, 'arms.yaml'), 'arms.yaml')
+    return parse_task_set_file(parse_yaml(text, 'arms.yaml'), 'arms.yaml')
 
 
 def test_every_key_arrives(ur5e):
     world = build_environment(parse(FULL), ur5e)
-    assert (world.priority, list(world.groups)) == ('nested', ['arm', 'look'])
-    arm, look = world.groups.values()
+    assert (world.priority, list(world.task_sets)) == ('nested', ['arm', 'look'])
+    arm, look = world.task_sets.values()
     assert (arm.method, arm.damping, arm.max_iterations) == (Method.DAMPED_LEAST_SQUARES, 0.5, 7)
     assert arm.avoid_limits and arm.enabled and not look.enabled and arm.weights_mode == 'gain'
-    (element,) = arm.elements
-    assert element.constraints == Constraint.POSITION | Constraint.ALPHA_BETA
-    assert (element.precision, element.weights) == ((0.001, 0.01), (1.0, 2.0, 3.0))
-    assert [i.name for i in (element.tip, element.base, element.target)] == [
+    (task,) = arm.tasks
+    assert task.constraints == Constraint.POSITION | Constraint.ALPHA_BETA
+    assert (task.precision, task.weights) == ((0.001, 0.01), (1.0, 2.0, 3.0))
+    assert [i.name for i in (task.tip, task.base, task.target)] == [
         'tool',
         'base_link',
         'goal',
     ]
-    assert element.constraint_base.name == 'base' and not element.target_motion
-    assert look.elements[0].constraints == Constraint.X
+    assert task.constraint_base.name == 'base' and not task.target_motion
+    assert look.tasks[0].constraints == Constraint.X
     elbow = world.joint('elbow_joint')
     assert elbow.limits == (-1.0, 1.0) and not elbow.passive
     assert (elbow.weight, elbow.limit_margin, elbow.max_step) == (0.5, 0.1, 0.2)
@@ -111,17 +111,17 @@ def test_roll_pitch_yaw_are_those_of_a_urdf():
 @pytest.mark.parametrize('name', READY)
 def test_shipped_files_solve(name):
     """A goal a few centimetres away is met, by independent kinematics of the environment's own copy."""
-    assert find_group_file(name).name == f'{name}.yaml'
-    content = read_group_file(SHIPPED / f'{name}.yaml')
+    assert find_task_set_file(name).name == f'{name}.yaml'
+    content = read_task_set_file(SHIPPED / f'{name}.yaml')
     scene = scene_of(name)
     world = build_environment(content, scene)
-    first = next(iter(world.groups.values()))
+    first = next(iter(world.task_sets.values()))
     assert first.solve().iterations == 0, 'the goals begin where the tips are'
     goal = world['goal']
     wanted = goal.matrix()
     wanted[:3, 3] += (-0.03, 0.02, 0.04)
     goal.set_pose(wanted)
-    chosen = list(world.groups) if name != 'ur5e' else ['arm']
+    chosen = list(world.task_sets) if name != 'ur5e' else ['arm']
     grip = world['right_hand'].matrix('left_hand') if name == 'dual_arm' else None
     result = world.solve(chosen)
     assert result.success, result
@@ -132,13 +132,13 @@ def test_shipped_files_solve(name):
     if grip is not None:
         kept = np.linalg.inv(scene.pose('left_hand')) @ scene.pose('right_hand')
         assert np.abs(kept - grip).max() < 1e-4
-        assert list(world.groups) == ['hold', 'carry'] and world.priority == 'strict'
+        assert list(world.task_sets) == ['hold', 'carry'] and world.priority == 'strict'
 
 
 def goal_tip(world):
     """Return the name of the tip whose target is the goal."""
-    elements = [element for group in world.groups.values() for element in group.elements]
-    return next(e.tip.name for e in elements if e.target.name == 'goal')
+    tasks = [task for task_set in world.task_sets.values() for task in task_set.tasks]
+    return next(e.tip.name for e in tasks if e.target.name == 'goal')
 
 
 def test_frames_are_placed_anew(ur5e):
@@ -159,16 +159,16 @@ def test_frames_are_placed_anew(ur5e):
     world['goal'].set_pose(np.eye(4))
     place_frames(world, content, where, left_out=['goal', 'cup'])
     assert np.array_equal(world['goal'].matrix(), np.eye(4)) and len(asked) == 1
-    assert {'tool', 'goal', 'base'} <= frames_in_use([world.groups['arm']])
-    assert 'cup' not in frames_in_use([world.groups['arm']])
+    assert {'tool', 'goal', 'base'} <= frames_in_use([world.task_sets['arm']])
+    assert 'cup' not in frames_in_use([world.task_sets['arm']])
 
 
 # Each fault: what is replaced in FULL, by what, the line that is named, and words of the message.
 FAULTS = {
     'unknown key': ('priority: nested', 'prority: nested', 2, "'prority'"),
     'priority': ('priority: nested', 'priority: loose', 2, "'loose'"),
-    'no groups': (FULL[FULL.index('groups:') :], 'groups: {}\n', 10, 'no group'),
-    'groups a list': (FULL[FULL.index('groups:') :], 'groups: [arm]\n', 10, 'no mapping'),
+    'no task sets': (FULL[FULL.index('task_sets:') :], 'task_sets: {}\n', 10, 'no task set'),
+    'task sets a list': (FULL[FULL.index('task_sets:') :], 'task_sets: [arm]\n', 10, 'no mapping'),
     'frame key': ('xyz: [0', 'xzy: [0', 4, "'xzy'"),
     'frame numbers': ('xyz: [0, 0.1, 0.2]', 'xyz: [0, 0.1]', 4, '3 numbers'),
     'frame nan': ('0.1, 0.2]', '.nan, 0.2]', 4, 'finite'),
@@ -185,17 +185,17 @@ FAULTS = {
     'iterations negative': ('max_iterations: 7', 'max_iterations: -1', 14, '-1'),
     'iterations many': ('max_iterations: 7', 'max_iterations: 100001', 14, 'above'),
     'weights mode': ('weights_mode: gain', 'weights_mode: pain', 15, "'pain'"),
-    'group key': ('avoid_limits: true', 'avoid_limit: true', 16, "'avoid_limit'"),
+    'task set key': ('avoid_limits: true', 'avoid_limit: true', 16, "'avoid_limit'"),
     'switch': ('avoid_limits: true', 'avoid_limits: perhaps', 16, 'perhaps'),
-    'element key': ('constraint_base: base', 'constrain_base: base', 20, "'constrain_base'"),
+    'task key': ('constraint_base: base', 'constrain_base: base', 20, "'constrain_base'"),
     'no tip': ('- tip: tool\n        base', '- base', 18, "no 'tip'"),
     'constraint': ('[position, alpha_beta]', '[position, delta]', 22, "'delta'"),
     'no constraint': ('[position, alpha_beta]', '[]', 22, 'no list'),
     'precision': ('[0.001, 0.01]', '[0.001]', 23, '2 numbers'),
     'precision negative': ('[0.001, 0.01]', '[0.001, -1]', 23, 'negative'),
     'weights': ('[1, 2, 3]', '[1, 2, x]', 24, "'x'"),
-    'element switch': ('target_motion: false', 'target_motion: 0', 25, 'true or false'),
-    'no elements': ('elements:\n      - {', 'elements: []\n    damping: 0\n#{', 28, 'no list'),
+    'task switch': ('target_motion: false', 'target_motion: 0', 25, 'true or false'),
+    'no tasks': ('tasks:\n      - {', 'tasks: []\n    damping: 0\n#{', 28, 'no list'),
     'twice': ('damping: 0.5', 'damping: 0.5\n    damping: 1', 14, 'stands already'),
 }
 FAULTS_WITH_ROBOT = {
@@ -240,7 +240,7 @@ def test_what_does_not_fit_the_robot_is_refused_with_its_line(fault, ur5e):
 
 def test_no_file_is_refused_with_those_that_there_are():
     with pytest.raises(DescriptionNotFound, match='dual_arm, panda, ur5e'):
-        find_group_file('pander')
+        find_task_set_file('pander')
     for content in (None, [], 'text'):
         with pytest.raises(ConfigError, match='no mapping'):
-            parse_group_file(content)
+            parse_task_set_file(content)

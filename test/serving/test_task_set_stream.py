@@ -13,11 +13,11 @@ from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FramedPose, Ful
 from ssik_ros.server.requests.refusals import RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.world import PlacedFrame
-from ssik_ros.server.tasks.group_stream import GroupStream, StreamCause, StreamSettings
-from ssik_ros.server.tasks.ik_groups import IkGroups
 from ssik_ros.server.tasks.stream_report import StreamRecords
+from ssik_ros.server.tasks.task_set_stream import StreamCause, StreamSettings, TaskSetStream
+from ssik_ros.server.tasks.task_sets import TaskSets
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
-from ssik_ros.tasks.files.group_file import parse_group_file, read_group_file
+from ssik_ros.tasks.files.task_set_file import parse_task_set_file, read_task_set_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDA = load_robot(find_moveit_config('panda').urdf_path)
@@ -32,11 +32,11 @@ class Setup:
     def __init__(self, content=None, names=('arm',), robot=PANDA, start=BENT, **settings):
         self.frames = {}
         server = RobotServer(robot, (), transforms=self.find)
-        content = content or read_group_file(ROOT / 'config' / 'groups' / 'panda.yaml')
+        content = content or read_task_set_file(ROOT / 'config' / 'task_sets' / 'panda.yaml')
         given = {'period': PERIOD, 'max_age': 0.105, **settings}
-        groups = IkGroups(robot, content)
+        task_sets = TaskSets(robot, content)
         self.server = server
-        self.stream = GroupStream(server, groups, names, StreamSettings(**given))
+        self.stream = TaskSetStream(server, task_sets, names, StreamSettings(**given))
         self.now = 100.0
         self.state = FullState(np.array(start), AT_MODEL_FRAME)
 
@@ -186,7 +186,7 @@ def test_a_short_interruption_does_not_throw_the_joints_back():
     assert step.status == OK and np.array_equal(step.positions, last.positions)
 
 
-def test_joints_outside_the_groups_are_where_the_robot_is():
+def test_joints_outside_the_task_sets_are_where_the_robot_is():
     setup = Setup()
     setup.send(setup.pose())
     setup.step()
@@ -221,11 +221,11 @@ def test_a_target_without_meaning_is_held(pose, frame, cause):
 def test_frames_that_are_followed_need_no_topic():
     text = {
         'frames': {'cup': {'follow': 'cup_seen'}},
-        'groups': {
-            'arm': {'max_iterations': 50, 'elements': [{'tip': 'panda_link8', 'target': 'cup'}]}
+        'task_sets': {
+            'arm': {'max_iterations': 50, 'tasks': [{'tip': 'panda_link8', 'target': 'cup'}]}
         },
     }
-    setup = Setup(parse_group_file(text), ())
+    setup = Setup(parse_task_set_file(text), ())
     assert setup.stream.targets == ('cup',)
     assert setup.step().cause == StreamCause.FRAME
     goal = shifted(setup.pose(), 0.0, 0.01, 0.0)
@@ -234,7 +234,7 @@ def test_frames_that_are_followed_need_no_topic():
     assert step.status == OK and np.abs(setup.pose(step.positions) - goal).max() < 2e-3
 
 
-def test_wrong_settings_and_groups():
+def test_wrong_settings_and_task_sets():
     with pytest.raises(InvalidOption, match='period'):
         StreamSettings(0.0, 1.0)
     with pytest.raises(RequestRefused, match="'amr'"):

@@ -1,4 +1,4 @@
-"""~/handle_groups, ~/find_configs and ~/generate_path over the real node, judged by kinematics of their own."""
+"""~/handle_task_sets, ~/find_configs and ~/generate_path over the real node, judged by kinematics of their own."""
 
 from server_process import claimed_domain  # noqa: F401  (skips without ROS)
 
@@ -24,12 +24,12 @@ from server_questions import (
 )
 from shape_msgs.msg import SolidPrimitive
 from ssik_msgs.msg import TargetPose
-from ssik_msgs.srv import FindConfigs, GeneratePath, HandleGroups
+from ssik_msgs.srv import FindConfigs, GeneratePath, HandleTaskSets
 
 pytestmark = pytest.mark.ros
 
 HANDLE, CONFIGS, PATH = (
-    f'ssik_ros/{name}' for name in ('handle_groups', 'find_configs', 'generate_path')
+    f'ssik_ros/{name}' for name in ('handle_task_sets', 'find_configs', 'generate_path')
 )
 GROUPS = """
 frames:
@@ -37,21 +37,21 @@ frames:
   elbow_goal: {at: panda_link4}
   cup: {follow: cup_seen}
   rack: {parent: panda_link0, xyz: [0.4, 0.1, 0.5]}
-groups:
+task_sets:
   arm:
     max_iterations: 50
-    elements:
+    tasks:
       - {tip: panda_link8, base: panda_link0, target: goal, precision: [1.0e-4, 1.0e-4]}
   elbow:
-    elements:
+    tasks:
       - {tip: panda_link4, target: elbow_goal, constraints: position, precision: [1.0e-4, 1.0]}
   watch:
     max_iterations: 50
-    elements:
+    tasks:
       - {tip: panda_hand, target: cup, constraints: position, precision: [1.0e-4, 1.0]}
   store:
     max_iterations: 50
-    elements:
+    tasks:
       - {tip: panda_link7, target: rack, constraints: position, precision: [1.0e-4, 1.0]}
 """
 START = dict(zip(PANDA.joints, (0.1, -0.3, 0.2, -1.9, 0.1, 1.8, 0.6, 0.01, 0.01), strict=True))
@@ -61,9 +61,9 @@ FAR = matrix_of((3.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0))
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """Give (server, client)."""
-    folder = tmp_path_factory.mktemp('groups')
+    folder = tmp_path_factory.mktemp('task_sets')
     (folder / 'arms.yaml').write_text(GROUPS)
-    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': str(folder / 'arms.yaml')}
+    parameters = {'moveit_config_package': 'panda', 'task_sets_file': str(folder / 'arms.yaml')}
     with ready_server(folder, parameters) as pair:
         yield pair
 
@@ -90,20 +90,20 @@ def target(name, pose, frame=PANDA.base):
     return TargetPose(target=name, pose_stamped=stamped(pose, frame))
 
 
-def handle_request(*targets, groups=('arm',), start=None, **fields):
-    request = HandleGroups.Request(groups=list(groups), targets=list(targets), **fields)
+def handle_request(*targets, task_sets=('arm',), start=None, **fields):
+    request = HandleTaskSets.Request(task_sets=list(task_sets), targets=list(targets), **fields)
     set_state(request.robot_state, START if start is None else start)
     return request
 
 
-def configs_request(*targets, group='arm', **fields):
-    request = FindConfigs.Request(group=group, targets=list(targets), **fields)
+def configs_request(*targets, task_set='arm', **fields):
+    request = FindConfigs.Request(task_set=task_set, targets=list(targets), **fields)
     set_state(request.robot_state, START)
     return request
 
 
-def path_request(*targets, group='arm', **fields):
-    request = GeneratePath.Request(group=group, targets=list(targets), **fields)
+def path_request(*targets, task_set='arm', **fields):
+    request = GeneratePath.Request(task_set=task_set, targets=list(targets), **fields)
     set_state(request.robot_state, START)
     return request
 
@@ -126,10 +126,10 @@ def test_a_target_is_met(client):
     found = positions_of(answer)
     assert error_at(found, pose) < 2e-4
     assert found['panda_finger_joint1'] == START['panda_finger_joint1'], 'nobody asked for it'
-    (element,) = answer.elements
-    assert (element.group, element.tip, element.target) == ('arm', 'panda_link8', 'goal')
-    assert element.within and element.linear == answer.linear <= 1e-4 and answer.iterations > 0
-    assert not answer.reason & HandleGroups.Response.NOT_WITHIN_TOLERANCE
+    (task,) = answer.tasks
+    assert (task.task_set, task.tip, task.target) == ('arm', 'panda_link8', 'goal')
+    assert task.within and task.linear == answer.linear <= 1e-4 and answer.iterations > 0
+    assert not answer.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
 
 
 def test_a_frame_of_the_request_is_where_the_robot_is(client):
@@ -148,24 +148,24 @@ def test_a_frame_of_the_request_is_where_the_robot_is(client):
 
 
 def test_targets_that_are_not_named_stay_where_the_tips_are(client):
-    answer = client.call(HANDLE, handle_request(groups=('arm', 'elbow')))
+    answer = client.call(HANDLE, handle_request(task_sets=('arm', 'elbow')))
     assert answer.error_code.val == SUCCESS and answer.iterations == 0
     assert positions_of(answer) == pytest.approx(START, abs=1e-15)
 
 
-def test_the_first_group_counts_more(client):
-    """Both orders of two groups that contradict each other: the first one is met, the second one is not."""
+def test_the_first_task_set_counts_more(client):
+    """Both orders of two task sets that contradict each other: the first one is met, the second one is not."""
     aside = PANDA.pose({**START, 'panda_joint1': 0.9, 'panda_joint2': 0.1}, 'panda_link4')
     goal, high = target('goal', near()), target('elbow_goal', aside)
     for order in (('arm', 'elbow'), ('elbow', 'arm')):
-        request = handle_request(goal, high, groups=order, max_iterations=200)
+        request = handle_request(goal, high, task_sets=order, max_iterations=200)
         answer = client.call(HANDLE, request)
-        left = {element.group: element for element in answer.elements}
+        left = {task.task_set: task for task in answer.tasks}
         assert left[order[0]].within and not left[order[1]].within
         assert answer.error_code.val == -31
-        assert answer.reason & HandleGroups.Response.NOT_WITHIN_TOLERANCE
+        assert answer.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
         assert answer.solution.joint_state.name, 'where the joints came is told all the same'
-    arm = client.call(HANDLE, handle_request(goal, high, groups=('arm', 'elbow')))
+    arm = client.call(HANDLE, handle_request(goal, high, task_sets=('arm', 'elbow')))
     assert error_at(positions_of(arm), near()) < 2e-4
 
 
@@ -189,7 +189,7 @@ def test_a_fixed_target_is_where_the_file_has_it(client):
     """Also after a request that placed it elsewhere."""
     places = []
     for targets in ((), (target('rack', near(0.05, 'panda_link7')),), ()):
-        answer = client.call(HANDLE, handle_request(*targets, groups=('store',)))
+        answer = client.call(HANDLE, handle_request(*targets, task_sets=('store',)))
         assert answer.error_code.val == SUCCESS, answer.error_code.message
         places.append(PANDA.pose(positions_of(answer), 'panda_link7')[:3, 3])
     assert np.abs(places[0] - (0.4, 0.1, 0.5)).max() < 2e-4
@@ -198,10 +198,10 @@ def test_a_fixed_target_is_where_the_file_has_it(client):
 
 def test_a_target_that_follows_a_frame_of_tf(client):
     """Unknown at first, which names the frame; then where /tf has it; a request may say otherwise."""
-    answer = client.call(HANDLE, handle_request(groups=('watch',)))
+    answer = client.call(HANDLE, handle_request(task_sets=('watch',)))
     assert_refused(answer, -21, 'cup_seen')
     elsewhere = near(0.04, 'panda_hand')
-    answer = client.call(HANDLE, handle_request(target('cup', elsewhere), groups=('watch',)))
+    answer = client.call(HANDLE, handle_request(target('cup', elsewhere), task_sets=('watch',)))
     assert answer.error_code.val == SUCCESS, 'the frame is not needed then'
     place = near(0.02, 'panda_hand')
     tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built')
@@ -214,7 +214,7 @@ def test_a_target_that_follows_a_frame_of_tf(client):
 
     def is_known():
         publisher.publish(tf2.TFMessage(transforms=[transform]))
-        answers.append(client.call(HANDLE, handle_request(groups=('watch',))))
+        answers.append(client.call(HANDLE, handle_request(task_sets=('watch',))))
         return answers[-1].error_code.val == SUCCESS
 
     client.spin_until(is_known, 'cup_seen is known')
@@ -263,10 +263,10 @@ def test_wrong_targets_are_refused_by_all(client, fault):
         assert not other.positions and not other.joint_names
 
 
-def test_wrong_questions_for_groups(client):
-    unknown = client.call(HANDLE, handle_request(groups=('am',)))
+def test_wrong_questions_for_task_sets(client):
+    unknown = client.call(HANDLE, handle_request(task_sets=('am',)))
     assert_refused(unknown, -15, "'am'", 'arm')
-    twice = client.call(HANDLE, handle_request(groups=('arm', 'arm')))
+    twice = client.call(HANDLE, handle_request(task_sets=('arm', 'arm')))
     assert_refused(twice, -16, 'twice')
     loose = client.call(HANDLE, handle_request(priority='loose'))
     assert_refused(loose, -16, 'loose')
@@ -345,8 +345,8 @@ def test_configurations_avoid_objects(client):
 
 def test_wrong_questions_for_configurations(client):
     for fields, code, words in (
-        ({'group': 'am'}, -15, "'am'"),
-        ({'group': ''}, -15, 'several'),
+        ({'task_set': 'am'}, -15, "'am'"),
+        ({'task_set': ''}, -15, 'several'),
         ({'joints': ['ghost']}, -16, "'ghost'"),
         ({'joints': ['panda_joint1'] * 2}, -16, 'twice'),
         ({'joints': ['panda_joint1'], 'avoid_collisions': True}, -16, 'panda_joint2'),
@@ -355,7 +355,7 @@ def test_wrong_questions_for_configurations(client):
         ({'c_metric': [-1.0] * 7}, -16, 'c_metric'),
         ({'max_dist': math.nan}, -16, 'max_dist'),
     ):
-        answer = client.call(CONFIGS, configs_request(**{'group': 'arm', **fields}))
+        answer = client.call(CONFIGS, configs_request(**{'task_set': 'arm', **fields}))
         assert answer.error_code.val == code, answer.error_code
         assert words in answer.error_code.message and not answer.positions
 
@@ -396,9 +396,9 @@ def test_wrong_questions_for_paths(client):
         ({'points': 5, 'max_joint_step': math.nan}, -16, 'max_joint_step'),
         ({'points': 5, 'tolerance': -2.0}, -16, 'tolerance'),
         ({'points': 5, 'tip': 'thumb'}, -18, "'thumb'"),
-        ({'points': 5, 'group': 'am'}, -15, "'am'"),
+        ({'points': 5, 'task_set': 'am'}, -15, "'am'"),
     ):
-        answer = client.call(PATH, path_request(**{'group': 'arm', **fields}))
+        answer = client.call(PATH, path_request(**{'task_set': 'arm', **fields}))
         assert answer.error_code.val == code, answer.error_code
         assert words in answer.error_code.message and not answer.positions
 
@@ -406,7 +406,7 @@ def test_wrong_questions_for_paths(client):
 def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
     wrong = tmp_path / 'wrong.yaml'
     wrong.write_text(GROUPS.replace('tip: panda_hand', 'tip: panda_hnad'))
-    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': str(wrong)}
+    parameters = {'moveit_config_package': 'panda', 'task_sets_file': str(wrong)}
     server, code = ended_server(tmp_path, parameters)
     assert code == 1 and "wrong.yaml:18: the tip 'panda_hnad'" in server.log
 
@@ -414,12 +414,12 @@ def test_a_file_that_does_not_fit_ends_the_node(tmp_path):
 ALL_SERVICES = (
     *('compute_ik', 'solve_ik', 'compute_fk', 'compute_cartesian_path', 'check_state_validity'),
     *('~/describe', '~/solve_all', '~/solve_batch', '~/explain_ik', '~/solve_goals'),
-    *('~/complete_state', '~/handle_groups', '~/find_configs', '~/generate_path'),
+    *('~/complete_state', '~/handle_task_sets', '~/find_configs', '~/generate_path'),
 )
 
 
 def test_a_ready_node_offers_all_services(tmp_path):
-    parameters = {'moveit_config_package': 'panda', 'ik_groups_file': 'panda'}
+    parameters = {'moveit_config_package': 'panda', 'task_sets_file': 'panda'}
     with ready_server(tmp_path, parameters) as (server, client):
         for name in ALL_SERVICES:
             client.wait_for(name.replace('~', 'ssik_ros'))

@@ -25,10 +25,12 @@ def env():
     slide.depend_on('j0', 0.1, 0.05)
     env.add_joint('revolute', 'bent').depend_on('j0', function=math.sin, derivative=math.cos)
     slide.limit_margin, slide.max_step, slide.weight, slide.passive = 0.02, 0.03, 0.5, True
-    group = env.add_group('second', 'dls', damping=0.07, weights_mode='gain', avoid_limits=True)
-    group.add_element('tip', base='j0', constraints=Constraint.X, constraint_base='ball')
-    group.add_element('goal', weights=(1.0, 0.5, 0.1), precision=(1e-5, 1e-4)).enabled = False
-    group.elements[0].erase()
+    task_set = env.add_task_set(
+        'second', 'dls', damping=0.07, weights_mode='gain', avoid_limits=True
+    )
+    task_set.add_task('tip', base='j0', constraints=Constraint.X, constraint_base='ball')
+    task_set.add_task('goal', weights=(1.0, 0.5, 0.1), precision=(1e-5, 1e-4)).enabled = False
+    task_set.tasks[0].erase()
     return env
 
 
@@ -51,10 +53,10 @@ def test_copies_share_nothing(env):
     }
     twin['tip'].set_pose([1, 2, 3, 0, 0, 0, 1])
     twin['j0'].limits = (-0.5, 0.05)
-    twin.group('arm').elements[0].weights = (2.0, 2.0, 2.0)
+    twin.task_set('arm').tasks[0].weights = (2.0, 2.0, 2.0)
     twin['tip'].target = None
     twin['goal'].erase()
-    twin.group('arm').solve()
+    twin.task_set('arm').solve()
     assert env.save() == data
     assert twin['slide'].dependency.master is twin['j0']
     env.close()
@@ -89,7 +91,7 @@ FAULTS = {
     'format': (change(['format'], 'other'), 'format'),
     'version': (change(['version'], 2), 'version 2'),
     'unknown key': (change(['object'], []), "'object'.*objects"),
-    'missing key': (change(['groups'], ...), "lacks 'groups'"),
+    'missing key': (change(['task_sets'], ...), "lacks 'task_sets'"),
     'objects no list': (change(['objects'], {}), "'objects' is not a list"),
     'no name': (change(['objects', 0, 'name'], ''), 'no name'),
     'same name': (change(['objects', 1, 'name'], 'j0'), 'two objects.*j0'),
@@ -117,24 +119,27 @@ FAULTS = {
     ),
     'function': (change(['objects', 8, 'dependency', 'function'], 'math'), "'bent'.*module:name"),
     'lost function': (change(['objects', 8, 'dependency', 'function'], 'math:sinus'), 'sinus'),
-    'group name': (change(['groups', 1, 'name'], 'arm'), "already has a group 'arm'"),
-    'method': (change(['groups', 0, 'method'], 'newton'), 'newton'),
-    'damping': (change(['groups', 0, 'damping'], -1.0), 'damping'),
-    'iterations': (change(['groups', 0, 'max_iterations'], 1.5), "max_iterations of group 'arm'"),
-    'weights mode': (change(['groups', 0, 'weights_mode'], 'none'), 'weights mode'),
+    'task set name': (change(['task_sets', 1, 'name'], 'arm'), "already has a task set 'arm'"),
+    'method': (change(['task_sets', 0, 'method'], 'newton'), 'newton'),
+    'damping': (change(['task_sets', 0, 'damping'], -1.0), 'damping'),
+    'iterations': (
+        change(['task_sets', 0, 'max_iterations'], 1.5),
+        "max_iterations of task set 'arm'",
+    ),
+    'weights mode': (change(['task_sets', 0, 'weights_mode'], 'none'), 'weights mode'),
     'tip': (
-        change(['groups', 0, 'elements', 0, 'tip'], 'nobody'),
-        "tip of element 0 of group 'arm'",
+        change(['task_sets', 0, 'tasks', 0, 'tip'], 'nobody'),
+        "tip of task 0 of task set 'arm'",
     ),
-    'tip joint': (change(['groups', 0, 'elements', 0, 'tip'], 'j0'), "'j0' is not a dummy"),
-    'base': (change(['groups', 0, 'elements', 0, 'base'], 7), "base of element 0 of group 'arm'"),
-    'constraints': (change(['groups', 0, 'elements', 0, 'constraints'], 64), '64'),
+    'tip joint': (change(['task_sets', 0, 'tasks', 0, 'tip'], 'j0'), "'j0' is not a dummy"),
+    'base': (change(['task_sets', 0, 'tasks', 0, 'base'], 7), "base of task 0 of task set 'arm'"),
+    'constraints': (change(['task_sets', 0, 'tasks', 0, 'constraints'], 64), '64'),
     'precision': (
-        change(['groups', 0, 'elements', 0, 'precision'], [1.0]),
-        'precision of element 0',
+        change(['task_sets', 0, 'tasks', 0, 'precision'], [1.0]),
+        'precision of task 0',
     ),
-    'weights': (change(['groups', 0, 'elements', 0, 'weights'], [1, 2, -3]), 'Weights'),
-    'handle': (change(['groups', 0, 'elements', 0, 'handle'], -1), 'handle of element 0'),
+    'weights': (change(['task_sets', 0, 'tasks', 0, 'weights'], [1, 2, -3]), 'Weights'),
+    'handle': (change(['task_sets', 0, 'tasks', 0, 'handle'], -1), 'handle of task 0'),
 }
 
 

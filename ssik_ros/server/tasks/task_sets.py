@@ -1,5 +1,5 @@
 """
-The IK groups of a file, asked by name: targets met, configurations found, tips led.
+The task sets of a file, asked by name: targets met, configurations found, tips led.
 
 What is wrong with a question is an answer too, with the codes of every other service. Nothing is remembered between two
 questions.
@@ -23,26 +23,26 @@ from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
-    ElementLeft,
-    GroupsRequest,
-    GroupsResponse,
     LedPathRequest,
     LedPathResponse,
     NO_ROWS,
     TargetGiven,
+    TaskLeft,
+    TaskSetsRequest,
+    TaskSetsResponse,
 )
 from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-from ssik_ros.server.tasks.group_worlds import GroupWorlds
+from ssik_ros.server.tasks.task_set_worlds import TaskSetWorlds
 from ssik_ros.tasks import Environment
 from ssik_ros.tasks.configuration_search import DEFAULT_TIME, joint_differences
 from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.files.group_file import GroupFile, MOST_ITERATIONS
-from ssik_ros.tasks.files.group_file_builder import frames_in_use, place_frames
-from ssik_ros.tasks.group import Group
+from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
+from ssik_ros.tasks.files.task_set_file import MOST_ITERATIONS, TaskSetFile
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.paths import PathResult, TOLERANCE
+from ssik_ros.tasks.task_set import TaskSet
 from ssik_ros.tasks.values import joint_values
 
 SAMPLED_TIME = 10.0
@@ -53,10 +53,10 @@ LONGEST_TIME = 3600.0
 """A search is not given more than this [s]."""
 
 
-class IkGroups:
-    """Answers questions about the groups of one file; may be asked from several threads at once."""
+class TaskSets:
+    """Answers questions about the task sets of one file; may be asked from several threads at once."""
 
-    def __init__(self, robot: RobotModel, content: GroupFile) -> None:
+    def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
         """
         Bring file and robot together.
 
@@ -66,7 +66,7 @@ class IkGroups:
         """
         self.robot = robot
         self.content = content
-        self.worlds = GroupWorlds(robot, content)
+        self.worlds = TaskSetWorlds(robot, content)
         self._frames = {frame.name for frame in content.frames}
 
     def warm_up(self) -> None:
@@ -75,15 +75,15 @@ class IkGroups:
             place_frames(world, self.content)
             for priority in ('strict', 'nested'):
                 world.solve(max_iterations=1, priority=priority)
-            group = next(iter(world.groups.values()))
-            group.find_configs(max_samples=1)
-            tip = group.elements[0].tip
+            task_set = next(iter(world.task_sets.values()))
+            task_set.find_configs(max_samples=1)
+            tip = task_set.tasks[0].tip
             if tip.target is not None:
-                group.generate_path(None, tip, 2, tolerance=None)
+                task_set.generate_path(None, tip, 2, tolerance=None)
 
     def handle(
-        self, server: RobotServer, question: GroupsRequest, current: FullState
-    ) -> GroupsResponse:
+        self, server: RobotServer, question: TaskSetsRequest, current: FullState
+    ) -> TaskSetsResponse:
         """
         Answer a question for joint values that meet targets.
 
@@ -94,7 +94,7 @@ class IkGroups:
         try:
             return self._handle(server, question, current)
         except SsikError as error:
-            return GroupsResponse(None, *_tell(error))
+            return TaskSetsResponse(None, *_tell(error))
 
     def find_configs(
         self, server: RobotServer, question: ConfigsRequest, current: FullState
@@ -123,9 +123,9 @@ class IkGroups:
             return LedPathResponse((), NO_ROWS, 0.0, -1, *_tell(error))
 
     def _handle(
-        self, server: RobotServer, question: GroupsRequest, current: FullState
-    ) -> GroupsResponse:
-        names = self.find_groups(question.groups)
+        self, server: RobotServer, question: TaskSetsRequest, current: FullState
+    ) -> TaskSetsResponse:
+        names = self.find_task_sets(question.task_sets)
         if question.max_iterations > MOST_ITERATIONS:
             raise RequestRefused(
                 Refusal.BAD_OPTION,
@@ -134,14 +134,14 @@ class IkGroups:
         state = server.states.merge(current, question.state)
         with self.worlds.lent(state.positions) as world:
             notes = self.worlds.moved_inside(state.positions, world)
-            groups = [world.groups[name] for name in names]
-            self._place(server, world, groups, question.targets, state, current)
+            task_sets = [world.task_sets[name] for name in names]
+            self._place(server, world, task_sets, question.targets, state, current)
             options: dict[str, Any] = {}
             if question.priority:
                 options['priority'] = question.priority
             if question.max_iterations:
                 options['max_iterations'] = question.max_iterations
-            result = world.solve(groups, **options)
+            result = world.solve(task_sets, **options)
             cause = Cause.NONE if result.success else Cause.BUDGET
             if result.reason & Reason.CANNOT_INVERT:
                 cause = Cause.SINGULAR
@@ -149,7 +149,7 @@ class IkGroups:
             if notes:
                 text += f' Moved inside their limits at the start: {list_names(notes)}.'
             positions = self.worlds.full_positions(state.positions, world.values)
-            return GroupsResponse(
+            return TaskSetsResponse(
                 state._replace(positions=positions),
                 Refusal.NONE,
                 cause,
@@ -158,14 +158,14 @@ class IkGroups:
                 iterations=result.iterations,
                 linear=result.linear,
                 angular=result.angular,
-                elements=_elements_left(result),
+                tasks=_tasks_left(result),
                 limit_hits={joint.name: hit for joint, hit in result.limit_hits.items()},
             )
 
     def _find_configs(
         self, server: RobotServer, question: ConfigsRequest, current: FullState
     ) -> ConfigsResponse:
-        (name,) = self.find_groups([question.group] if question.group else [], only=True)
+        (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
         state = server.states.merge(current, question.state)
         checks = server.make_checks(question, state, current)
         options = dict(question.options)
@@ -173,12 +173,12 @@ class IkGroups:
             options['max_time'] = SAMPLED_TIME if options.get('max_samples') else DEFAULT_TIME
         options['max_time'] = min(options['max_time'], LONGEST_TIME)
         with self.worlds.lent(state.positions) as world:
-            group = world.groups[name]
-            joints = _find_joints(world, group, question.joints)
-            self._place(server, world, [group], question.targets, state, current)
-            validate = self._validation(world, group, joints, state, checks)
+            task_set = world.task_sets[name]
+            joints = _find_joints(world, task_set, question.joints)
+            self._place(server, world, [task_set], question.targets, state, current)
+            validate = self._validation(world, task_set, joints, state, checks)
             start = time.perf_counter()
-            rows = group.find_configs(
+            rows = task_set.find_configs(
                 [joint.name for joint in joints], validate=validate, **options
             )
             clock_ended = time.perf_counter() - start >= options['max_time']
@@ -201,7 +201,7 @@ class IkGroups:
     def _lead(
         self, server: RobotServer, question: LedPathRequest, current: FullState
     ) -> LedPathResponse:
-        (name,) = self.find_groups([question.group] if question.group else [], only=True)
+        (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
         _require_path(question)
         state = server.states.merge(current, question.state)
         checks = server.make_checks(question, state, current)
@@ -211,20 +211,20 @@ class IkGroups:
             'tolerance': None if question.tolerance < 0.0 else question.tolerance or TOLERANCE,
         }
         with self.worlds.lent(state.positions) as world:
-            group = world.groups[name]
-            joints = _find_joints(world, group, question.joints)
-            tip = _find_tip(group, question.tip)
-            self._place(server, world, [group], question.targets, state, current)
-            options['validate'] = self._validation(world, group, joints, state, checks)
+            task_set = world.task_sets[name]
+            joints = _find_joints(world, task_set, question.joints)
+            tip = _find_tip(task_set, question.tip)
+            self._place(server, world, [task_set], question.targets, state, current)
+            options['validate'] = self._validation(world, task_set, joints, state, checks)
             chosen = [joint.name for joint in joints]
             if question.waypoints:
                 way = [
                     in_root(server, 'waypoint', pose, state, current)
                     for pose in question.waypoints
                 ]
-                path = group.follow_path(chosen, tip, way, **options)
+                path = task_set.follow_path(chosen, tip, way, **options)
             else:
-                path = group.generate_path(chosen, tip, question.points, **options)
+                path = task_set.generate_path(chosen, tip, question.points, **options)
         cause, text = _why_ended(path, checks)
         return LedPathResponse(
             self.worlds.variable_names(joints),
@@ -236,28 +236,28 @@ class IkGroups:
             text,
         )
 
-    def find_groups(self, names: Sequence[str], only: bool = False) -> list[str]:
+    def find_task_sets(self, names: Sequence[str], only: bool = False) -> list[str]:
         """
-        Return names of groups that exist, each once; all for none.
+        Return names of task sets that exist, each once; all for none.
 
-        :param names: of groups.
-        :param only: whether none may be named only where the file has one group.
+        :param names: of task sets.
+        :param only: whether none may be named only where the file has one task set.
         :raises RequestRefused: for an unknown name, and one that comes twice.
         """
-        known = list(self.worlds.template.groups)
+        known = list(self.worlds.template.task_sets)
         for name in names:
             if name not in known:
                 raise RequestRefused(
                     Refusal.UNKNOWN_GROUP,
-                    f'There is no IK group {quote(name)} in {self.content.source}. '
+                    f'There is no task set {quote(name)} in {self.content.source}. '
                     + describe_choices(name, known),
                 )
             if list(names).count(name) > 1:
-                raise RequestRefused(Refusal.BAD_OPTION, f'Group {quote(name)} is named twice.')
+                raise RequestRefused(Refusal.BAD_OPTION, f'Task set {quote(name)} is named twice.')
         if not names and only and len(known) > 1:
             raise RequestRefused(
                 Refusal.UNKNOWN_GROUP,
-                f'No IK group is named, and {self.content.source} has several: {list_names(known)}.',
+                f'No task set is named, and {self.content.source} has several: {list_names(known)}.',
             )
         return list(names) or known
 
@@ -265,7 +265,7 @@ class IkGroups:
         self,
         server: RobotServer,
         world: Environment,
-        groups: Iterable[Group],
+        task_sets: Iterable[TaskSet],
         targets: Sequence[TargetGiven],
         state: FullState,
         current: FullState,
@@ -286,7 +286,7 @@ class IkGroups:
             given[target.name] = in_root(
                 server, f'target {quote(target.name)}', target.pose, state, current
             )
-        used = frames_in_use(groups)
+        used = frames_in_use(task_sets)
         place_frames(
             world,
             self.content,
@@ -299,7 +299,7 @@ class IkGroups:
     def _validation(
         self,
         world: Environment,
-        group: Group,
+        task_set: TaskSet,
         joints: Sequence[Joint],
         state: FullState,
         checks: CandidateChecks | None,
@@ -307,11 +307,11 @@ class IkGroups:
         """Return what judges configurations; None where everything goes."""
         if checks is None:
             return None
-        missing = [joint.name for joint in group.joints if joint not in joints]
+        missing = [joint.name for joint in task_set.joints if joint not in joints]
         if missing:
             raise RequestRefused(
                 Refusal.BAD_OPTION,
-                'Collisions can be avoided only in configurations of all joints that the group moves; missing: '
+                'Collisions can be avoided only in configurations of all joints that the task set moves; missing: '
                 f'{list_names(missing)}.',
             )
         return _Validation(self.worlds, world, joints, state, checks)
@@ -322,7 +322,7 @@ class _Validation:
 
     def __init__(
         self,
-        worlds: GroupWorlds,
+        worlds: TaskSetWorlds,
         world: Environment,
         joints: Sequence[Joint],
         state: FullState,
@@ -384,8 +384,8 @@ def in_root(
     return placed
 
 
-def _find_joints(world: Environment, group: Group, names: Sequence[str]) -> list[Joint]:
-    """Return joints by name, those of a group for none."""
+def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[Joint]:
+    """Return joints by name, those of a task set for none."""
     for name in names:
         if name not in world.joint_names:
             raise RequestRefused(
@@ -395,17 +395,17 @@ def _find_joints(world: Environment, group: Group, names: Sequence[str]) -> list
             )
         if list(names).count(name) > 1:
             raise RequestRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
-    return [world.joint(name) for name in names] or list(group.joints)
+    return [world.joint(name) for name in names] or list(task_set.joints)
 
 
-def _find_tip(group: Group, name: str) -> str:
-    """Return the name of a tip of a group that has a target."""
-    tips = {e.tip.name: e.tip.target for e in group.elements if e.enabled}
+def _find_tip(task_set: TaskSet, name: str) -> str:
+    """Return the name of a tip of a task set that has a target."""
+    tips = {e.tip.name: e.tip.target for e in task_set.tasks if e.enabled}
     chosen = name or next(iter(tips), '')
     if chosen not in tips:
         raise RequestRefused(
             Refusal.UNKNOWN_LINK,
-            f'{quote(chosen)} is no tip of group {quote(group.name)}. '
+            f'{quote(chosen)} is no tip of task set {quote(task_set.name)}. '
             + describe_choices(chosen, tips),
         )
     if tips[chosen] is None:
@@ -432,18 +432,18 @@ def _require_path(question: LedPathRequest) -> None:
         raise RequestRefused(Refusal.BAD_OPTION, text)
 
 
-def _elements_left(result: SolveResult) -> list[ElementLeft]:
-    """Return what is left of each element."""
+def _tasks_left(result: SolveResult) -> list[TaskLeft]:
+    """Return what is left of each task."""
     return [
-        ElementLeft(
-            element.group.name,
-            element.tip.name,
-            '' if element.target is None else element.target.name,
+        TaskLeft(
+            task.task_set.name,
+            task.tip.name,
+            '' if task.target is None else task.target.name,
             linear,
             angular,
-            linear <= element.precision[0] and angular <= element.precision[1],
+            linear <= task.precision[0] and angular <= task.precision[1],
         )
-        for element, linear, angular in result.per_element
+        for task, linear, angular in result.per_task
     ]
 
 

@@ -85,37 +85,35 @@ def test_joints_come_with_limits_types_and_dependencies(mixed):
     assert env['grip_mirror'].position == pytest.approx(0.03)
 
 
-def test_elements_copy_what_tip_and_target_hang_on_and_share_it(mixed):
+def test_tasks_copy_what_tip_and_target_hang_on_and_share_it(mixed):
     scene = RobotScene(mixed)
     scene.set_frame('goal', [0.5, 0, 0.8, 0, 0, 0, 1], 'root')
     env = Environment()
-    group = env.add_group('one')
-    element, maps = group.add_element_from_scene(
-        scene, 'cart', 'plate', 'goal', Constraint.POSITION
-    )
-    assert element.base.name == 'cart' and element.target.name == 'goal'
+    task_set = env.add_task_set('one')
+    task, maps = task_set.add_task_from_scene(scene, 'cart', 'plate', 'goal', Constraint.POSITION)
+    assert task.base.name == 'cart' and task.target.name == 'goal'
     assert 'free' not in env and 'grip_mirror' in env
-    assert [joint.name for joint in group.joints] == ['rise', 'swing']
+    assert [joint.name for joint in task_set.joints] == ['rise', 'swing']
     count = len(env.objects)
-    second, again = env.add_group('two').add_element_from_scene(scene, None, 'left', 'goal')
+    second, again = env.add_task_set('two').add_task_from_scene(scene, None, 'left', 'goal')
     assert again is maps and len(env.objects) == count + 1
     assert maps.to_scene[maps.to_ik['plate']] == 'plate'
     assert second.tip.parent is env['grip']
     with pytest.raises(SsikError, match='is a joint'):
-        group.add_element_from_scene(scene, None, 'rise', 'goal')
+        task_set.add_task_from_scene(scene, None, 'rise', 'goal')
     with pytest.raises(SsikError, match="does not carry 'plate'"):
-        group.add_element_from_scene(scene, 'left', 'plate', 'goal')
+        task_set.add_task_from_scene(scene, 'left', 'plate', 'goal')
 
 
 def test_targets_keep_their_place_relative_to_the_base(mixed):
     scene = RobotScene(mixed)
     scene.set_frame('goal', [0.5, 0, 0.8, 0, 0, 0, 1])
     env = Environment()
-    group = env.add_group()
-    group.add_element_from_scene(scene, 'cart', 'plate', 'goal')
+    task_set = env.add_task_set()
+    task_set.add_task_from_scene(scene, 'cart', 'plate', 'goal')
     scene.set_frame('goal', [0.4, 0.1, 0.7, 0, 0, 0, 1])
     scene.apply({'drive/x': 0.3, 'drive/theta': 0.5})
-    env.sync_from(scene, [group])
+    env.sync_from(scene, [task_set])
     np.testing.assert_allclose(env['goal'].matrix('cart'), scene.pose('goal', 'cart'), atol=1e-12)
 
 
@@ -125,20 +123,20 @@ def test_values_go_back_and_driven_joints_get_targets(robots):
     goal[:3, 3] += 0.05
     scene.set_frame('goal', goal)
     env = Environment()
-    group = env.add_group(method='dls', damping=0.01, max_iterations=50)
-    group.add_element_from_scene(scene, 'panda_link0', 'panda_link8', 'goal')
+    task_set = env.add_task_set(method='dls', damping=0.01, max_iterations=50)
+    task_set.add_task_from_scene(scene, 'panda_link0', 'panda_link8', 'goal')
     scene.driven.add('panda_joint1')
     before = scene.joint_positions()['panda_joint1']
-    result = env.solve([group], sync=scene)
+    result = env.solve([task_set], sync=scene)
     assert result.success
     assert scene.joint_positions()['panda_joint1'] == before
     assert scene.targets['panda_joint1'] == env['panda_joint1'].position
     assert scene.joint_positions()['panda_joint2'] == env['panda_joint2'].position
     scene.set_frame('goal', [9, 0, 0, 0, 0, 0, 1])
     kept = dict(scene.joint_positions())
-    assert not env.solve([group], sync=scene)
+    assert not env.solve([task_set], sync=scene)
     assert scene.joint_positions() == kept
-    env.solve([group], sync=scene, allow_error=True)
+    env.solve([task_set], sync=scene, allow_error=True)
     assert scene.joint_positions() != kept
 
 
