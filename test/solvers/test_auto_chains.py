@@ -25,6 +25,7 @@ from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
+from ssik_ros.solvers.auto.policy import Knowledge
 from ssik_ros.solvers.registry import create_solver
 
 MOST_JOINTS = 14
@@ -136,7 +137,7 @@ def test_a_pose_that_few_joints_cannot_have_has_a_cause():
 def test_the_reason_of_a_request_names_who_answers_it():
     robot, group = load_arm(SERIAL['endless 6R'])
     solver = create_solver('ssik_ros/Auto', robot, group)
-    assert solver.is_fast
+    assert solver.knowledge == Knowledge.ALL_AT_ONCE
     plain = SolveRequest(np.eye(4))
     assert solver.reason in solver.reason_for(plain)
     assert 'near' in solver.reason_for(plain)

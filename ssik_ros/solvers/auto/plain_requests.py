@@ -1,11 +1,12 @@
 """
-Plain questions: one pose, one seed, one answer.
+Plain requests: one pose, one seed, one solution.
 
-Nearly all questions of planners and control loops are of this kind, and their answer costs less than the translation of a
-general request. Everything else is for others to answer.
+Planners and control loops send nearly nothing else, and such a request is solved in less time than the translation of a
+general request takes. The general path solves all other requests.
 """
 
 from collections.abc import Callable
+import dataclasses
 import math
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.search import plain_question, pose_search
+from ssik_ros.kernels.search import newton_search, plain_question, pose_search
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
@@ -24,23 +25,25 @@ from ssik_ros.solvers.search.newton.single import SingleArrays
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
 
 FARTHEST = 0.3
-"""Error at the seed up to which a descent starts there: more than that of joints turned by 0.05 rad on an arm of a metre."""
+"""Error at the seed up to which a descent starts there: more than the error of joints that are off by 0.05 rad on an arm of 1 m."""
 AT_THE_EDGE = 5.0
 """Error of the nearest state, over the tolerance, up to which a pose without a branch may be met within the tolerance."""
 LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
-"""By plain names: looking up an attribute costs time at every solve."""
+"""Kept as module constants: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH, ONE_TIP = pose_search.FOUND, pose_search.OUT_OF_REACH, (1, 4, 4)
 EXHAUSTED = pose_search.EXHAUSTED
 PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
-NO_QUESTION = (
+MALFORMED = (
     plain_question.MISSHAPEN,
     pose_search.BAD_TARGET,
     pose_search.BAD_STATE,
     pose_search.UNSAMPLED,
 )
-"""Codes of those that were asked wrongly, which others say in words."""
+"""Codes of malformed requests, which the general path explains in words."""
+MOST_TOLERANCES = 16
+"""Tolerances of requests whose arrays are kept."""
 
 
 class ClosedForm(NamedTuple):
@@ -50,23 +53,34 @@ class ClosedForm(NamedTuple):
     tolerance: float
     """Norm over position [m] and rotation [rad] error up to which a pose is reached."""
     follows_seed: bool
-    """Whether an answer next to the seed will do where another one may be nearer."""
-    is_fast: bool
-    """Whether it answers in less time than a search, and is asked first; otherwise where the search finds nothing."""
+    """Whether a solution next to the seed is good enough if another one may be nearer."""
+    is_first: bool
+    """Whether it comes before the search; otherwise it comes after a search without a solution."""
 
 
 class PlainRequests:
-    """The answers of one arm; may be asked from several threads at once."""
+    """The fast path of one arm; several threads may call it at once."""
 
-    def __init__(self, solver: NewtonSolver, closed_form: ClosedForm | None = None) -> None:
+    def __init__(
+        self,
+        solver: NewtonSolver,
+        closed_form: ClosedForm | None = None,
+        tolerance: float | None = None,
+    ) -> None:
         """
-        Set up the call.
+        Prepare the kernel call.
 
-        :param solver: the search for one tip, without variables that a state would have to tell; beside a closed
-            form, for poses that are just out of reach.
-        :param closed_form: what answers first, or last.
+        :param solver: the search, for one tip and without variables outside the group. Beside a fast closed form it
+            solves poses that are just out of reach.
+        :param closed_form: a complete closed form.
+        :param tolerance: norm over both errors of a solution; None means the solver's own.
         """
         self._solver = solver
+        self._known = closed_form
+        self._tolerance = solver.settings.tolerance if tolerance is None else tolerance
+        self._options = solver.seeded.copy()
+        self._options[newton_search.OPTIONS + 6 * solver.problem.nv] = self._tolerance
+        self._others: dict[float, PlainRequests] = {}
         self._size = solver.problem.group_size
         self._has_slides = bool(solver.problem.reaches)
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
@@ -75,7 +89,7 @@ class PlainRequests:
         self._middle = solver.middle[: self._size].copy()
         self._never_at = address_of(solver.never)
         self._known_flag = solver.never, self._never_at
-        is_first = closed_form is not None and closed_form.is_fast
+        is_first = closed_form is not None and closed_form.is_first
         self._closed_form = closed_form if is_first else None
         self._last = None if is_first else closed_form
         if self._last is not None:
@@ -86,16 +100,18 @@ class PlainRequests:
         self._answer: Callable[..., Any] = plain_question.answer
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
-    def ask(self, request: SolveRequest) -> IkResult | None:
+    def solve(self, request: SolveRequest) -> IkResult | None:
         """
-        Return what came of a plain question; None for all others, and for those that were asked wrongly.
+        Return the result of a plain request; None for all others, and for malformed ones.
 
         :param request: any request.
         """
+        tolerance = request.tolerance
+        if tolerance is not None and tolerance is not self._tolerance:
+            return self._solve_within(request, np.asarray(tolerance, dtype=np.float64))
         if (
             request.max_solutions != 1
             or request.validate is not None
-            or request.tolerance is not None
             or request.tool_offsets is not None
             or request.lower is not None
             or request.upper is not None
@@ -139,36 +155,48 @@ class PlainRequests:
             return found
         result = None
         if report[0] == EXHAUSTED and self._last is not None:
-            result = self._ask_last(self._last, request, target, seed, arrays, q, report)
-        elif report[0] not in NO_QUESTION:
+            result = self._solve_last(self._last, request, arrays, q, report)
+        elif report[0] not in MALFORMED:
             result = self._unsolved(arrays, q, report)
         self._pool.append(own)
         return result
 
+    def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult | None:
+        """Return the result within the request's own tolerance, by the same methods."""
+        if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
+            return None
+        value = tolerance.item()
+        if value not in self._others:
+            if len(self._others) >= MOST_TOLERANCES:
+                self._others.clear()
+            known = None if self._known is None else self._known._replace(tolerance=value)
+            self._others[value] = PlainRequests(self._solver, known, value)
+        other = self._others[value]
+        return other.solve(dataclasses.replace(request, tolerance=other._tolerance))
+
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
-        """Return where a cancel flag lies, which the request keeps alive."""
+        """Return the address of a cancel flag, which the request keeps alive."""
         known, address = self._known_flag
         if cancel is not known:
-            # A server has one flag for all of its questions.
+            # A server has one flag for all of its requests.
             address = address_of(checked_flag(cancel))
             self._known_flag = cancel, address
         return address
 
-    def _ask_last(
+    def _solve_last(
         self,
         last: ClosedForm,
         request: SolveRequest,
-        target: FloatArray,
-        seed: FloatArray,
         arrays: SingleArrays,
         q: FloatArray,
         report: Report,
     ) -> IkResult:
-        """Return what a complete closed form says where no start has found anything."""
-        pose, reference = np.array(target, order='C'), np.array(seed)
+        """Return the result of a complete closed form after a search without a solution."""
+        pose = np.array(request.targets, order='C').reshape(4, 4)
+        has_seed = request.seed is not None
+        reference = np.array(request.seed if has_seed else self._middle)
         # Without a seed branches have another order.
-        prepared = self._prepared[request.seed is not None]
-        row, branches = last.arm.best(pose, prepared, reference)
+        row, branches = last.arm.best(pose, self._prepared[has_seed], reference)
         if row is None:
             return self._unsolved(arrays, q, (*report[:6], branches))
         n = self._size
@@ -182,18 +210,21 @@ class PlainRequests:
         return OneSolution(found, (FOUND, report[1], 1, residual, position, rotation, branches))
 
     def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
-        """Return what a question without an answer has to say."""
+        """Return the result of a request without a solution."""
         code, iterations, searches, residual, _, _, branches = report
         q.setflags(False)  # type: ignore[call-arg]
         if code == OUT_OF_REACH and not self._has_slides:
             return IkResult(
                 *PROVED, *self._nothing, q, residual, iterations, searches, clock_ended=False
             )
-        status, cause = self._solver.explain(code, arrays.counters, arrays.matrices)
+        solver = self._solver
+        status, cause = solver.explain(
+            code, arrays.counters, arrays.matrices, solver.problem, self._options
+        )
         clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
         if branches != plain_question.NOT_ASKED and not clock_ended:
-            # No branch at all: a proof, for which no start was needed, but for poses that are nearly met.
-            is_near = residual <= AT_THE_EDGE * self._solver.settings.tolerance
+            # No branch at all is a proof without any start, except for poses that are nearly met.
+            is_near = residual <= AT_THE_EDGE * self._tolerance
             cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
             cause = Cause.LIMITS if branches else cause
             searches = searches if is_near else (1 if branches else 0)
@@ -202,18 +233,17 @@ class PlainRequests:
         )
 
     def _make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
-        """Return fresh arrays, and where those of the search begin."""
-        known = self._closed_form
-        block = None if known is None else _make_block(known)
-        arrays = self._solver.single.make_arrays(seeded=True)
-        return arrays.address, block, arrays
+        """Return fresh arrays, and the address of those of the search."""
+        solver, known = self._solver, self._closed_form
+        arrays = SingleArrays(solver.problem, self._options, solver.middle)
+        return arrays.address, None if known is None else _make_block(known), arrays
 
 
 def _make_block(known: ClosedForm) -> BranchBlock:
-    """Return the arrays of one running question to a closed form, as :func:`plain_question.answer` wants them."""
-    asked = known.arm.prepare(Question(seed=np.zeros(known.arm.plan.size), max_solutions=1))
+    """Return the arrays of one request to a closed form, laid out for :func:`plain_question.answer`."""
+    prepared = known.arm.prepare(Question(seed=np.zeros(known.arm.plan.size), max_solutions=1))
     numbers = np.zeros(plain_question.NUMBERS)
     numbers[plain_question.TOLERANCE] = known.tolerance
     numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0
     numbers[plain_question.LONGEST_WAY] = LONGEST_WAY
-    return BranchBlock(asked, numbers)
+    return BranchBlock(prepared, numbers)

@@ -1,20 +1,8 @@
 """
 Auto: the name to write in a kinematics.yaml when in doubt.
 
-Which of the package's solvers answers depends on the chain and on the question:
-
-=============================================  ===========================================================================
-chain                                          how a question is answered
-=============================================  ===========================================================================
-six joints, closed form without elimination    a seed that is near is followed by Levenberg-Marquardt; otherwise the
-                                               closed form, which knows all branches and proves that there are none
-any other closed form                          starts of Levenberg-Marquardt; the closed form where they find nothing,
-                                               where several or the nearest solutions are wanted, and for the cause
-all other chains, several tips, partial poses  Levenberg-Marquardt with restarts, in the end PoseIK with more of them
-=============================================  ===========================================================================
-
-``solve_mode: optimize_distance`` asks for the solution nearest to the seed: the closed form knows it where it is
-complete; PoseIK looks for it everywhere else. Parameters that only PoseIK has are honoured by asking PoseIK.
+:mod:`ssik_ros.solvers.auto.policy` chooses the methods for each chain and request; this module runs them in order.
+``solve_mode: optimize_distance`` asks for the solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
 """
 
 import dataclasses
@@ -23,15 +11,22 @@ import time
 
 import numpy as np
 
-from ssik_ros.errors import counted, list_names, ModelError, TopologyMismatch, UnsupportedJoint
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.errors import counted, list_names
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.auto.plain_requests import AT_THE_EDGE, ClosedForm, PlainRequests
-from ssik_ros.solvers.closed_form.arm import TURNING
+from ssik_ros.solvers.auto.policy import (
+    choose,
+    find_closed_form,
+    Knowledge,
+    knowledge_of_arm,
+    Method,
+    ONLY_OF_POSE_IK,
+    Wanted,
+)
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.newton.solver import NewtonSolver
@@ -41,27 +36,19 @@ from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 NAME = 'ssik_ros/Auto'
 SOLVED = IkStatus.SOLVED
-"""By a plain name: looking up a member of an enumeration costs time at every solve."""
+"""Kept as a module constant: looking up a member of an enumeration costs time at every solve."""
 FEW_STARTS = 16
-"""Starts before a complete closed form that takes as long as ten descents is asked: fewer than three poses of a thousand need
-more."""
+"""Starts before a complete closed form that takes as long as ten descents. Fewer than three poses of a thousand need more."""
 STARTS_AT_THE_EDGE = 8
-"""Starts for a pose that a complete closed form does not reach: within tolerance it may be reachable."""
+"""Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
 MANY_STARTS = 100
-"""Starts after which, when all of them get stuck, more of them are hardly worth their time."""
+"""If as many starts get stuck, more of them are hardly worth their time."""
 SECOND_SEQUENCE = 1
 """Seed of the second sequence of starts, which does not repeat the first one."""
-OWN_OF_POSE_IK = (
-    'gd_max_iters',
-    'gd_jacobian_damping',
-    'gd_step_multiplier',
-    'gd_adaptive_threshold',
-)
-"""Parameters that have a meaning for PoseIK alone."""
 
 
 class AutoSolver:
-    """The solvers of one group, and who answers what; may be asked from several threads at once."""
+    """The solvers of one group, called in the order of the policy; several threads may call it at once."""
 
     def __init__(
         self,
@@ -72,7 +59,7 @@ class AutoSolver:
         position_only: bool = False,
     ) -> None:
         """
-        Find out what the chain is.
+        Find the closed form of the chain, if it has one, and prepare the search.
 
         :param options: parameters; None means the defaults.
         :param position_only: leave the orientation of targets free.
@@ -84,33 +71,32 @@ class AutoSolver:
         self.joint_names = group.joint_names
         self.base_frame, self.tip_frames = group.base_link, group.tips
         self._position_only = position_only
-        self._wants_nearest = self.options.solve_mode == 'optimize_distance'
+        is_nearest = self.options.solve_mode == 'optimize_distance'
+        self._wanted = Wanted.NEAREST if is_nearest else Wanted.ONE
         defaults = PoseIkOptions()
         self._tuned = [
             name
-            for name in OWN_OF_POSE_IK
+            for name in ONLY_OF_POSE_IK
             if getattr(self.options, name) != getattr(defaults, name)
         ]
-        self._closed_form: AnalyticSolver | None = None
-        self._no_closed_form = self._find_closed_form()
+        self._closed_form, self._no_closed_form = self._find_closed_form()
+        known = self._closed_form
+        self._knowledge = Knowledge.NOTHING if known is None else knowledge_of_arm(known.arm)
+        self._methods = choose(self._knowledge, self._wanted, is_tuned=bool(self._tuned))
         self._first_starts = self._search(self._count_first_starts(), 0)
         plain = self._make_plain()
         # The bound method: looking it up costs time at every solve.
-        self._ask_plain = None if plain is None else plain.ask
+        self._solve_plain = None if plain is None else plain.solve
 
-    def _find_closed_form(self) -> str:
-        """Make the closed form; return why there is none, nothing where there is one."""
+    def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
+        """Return the closed form, or None and why there is none."""
         if self._tuned:
-            return f'{", ".join(self._tuned)} given, which PoseIK alone knows'
+            return None, f'{", ".join(self._tuned)} given, which PoseIK alone knows'
         if self._position_only:
-            return 'the orientation is left free'
+            return None, 'the orientation is left free'
         if len(self.tip_frames) != 1:
-            return f'{counted(len(self.tip_frames), "tip")}'
-        try:
-            self._closed_form = AnalyticSolver(self.robot, self.group, name=NAME)
-        except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
-            return str(error)
-        return ''
+            return None, counted(len(self.tip_frames), 'tip')
+        return find_closed_form(lambda: AnalyticSolver(self.robot, self.group, name=NAME))
 
     def _search(self, starts: int, sequence: int) -> NewtonSolver:
         """Return Levenberg-Marquardt with a budget of starts."""
@@ -125,42 +111,41 @@ class AutoSolver:
         )
 
     def _count_first_starts(self) -> int:
-        """Return how many starts come before the closed form, or behind it where it is fast."""
-        if self.is_fast:
+        """Return how many starts come before the closed form, or after a fast one."""
+        if self._knowledge == Knowledge.ALL_AT_ONCE:
             return STARTS_AT_THE_EDGE
-        return FEW_STARTS if self.is_complete else MANY_STARTS
+        return FEW_STARTS if self._is_complete else MANY_STARTS
 
     def _make_plain(self) -> PlainRequests | None:
-        """Return the fast way for plain questions; None where it is not for this chain."""
-        search = self._first_starts
-        reads_state = search.problem.nq != search.problem.group_size
-        if self._asks_pose_ik or len(self.tip_frames) != 1 or reads_state:
+        """Return the fast path for plain requests; None if this chain needs the general one."""
+        first = self._first_starts
+        reads_state = first.problem.nq != first.problem.group_size
+        if self._uses_pose_ik or len(self.tip_frames) != 1 or reads_state:
             return None
-        if self._wants_nearest and not self.is_fast:
+        is_fast = self._knowledge == Knowledge.ALL_AT_ONCE
+        if self._wanted == Wanted.NEAREST and not is_fast:
             return None
-        if self._closed_form is None or not self.is_complete:
-            return PlainRequests(search)
-        tolerance, follows_seed = self.options.target_tolerance, not self._wants_nearest
-        known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, self.is_fast)
-        return PlainRequests(search, known)
-
-    @functools.cached_property
-    def is_complete(self) -> bool:
-        """Return whether a closed form knows every branch of any pose, so that it can prove that there is none."""
-        known = self._closed_form
-        return known is not None and known.is_complete and len(self.joint_names) == 6
-
-    @functools.cached_property
-    def is_fast(self) -> bool:
-        """Return whether a complete closed form answers in less time than a descent takes."""
-        if self._closed_form is None or not self.is_complete:
-            return False
-        return bool(self._closed_form.arm.plan.ints[search.KIND] in TURNING)
+        if self._closed_form is None or not self._is_complete:
+            return PlainRequests(first)
+        follows_seed = self._wanted == Wanted.ONE
+        tolerance = self.options.target_tolerance
+        known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, is_fast)
+        return PlainRequests(first, known)
 
     @property
-    def knows_branches(self) -> bool:
-        """Return whether several solutions of a pose are those of a closed form, and not found by chance."""
-        return self._closed_form is not None and not self._asks_pose_ik
+    def _is_complete(self) -> bool:
+        """Return whether a closed form knows every branch of any pose, so that it can prove that there is none."""
+        return self._knowledge >= Knowledge.ALL
+
+    @property
+    def _uses_pose_ik(self) -> bool:
+        """Return whether PoseIK solves every request."""
+        return self._methods[0] == Method.POSE_IK
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Return what this solver knows of the branches of a pose."""
+        return Knowledge.NOTHING if self._uses_pose_ik else self._knowledge
 
     @functools.cached_property
     def _pose_ik(self) -> PoseIkSolver:
@@ -179,51 +164,60 @@ class AutoSolver:
 
     @property
     def tier(self) -> str:
-        """Return ``closed_form`` where one answers at once, ``iterative`` where a search comes first."""
-        at_once = self.is_fast or (self._wants_nearest and self.is_complete)
-        return self._closed_form.tier if at_once and self._closed_form else 'iterative'
+        """Return ``closed_form`` if one solves at once, ``iterative`` if a search comes first."""
+        first = self._methods[0] == Method.CLOSED_FORM
+        return self._closed_form.tier if first and self._closed_form else 'iterative'
 
     @property
     def reason(self) -> str:
-        """Return who answers, and why."""
+        """Return which method solves, and why."""
+        first = self._methods[0].value
         if self._closed_form is None:
-            who = 'PoseIK' if self._tuned or self._wants_nearest else 'Levenberg-Marquardt'
-            return f'{who}, as there is no closed form to ask ({self._no_closed_form})'
-        if self.is_fast or (self._wants_nearest and self.is_complete):
+            return f'{first}, as there is no closed form to ask ({self._no_closed_form})'
+        if self._methods[0] == Method.CLOSED_FORM:
             return self._closed_form.reason
-        if self._wants_nearest:
-            return f'PoseIK, as the nearest posture is no sample of {self._closed_form.reason}'
-        return f'Levenberg-Marquardt for one answer; for several {self._closed_form.reason}'
+        if self._uses_pose_ik:
+            return f'{first}, as the nearest posture is no sample of {self._closed_form.reason}'
+        return f'{first} for one answer; for several {self._closed_form.reason}'
 
     def reason_for(self, request: SolveRequest) -> str:
         """
-        Return who answers a request, and why.
+        Return which method solves a request, and why.
 
         :param request: any request.
         """
-        known = self._closed_form
-        if known is None or self._asks_pose_ik:
+        known, methods = self._closed_form, self._methods_for(request)
+        if known is None or self._uses_pose_ik:
             return self.reason
-        if request.locked and self.is_complete:
-            held = list_names(request.locked)
-            return f'Levenberg-Marquardt, as with {held} locked a pose is reached by chance only'
+        if Method.CLOSED_FORM not in methods:
+            held = list_names(request.locked or ())
+            return f'{methods[0].value}, as with {held} locked a pose is reached by chance only'
         if request.max_solutions > 1:
             return f'{known.reason}; it knows several solutions'
-        if self._wants_nearest:
+        if self._wanted == Wanted.NEAREST:
             return f'{known.reason}; it knows which of all branches is the nearest'
-        if self.is_fast:
-            return (
-                f'{known.reason}; a seed that is near is followed by Levenberg-Marquardt instead'
-            )
+        if methods[0] == Method.CLOSED_FORM:
+            return f'{known.reason}; a seed that is near is followed by {methods[1].value} instead'
         starts = self._first_starts.settings.slimit
         return (
-            f'Levenberg-Marquardt, as one answer takes less time than {known.reason}, which is asked '
+            f'{methods[0].value}, as one answer takes less time than {known.reason}, which is asked '
             f'when {counted(starts, "start")} find nothing'
+        )
+
+    def _methods_for(self, request: SolveRequest) -> tuple[Method, ...]:
+        """Return the methods for a request, in the order in which they are tried."""
+        most = request.max_solutions
+        several = self._wanted == Wanted.ONE and isinstance(most, int | np.integer) and most > 1
+        return choose(
+            self._knowledge,
+            Wanted.SEVERAL if several else self._wanted,
+            is_tuned=bool(self._tuned),
+            is_locked=bool(request.locked),
         )
 
     def warm_up(self) -> None:
         """Set up everything that a request may need."""
-        if self._asks_pose_ik or self._closed_form is None:
+        if self._uses_pose_ik or self._closed_form is None:
             self._pose_ik.warm_up()
         self._first_starts.warm_up()
         if self._closed_form is not None:
@@ -231,39 +225,37 @@ class AutoSolver:
             home = self._closed_form.chain.home
             self.solve(SolveRequest(targets=home.copy()))
 
-    @property
-    def _asks_pose_ik(self) -> bool:
-        """Return whether PoseIK answers everything."""
-        return bool(self._tuned) or (self._wants_nearest and not self.is_complete)
-
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Answer one request.
+        Solve one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        # The clock is read only where it counts.
+        # The clock is read only if a budget is given.
         began = 0.0 if request.timeout is None else time.monotonic()
-        ask = self._ask_plain
-        tried = None if ask is None else ask(request)
-        if tried is not None and (tried.status is SOLVED or self.is_complete or _is_final(tried)):
+        solve_plain = self._solve_plain
+        tried = None if solve_plain is None else solve_plain(request)
+        if tried is not None and (tried.status is SOLVED or self._is_complete or _is_final(tried)):
             return tried
-        if self._asks_pose_ik:
+        methods, stop = self._methods_for(request), _Deadline(request, began)
+        if methods[0] == Method.POSE_IK:
             return self._pose_ik.solve(request)
-        stop = _Deadline(request, began)
-        # A locked joint leaves too few others to reach a pose exactly: what is within tolerance has to be looked for.
-        if self._closed_form is None or (request.locked and self.is_complete):
+        if self._closed_form is None or Method.CLOSED_FORM not in methods:
             return self._search_only(request, tried, stop)
+        if tried is None and methods[0] == Method.SEARCH:
+            tried = self._first_starts.solve(request)
+            if _is_final(tried):
+                return tried
         return self._search_and_know(self._closed_form, request, tried, stop)
 
     def _search_only(
         self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
     ) -> IkResult:
         """
-        Return the answer of starts alone: PoseIK's, which share processors with other questions, if it takes many.
+        Return the result of starts alone. If it takes many of them, PoseIK runs them, which waits for free slots.
 
-        :param tried: what came of the first starts; None when there were none yet.
+        :param tried: result of the first starts; None if there were none yet.
         """
         if tried is None:
             many = self._first_starts if self._closed_form is None else self._more_starts
@@ -283,40 +275,34 @@ class AutoSolver:
         stop: '_Deadline',
     ) -> IkResult:
         """
-        Return the answer of the first starts, of the closed form, or of more starts.
+        Return the result of the closed form, or of more starts.
 
-        :param tried: what came of the first starts; None when there were none yet.
+        :param tried: result of the first starts; None if the closed form comes first.
         """
-        if tried is None and not (
-            self.is_fast or self._wants_nearest or request.max_solutions > 1
-        ):
-            tried = self._first_starts.solve(request)
-            if _is_final(tried):
-                return tried
-        # Where as many starts got stuck, samples of a joint, which take longer, find hardly a pose more.
-        if tried is not None and tried.cause == Cause.NOT_FOUND and not self.is_complete:
+        # If as many starts got stuck, samples of a joint take longer and find hardly a pose more.
+        if tried is not None and tried.cause == Cause.NOT_FOUND and not self._is_complete:
             return tried
         known = closed_form.solve(request)
         if known.status == IkStatus.REFUSED or _is_answer(known, self._tolerance(request)):
             return known
-        if self.is_complete and (tried is not None or known.cause == Cause.VALIDATION):
+        if self._is_complete and (tried is not None or known.cause == Cause.VALIDATION):
             return known if tried is None else self._with_nearest(known, tried, request)
         left = stop.remaining(request)
         if left is None:
             return _unsolved(known, Cause.DEADLINE)
-        more = self._starts_at_the_edge if self.is_complete else self._more_starts
+        more = self._starts_at_the_edge if self._is_complete else self._more_starts
         found = more.solve(left)
         if found.solved or found.clock_ended or known.solved:
             return found
-        return self._with_nearest(known, found, request) if self.is_complete else found
+        return self._with_nearest(known, found, request) if self._is_complete else found
 
     def _with_nearest(
         self, known: IkResult, searched: IkResult, request: SolveRequest
     ) -> IkResult:
         """
-        Return the cause that a closed form knows with the nearest posture that a search has seen.
+        Return the cause of a closed form with the nearest posture of a search.
 
-        The exact pose has no branch then. Where a search has nearly met the tolerance, that proves nothing of poses within it.
+        The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
         """
         cause, searches = known.cause, known.searches
         is_near = searched.residual <= AT_THE_EDGE * self._tolerance(request)
@@ -338,7 +324,7 @@ class AutoSolver:
 
 
 class _Deadline:
-    """When a request has to be answered, over several solvers."""
+    """The deadline of a request, shared by several solvers."""
 
     def __init__(self, request: SolveRequest, began: float) -> None:
         """Take the clock's reading at the beginning [s]."""
@@ -347,7 +333,7 @@ class _Deadline:
         self._stop = began + (timeout or 0.0)
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:
-        """Return the request with the time that is left; None where none is, or where the caller has cancelled."""
+        """Return the request with the time left; None if no time is left or the caller has cancelled."""
         if request.cancel is not None and request.cancel[0]:
             return None
         if not self._is_set:
@@ -357,7 +343,7 @@ class _Deadline:
 
 
 def _is_final(result: IkResult) -> bool:
-    """Return whether nothing is to be gained by asking anybody else."""
+    """Return whether no other method can change the result."""
     return (
         result.solved
         or result.is_proved
@@ -367,7 +353,7 @@ def _is_final(result: IkResult) -> bool:
 
 
 def _is_answer(result: IkResult, tolerance: float) -> bool:
-    """Return whether a closed form's result is an answer within a tolerance that may be below what it certifies."""
+    """Return whether a closed form's result is within a tolerance, which may be below what it certifies."""
     return result.solved and result.residual <= tolerance
 
 

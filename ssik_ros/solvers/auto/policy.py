@@ -1,0 +1,143 @@
+"""
+Decide whether a closed form or a search solves a request; every part of the package takes this decision here.
+
+=========================================  =======================================================================
+chain                                      methods for one solution, in the order in which they are tried
+=========================================  =======================================================================
+no closed form                             Levenberg-Marquardt, then PoseIK with more starts
+closed form at samples of one joint        Levenberg-Marquardt, closed form, Levenberg-Marquardt with other starts
+complete closed form by elimination        Levenberg-Marquardt, closed form
+complete closed form without elimination   closed form (a near seed is followed first), Levenberg-Marquardt
+=========================================  =======================================================================
+
+If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and the
+closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request is no
+part of the decision.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+from ssik_ros.errors import ModelError, TopologyMismatch, UnsupportedJoint
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.problem.contract import BranchSolver, Solver
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, TURNING
+
+Made = TypeVar('Made')
+
+ONLY_OF_POSE_IK = (
+    'gd_max_iters',
+    'gd_jacobian_damping',
+    'gd_step_multiplier',
+    'gd_adaptive_threshold',
+)
+"""Parameters that only PoseIK has."""
+TOLERANCE = 'target_tolerance'
+
+
+class Knowledge(IntEnum):
+    """What the closed form of a chain knows, in rising order."""
+
+    NOTHING = 0
+    """There is no closed form."""
+    SAMPLES = 1
+    """Branches at samples of one joint: several, not all."""
+    ALL = 2
+    """Every branch, in the time of about ten descents of a search."""
+    ALL_AT_ONCE = 3
+    """Every branch, in less time than one descent takes."""
+
+
+class Wanted(Enum):
+    """What a request wants."""
+
+    ONE = 'one solution'
+    NEAREST = 'the solution nearest to the seed'
+    SEVERAL = 'several solutions'
+
+
+class Method(Enum):
+    """How a request is solved."""
+
+    CLOSED_FORM = 'closed form'
+    SEARCH = 'Levenberg-Marquardt'
+    POSE_IK = 'PoseIK'
+
+
+def choose(
+    knowledge: Knowledge,
+    wanted: Wanted = Wanted.ONE,
+    *,
+    is_tuned: bool = False,
+    is_locked: bool = False,
+) -> tuple[Method, ...]:
+    """
+    Return the methods for a request, in the order in which they are tried.
+
+    :param knowledge: of the chain's closed form.
+    :param wanted: what the request wants.
+    :param is_tuned: whether a parameter is given that only PoseIK has.
+    :param is_locked: whether the request locks joints. The other joints of a complete closed form are then too few to
+        reach a pose exactly, and a search finds what lies within the tolerance.
+    """
+    wants_nearest = wanted == Wanted.NEAREST
+    if is_tuned or (wants_nearest and knowledge < Knowledge.ALL):
+        return (Method.POSE_IK,)
+    if knowledge == Knowledge.NOTHING:
+        return Method.SEARCH, Method.POSE_IK
+    if is_locked and knowledge >= Knowledge.ALL:
+        return (Method.SEARCH,)
+    if wanted != Wanted.ONE or knowledge == Knowledge.ALL_AT_ONCE:
+        return Method.CLOSED_FORM, Method.SEARCH
+    more = () if knowledge == Knowledge.ALL else (Method.SEARCH,)
+    return Method.SEARCH, Method.CLOSED_FORM, *more
+
+
+def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> bool:
+    """
+    Return whether a closed form returns all solutions of an arm, unless a solver is named.
+
+    :param knowledge: of the arm's closed form.
+    :param parameters: of ``ssik_ros/Auto`` under their own names. Those of a search need the search; a tolerance is none of
+        them.
+    """
+    methods = choose(knowledge, Wanted.SEVERAL, is_tuned=bool(parameters.keys() - {TOLERANCE}))
+    return methods[0] == Method.CLOSED_FORM
+
+
+def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
+    """
+    Return the closed form of a chain, or None and the reason why there is none.
+
+    :param make: makes it.
+    """
+    try:
+        return make(), ''
+    except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
+        return None, str(error)
+
+
+def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
+    """
+    Return what the closed form of an arm knows.
+
+    :param arm: the arm.
+    """
+    plan = arm.plan
+    if plan.held >= 0 or plan.drift != 0.0 or plan.size != 6:
+        return Knowledge.SAMPLES
+    is_fast = plan.ints[search.KIND] in TURNING
+    return Knowledge.ALL_AT_ONCE if is_fast else Knowledge.ALL
+
+
+def knowledge_of(solver: Solver) -> Knowledge:
+    """
+    Return what a solver knows of the branches of a pose.
+
+    :param solver: any solver.
+    """
+    if isinstance(solver, BranchSolver):
+        return Knowledge.ALL if solver.is_complete else Knowledge.SAMPLES
+    known: Knowledge = getattr(solver, 'knowledge', Knowledge.NOTHING)
+    return known
