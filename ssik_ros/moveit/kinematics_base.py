@@ -23,6 +23,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
+from ssik_ros.solvers.auto.policy import Knowledge, knowledge_of
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
 
@@ -375,16 +376,17 @@ class KinematicsBase:
         :param options: what else is asked.
         """
         solver = None if self._setup is None else self._setup.solver
+        knowledge = Knowledge.NOTHING if solver is None else knowledge_of(solver)
+        several = {'max_solutions': MOST_SOLUTIONS}
         if isinstance(solver, BranchSolver):
-            return self._ask(pose, seed, options, cost=_sum_of_steps, max_solutions=MOST_SOLUTIONS)
+            return self._ask(pose, seed, options, cost=_sum_of_steps, **several)
         own = self._ask(pose, seed, options, max_searches=1)
-        if not getattr(solver, 'knows_branches', False):
+        if knowledge == Knowledge.NOTHING:
             return own
-        several = {'max_solutions': MOST_SOLUTIONS, 'max_searches': STARTS}
-        known = self._ask(pose, seed, options, cost=_sum_of_steps, **several)
+        known = self._ask(pose, seed, options, _sum_of_steps, max_searches=STARTS, **several)
         if not known.solved or known.is_approximate:
             return own
-        # Where joints are sampled, the posture that the seed leads to may be nearer than all samples.
+        # If joints are sampled, the posture that the seed leads to may be nearer than all samples.
         is_nearer = own.solved and not own.is_approximate and _is_nearer(own, known, seed)
         return own if is_nearer else known
 
@@ -482,7 +484,7 @@ class KinematicsBase:
         locked: Mapping[str, float | None],
     ) -> list[FloatArray]:
         """Return the solution that the seed leads to, where it may be missing among the branches."""
-        if not getattr(setup.solver, 'knows_branches', False):
+        if isinstance(setup.solver, BranchSolver) or not knowledge_of(setup.solver):
             return []
         result = self._solve(setup, poses, seed, max_searches=1, locked=locked)
         return list(result.solutions) if isinstance(result, IkResult) else []

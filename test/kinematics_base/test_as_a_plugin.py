@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.moveit.kinematics_base import KinematicsBase, SUCCESS
-from ssik_ros.problem.contract import BranchSolver
+from ssik_ros.solvers.auto.policy import knowledge_of
 from ssik_ros.solvers.registry import list_solvers
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
@@ -226,7 +226,7 @@ def test_the_single_solution_is_the_nearest_of_the_several_from_anywhere(trial):
     that no other solution is nearer than the one that it ends at; solvers that know all branches do.
     """
     solver = trial.plugin.get_solver()
-    knows = isinstance(solver, BranchSolver) or getattr(solver, 'knows_branches', False)
+    knows = bool(knowledge_of(solver))
     assert knows == (trial.solver in {'ssik_ros/Analytic', 'ssik_ros/Auto'})
     singles = 0
     for _ in range(COUNT // 10):

@@ -67,27 +67,6 @@ def test_a_failure_within_a_tolerance_is_explained_as_that_of_a_solver_with_it(a
         assert bytes_of(result) == bytes_of(expected)
 
 
-@pytest.mark.parametrize('name', ['target_tolerance', 'epsilon'])
-@pytest.mark.parametrize('tolerance', [1e-2, 1e-3, 1e-6, 1e-9])
-def test_a_tolerance_never_changes_which_solver_a_manipulator_calls(arm, name, tolerance):
-    for target, seed in requests(arm, 4):
-        for q_seed in (None, seed):
-            expected, first = arm.solve(target, q_seed=q_seed, explain=True)
-            found, second = arm.solve(target, q_seed=q_seed, explain=True, **{name: tolerance})
-            assert (second.solver_name, second.dispatch_reason) == (
-                first.solver_name,
-                first.dispatch_reason,
-            )
-            assert [s.q.tobytes() for s in found] == [s.q.tobytes() for s in expected]
-
-
-def test_solutions_of_a_closed_form_are_within_a_tighter_tolerance(arm):
-    for target, _ in requests(arm, 4):
-        for tolerance in (1e-13, 1e-15):
-            found = arm.solve(target, target_tolerance=tolerance)
-            assert all(solution.fk_residual <= tolerance for solution in found)
-
-
 def test_the_knowledge_of_a_solver_is_that_of_its_arm(arm):
     expected = ARMS[{6: 'ur5e', 7: 'panda'}[arm.dof]]
     auto = create_solver('ssik_ros/Auto', arm.robot, arm.group)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, SsikError
+from ssik_ros.errors import counted
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import BranchSet, BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT
@@ -31,6 +31,13 @@ from ssik_ros.server.requests.ik_requests import (
 from ssik_ros.server.requests.posture_order import PostureOrder, Postures
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.led_links import LedLink
+from ssik_ros.solvers.auto.policy import (
+    choose,
+    find_closed_form,
+    knowledge_of,
+    Method,
+    Wanted,
+)
 from ssik_ros.solvers.closed_form.labels import number_branches
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
@@ -50,41 +57,30 @@ NOWHERE: FloatArray = np.empty((0, 0))
 SEARCHED = 'several distinct solutions found by a search, not all there are'
 
 
-class ClosedForm:
-    """The closed form of a group, made when it is first needed; may be asked from several threads at once."""
+class GroupClosedForm:
+    """The closed form of a group, made at the first request that needs it; several threads may call it at once."""
 
     def __init__(self, server: GroupServer) -> None:
         """
-        Make nothing yet.
+        Take a group.
 
         :param server: the group.
         """
         self._server = server
         self._lock = threading.Lock()
-        self._is_made = False
-        self._solver: AnalyticSolver | None = None
-        self._reason = ''
+        self._found: tuple[AnalyticSolver | None, str] | None = None
 
-    def get(self) -> AnalyticSolver | None:
-        """Return the solver; None where the chain has no closed form."""
+    def find(self) -> tuple[AnalyticSolver | None, str]:
+        """Return the solver, or None and the reason why the chain has no closed form."""
         with self._lock:
-            if not self._is_made:
-                self._make()
-            return self._solver
+            if self._found is None:
+                self._found = find_closed_form(self._make)
+            return self._found
 
-    @property
-    def reason(self) -> str:
-        """Return why there is none."""
-        return self._reason
-
-    def _make(self) -> None:
-        try:
-            solver = AnalyticSolver(self._server.robot, self._server.group)
-            solver.warm_up()
-            self._solver = solver
-        except SsikError as error:
-            self._reason = str(error)
-        self._is_made = True
+    def _make(self) -> AnalyticSolver:
+        solver = AnalyticSolver(self._server.robot, self._server.group)
+        solver.warm_up()
+        return solver
 
 
 class _Gate:
@@ -120,7 +116,7 @@ class _Outcome(NamedTuple):
 class BranchFinder:
     """Finds every branch of one group; may be asked from several threads at once."""
 
-    def __init__(self, server: GroupServer, closed_form: ClosedForm | None = None) -> None:
+    def __init__(self, server: GroupServer, closed_form: GroupClosedForm | None = None) -> None:
         """
         Take a group.
 
@@ -128,7 +124,7 @@ class BranchFinder:
         :param closed_form: of the same group, made already.
         """
         self._server = server
-        self._closed_form = closed_form or ClosedForm(server)
+        self._closed_form = closed_form or GroupClosedForm(server)
         self._links: dict[tuple[str, str], ChainKinematics] = {}
         self._order = PostureOrder(server.robot, server.group)
 
@@ -214,20 +210,21 @@ class BranchFinder:
         return self._answer(solver, found, branches, report)
 
     def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
-        """Return whom to ask, the one that knows most first, and why."""
+        """Return the solvers to call, in the order of the policy, each with its reason."""
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
         if self._server.kinematics.position_only:
             return [(own, f'the orientation is left free: {SEARCHED}')]
-        closed_form = self._closed_form.get()
+        closed_form, why_none = self._closed_form.find()
         if closed_form is None:
-            return [(own, f'no closed form ({self._closed_form.reason}): {SEARCHED}')]
+            return [(own, f'no closed form ({why_none}): {SEARCHED}')]
         beside = f'closed form made beside the solver of the group, {own.name}'
-        return [
-            (closed_form, f'{beside}; {closed_form.reason}'),
+        solvers: dict[Method, tuple[IkSolver, str]] = {
+            Method.CLOSED_FORM: (closed_form, f'{beside}; {closed_form.reason}'),
             # Its tolerance is wider: a pose typed by hand for an arm of five joints, or at the end of its reach.
-            (own, f'the closed form does not reach the pose: {SEARCHED}'),
-        ]
+            Method.SEARCH: (own, f'the closed form does not reach the pose: {SEARCHED}'),
+        }
+        return [solvers[method] for method in choose(knowledge_of(closed_form), Wanted.SEVERAL)]
 
     def _solve(self, solver: IkSolver, solve_request: SolveRequest) -> BranchSet:
         """Return the branches that a solver knows, or finds."""

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from ssik_ros.errors import ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.problem.contract import BranchSolver, Solver
+from ssik_ros.problem.contract import BranchSolver, IkSolver
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, TURNING
 
 Made = TypeVar('Made')
@@ -131,7 +131,7 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     return Knowledge.ALL_AT_ONCE if is_fast else Knowledge.ALL
 
 
-def knowledge_of(solver: Solver) -> Knowledge:
+def knowledge_of(solver: IkSolver) -> Knowledge:
     """
     Return what a solver knows of the branches of a pose.
 
