@@ -136,6 +136,19 @@ class SsikError(Exception):
         self.message = message
         self.evidence = evidence
 
+    @classmethod
+    def unknown(cls, message: str, name: str, known: Iterable[str]) -> 'SsikError':
+        """
+        Return the error for a name that does not exist: it ends with the nearest name and the known ones.
+
+        :param message: what is wrong, without the full stop.
+        :param name: the name as the user wrote it.
+        :param known: the names that exist.
+        """
+        available = tuple(known)
+        choices = describe_choices(name, available)
+        return cls(f'{message}. {choices}', name=name, available=available)
+
     def __getattr__(self, name: str) -> object:
         """Return a piece of evidence by its name."""
         try:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
-    describe_choices,
     DimensionMismatch,
     InvalidOption,
     InvalidTarget,
@@ -666,11 +665,10 @@ class Manipulator:
         for name in parameters:
             if name not in names:
                 choices = {*names, *SETTING_DEFAULTS, 'explain', 'q_seed', 'method'}
-                raise InvalidOption(
-                    f'solve has no keyword {quote(name)}, and {method} no such parameter. '
-                    f'{describe_choices(name, choices)}',
-                    name=name,
-                    available=tuple(sorted(choices)),
+                raise InvalidOption.unknown(
+                    f'solve has no keyword {quote(name)}, and {method} no such parameter',
+                    name,
+                    choices,
                 )
 
     def _ask(

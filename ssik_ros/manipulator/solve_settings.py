@@ -274,11 +274,7 @@ def _joint_index(joint: str | int, joint_names: Sequence[str]) -> int:
             _refuse('hold', joint, f'for joints 0 to {n - 1}')
         return int(joint) % n
     if joint not in joint_names:
-        raise JointNotFound(
-            f'hold names the joint {joint!r}. {describe_choices(str(joint), joint_names)}',
-            name=joint,
-            available=tuple(joint_names),
-        )
+        raise JointNotFound.unknown(f'hold names the joint {joint!r}', str(joint), joint_names)
     return joint_names.index(joint)
 
 

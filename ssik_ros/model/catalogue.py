@@ -135,11 +135,7 @@ def arm_data(name: str) -> CatalogueArm:
     """
     arms = _shipped_arms()
     if name not in arms:
-        raise DescriptionNotFound(
-            f"The catalogue has no arm '{name}'. {describe_choices(name, arms)}",
-            name=name,
-            available=tuple(arms),
-        )
+        raise DescriptionNotFound.unknown(f"The catalogue has no arm '{name}'", name, arms)
     return arms[name]
 
 

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from typing import Any
 
-from ssik_ros.errors import ConfigError, describe_choices, DescriptionNotFound, quote
+from ssik_ros.errors import ConfigError, DescriptionNotFound, quote
 from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
 
@@ -124,14 +124,13 @@ def _find_shipped(name: str, robot_name: str | None) -> MoveItConfig:
         if candidate in shipped:
             return _read_package(robots / (candidate + SUFFIX), candidate)
     looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']
-    raise DescriptionNotFound(
+    raise DescriptionNotFound.unknown(
         f'There is no MoveIt configuration {quote(name)}'
         + (f' for robot {quote(robot_name)}' if robot_name else '')
         + f'; looked for the packages {name.removesuffix(SUFFIX)}{SUFFIX} and {name} in '
-        + f'{", ".join(looked)} and for a shipped robot in {robots}. '
-        + describe_choices(name.removesuffix(SUFFIX), shipped),
-        name=name,
-        available=shipped,
+        + f'{", ".join(looked)} and for a shipped robot in {robots}',
+        name.removesuffix(SUFFIX),
+        shipped,
     )
 
 

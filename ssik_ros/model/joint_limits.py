@@ -41,7 +41,7 @@ FOREIGN_KEYS = (
 
 
 @dataclass(slots=True)
-class Limits:
+class JointLimits:
     """Limits of one scalar joint, infinite where there is none."""
 
     lower: float
@@ -51,39 +51,30 @@ class Limits:
     """Only files have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """The resolved rule of a mimic joint: q = multiplier * q_leader + offset."""
-
-    leader: str
-    multiplier: float
-    offset: float
-
-
-def resolve_mimic(urdf: Urdf) -> dict[str, Follower]:
+def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
     """
     Return for every mimic joint the joint that finally drives it; chains are multiplied out.
 
     :param urdf: a checked description.
     """
-    followers: dict[str, Follower] = {}
+    followers: dict[str, Mimic] = {}
     for joint in urdf.joints.values():
         chain = []
         while joint.mimic is not None and joint.name not in followers:
             chain.append(joint)
             joint = urdf.joints[joint.mimic.joint]
-        rule = followers.get(joint.name, Follower(joint.name, 1.0, 0.0))
+        rule = followers.get(joint.name, Mimic(joint.name, 1.0, 0.0))
         for follower in reversed(chain):
             rule = _multiply(follower.mimic, rule)
             followers[follower.name] = rule
     return {name: followers[name] for name in urdf.joints if name in followers}
 
 
-def _multiply(mimic: Mimic | None, leader: Follower) -> Follower:
+def _multiply(mimic: Mimic | None, leader: Mimic) -> Mimic:
     """Return the rule of a joint that mimics a joint with a rule of its own."""
     assert mimic is not None
     offset = mimic.multiplier * leader.offset + mimic.offset
-    return Follower(leader.leader, mimic.multiplier * leader.multiplier, offset)
+    return Mimic(leader.joint, mimic.multiplier * leader.multiplier, offset)
 
 
 def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
@@ -96,8 +87,8 @@ def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
 
 
 def compute_limits(
-    urdf: Urdf, entries: Mapping[str, Any], followers: Mapping[str, Follower]
-) -> tuple[dict[str, Limits], list[str]]:
+    urdf: Urdf, entries: Mapping[str, Any], followers: Mapping[str, Mimic]
+) -> tuple[dict[str, JointLimits], list[str]]:
     """
     Return the effective limits of all variables that can have some, and warnings.
 
@@ -109,7 +100,7 @@ def compute_limits(
     :raises InvalidLimits: when an entry is wider than the model or nothing is left.
     """
     limits = {
-        variable: Limits(joint.lower, joint.upper, joint.velocity)
+        variable: JointLimits(joint.lower, joint.upper, joint.velocity)
         for joint in urdf.joints.values()
         for variable in limited_variables(joint)
     }
@@ -125,7 +116,7 @@ def compute_limits(
     for name, follower in followers.items():
         _tighten_leader(name, follower, limits)
     for name, follower in followers.items():
-        limits[name] = _follower_limits(follower, limits[follower.leader], limits[name].velocity)
+        limits[name] = _follower_limits(follower, limits[follower.joint], limits[name].velocity)
     return limits, warnings
 
 
@@ -177,7 +168,7 @@ def _looks_like_entries(document: object) -> bool:
     )
 
 
-def _tighten(name: str, limits: Limits, entry: object, warnings: list[str]) -> None:
+def _tighten(name: str, limits: JointLimits, entry: object, warnings: list[str]) -> None:
     """Apply one entry of joint_limits.yaml."""
     if not isinstance(entry, Mapping):
         raise InvalidParameter(f'joint_limits.{name} is not a mapping but {entry!r}.')
@@ -233,7 +224,7 @@ def _number(name: str, entry: Mapping[str, Any], key: str, default: float) -> fl
     return float(value)
 
 
-def _check_narrower(name: str, limits: Limits, lower: float, upper: float) -> None:
+def _check_narrower(name: str, limits: JointLimits, lower: float, upper: float) -> None:
     """Raise when limits of the file are inverted or wider than the model's."""
     shown = f'[{lower:.6g}, {upper:.6g}]'
     if lower > upper:
@@ -247,9 +238,9 @@ def _check_narrower(name: str, limits: Limits, lower: float, upper: float) -> No
         )
 
 
-def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) -> None:
+def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> None:
     """Keep the leader where its follower is within limits."""
-    own, leader = limits[name], limits[follower.leader]
+    own, leader = limits[name], limits[follower.joint]
     if follower.multiplier == 0.0:
         if not own.lower <= follower.offset <= own.upper:
             raise InvalidLimits(
@@ -262,10 +253,10 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
     lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
     if lower > upper:
         raise InvalidLimits(
-            f'The limits of joint {quote(follower.leader)} [{leader.lower:.6g}, {leader.upper:.6g}] '
+            f'The limits of joint {quote(follower.joint)} [{leader.lower:.6g}, {leader.upper:.6g}] '
             f'leave no room for those of its mimic joint {quote(name)} [{own.lower:.6g}, '
             f'{own.upper:.6g}].',
-            joint=follower.leader,
+            joint=follower.joint,
             follower=name,
         )
     leader.lower, leader.upper = lower, upper
@@ -273,11 +264,11 @@ def _tighten_leader(name: str, follower: Follower, limits: dict[str, Limits]) ->
     leader.acceleration = min(leader.acceleration, own.acceleration / abs(follower.multiplier))
 
 
-def _follower_limits(follower: Follower, leader: Limits, velocity: float) -> Limits:
+def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:
     """Return the image of the leader's range, so that a consistent follower is never outside."""
     if follower.multiplier == 0.0:
-        return Limits(follower.offset, follower.offset, velocity)
+        return JointLimits(follower.offset, follower.offset, velocity)
     ends = sorted(
         follower.multiplier * end + follower.offset for end in (leader.lower, leader.upper)
     )
-    return Limits(ends[0], ends[1], velocity)
+    return JointLimits(ends[0], ends[1], velocity)

@@ -18,7 +18,7 @@ from enum import IntEnum
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import describe_choices, FrameNotFound, JointNotFound, quote
+from ssik_ros.errors import FrameNotFound, JointNotFound, quote
 from ssik_ros.value_class import dataclass
 
 
@@ -105,11 +105,10 @@ class KinematicTree:
         try:
             return self.joint_index[name]
         except KeyError:
-            raise JointNotFound(
-                f'Robot {quote(self.name)} has no moving joint {quote(name)}. '
-                + describe_choices(name, self.joint_names),
-                name=name,
-                available=self.joint_names,
+            raise JointNotFound.unknown(
+                f'Robot {quote(self.name)} has no moving joint {quote(name)}',
+                name,
+                self.joint_names,
             ) from None
 
     def link(self, name: str) -> int:
@@ -122,11 +121,8 @@ class KinematicTree:
         try:
             return self.link_index[name]
         except KeyError:
-            raise FrameNotFound(
-                f'Robot {quote(self.name)} has no link {quote(name)}. '
-                + describe_choices(name, self.link_names),
-                name=name,
-                available=self.link_names,
+            raise FrameNotFound.unknown(
+                f'Robot {quote(self.name)} has no link {quote(name)}', name, self.link_names
             ) from None
 
     def joint_path(self, link: str) -> list[int]:

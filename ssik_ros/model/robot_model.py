@@ -9,7 +9,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     DimensionMismatch,
     GroupNotFound,
     InvalidLimits,
@@ -29,7 +28,7 @@ from ssik_ros.value_class import dataclass
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Where the quaternion begins among the variables of a joint."""
 
-Follower = tuple[int, int, float, float]
+FollowerRow = tuple[int, int, float, float]
 """Position variables of a follower and of its leader, multiplier and offset."""
 
 
@@ -50,7 +49,7 @@ class RobotModel:
     """Acceleration limits of variables by name, where a joint_limits.yaml has them [rad/s^2 or m/s^2]."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
-    _mimic: list[Follower] = field(init=False, repr=False)
+    _mimic: list[FollowerRow] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Make the groups."""
@@ -98,11 +97,8 @@ class RobotModel:
         try:
             return self.groups[name]
         except KeyError:
-            raise GroupNotFound(
-                f'Robot {quote(self.name)} has no group {quote(name)}. '
-                + describe_choices(name, self.groups),
-                name=name,
-                available=tuple(self.groups),
+            raise GroupNotFound.unknown(
+                f'Robot {quote(self.name)} has no group {quote(name)}', name, self.groups
             ) from None
 
     def group_from_links(self, base: str, tip: str, name: str = '') -> JointGroup:
@@ -172,11 +168,8 @@ class RobotModel:
         joint_group = self.group(group) if isinstance(group, str) else group
         found = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
         if state not in found:
-            raise ModelError(
-                f'Group {quote(joint_group.name)} has no state {quote(state)}. '
-                + describe_choices(state, found),
-                name=state,
-                available=tuple(found),
+            raise ModelError.unknown(
+                f'Group {quote(joint_group.name)} has no state {quote(state)}', state, found
             )
         return self._positions_of(found[state])[joint_group.idx_q]
 
@@ -278,7 +271,7 @@ class RobotModel:
         return self.tree.joint(name)
 
 
-def find_followers(tree: KinematicTree) -> list[Follower]:
+def find_followers(tree: KinematicTree) -> list[FollowerRow]:
     """
     Return the followers of a robot, no leader among them.
 

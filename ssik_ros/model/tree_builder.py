@@ -6,15 +6,15 @@ import math
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.model.joint_limits import Follower, limited_variables, Limits
+from ssik_ros.model.joint_limits import JointLimits, limited_variables
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
-from ssik_ros.model.urdf.data import MOVING_TYPES, Urdf, UrdfJoint
+from ssik_ros.model.urdf.data import Mimic, MOVING_TYPES, Urdf, UrdfJoint
 
 
 def build_tree(
     urdf: Urdf,
-    limits: Mapping[str, Limits],
-    followers: Mapping[str, Follower],
+    limits: Mapping[str, JointLimits],
+    followers: Mapping[str, Mimic],
 ) -> KinematicTree:
     """
     Return the kinematic tree of a description.
@@ -30,7 +30,7 @@ def build_tree(
     sizes = [POSITION_SIZE[kind] for kind in kinds]
     parents, placements, carriers, link_placements = _place(order)
     lower, upper, velocity = _stack_limits(joints, limits, sizes)
-    identity = Follower('', 1.0, 0.0)
+    identity = Mimic('', 1.0, 0.0)
     rules = [followers.get(joint.name, identity) for joint in joints]
     return KinematicTree(
         name=urdf.name,
@@ -44,7 +44,7 @@ def build_tree(
         lower=lower,
         upper=upper,
         velocity=velocity,
-        leaders=np.array([index.get(rule.leader, -1) for rule in rules], dtype=np.int64),
+        leaders=np.array([index.get(rule.joint, -1) for rule in rules], dtype=np.int64),
         multipliers=np.array([rule.multiplier for rule in rules], dtype=np.float64),
         offsets=np.array([rule.offset for rule in rules], dtype=np.float64),
         link_names=(urdf.root, *(joint.child for joint in order)),
@@ -53,7 +53,7 @@ def build_tree(
     )
 
 
-def _kind_of(joint: UrdfJoint, limits: Mapping[str, Limits]) -> JointKind:
+def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
     """Return the kind; a continuous joint that a file limited is a revolute one from then on."""
     kind = JointKind[joint.type.upper()]
     if kind == JointKind.CONTINUOUS:
@@ -125,11 +125,11 @@ def _local_poses(joints: list[UrdfJoint]) -> FloatArray:
 
 
 def _stack_limits(
-    joints: list[UrdfJoint], limits: Mapping[str, Limits], sizes: list[int]
+    joints: list[UrdfJoint], limits: Mapping[str, JointLimits], sizes: list[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return lower, upper and velocity limits of all position variables."""
-    free = Limits(-math.inf, math.inf, math.inf)
-    rows: list[Limits] = []
+    free = JointLimits(-math.inf, math.inf, math.inf)
+    rows: list[JointLimits] = []
     for joint, size in zip(joints, sizes, strict=True):
         limited = [limits[variable] for variable in limited_variables(joint)]
         rows += limited + [free] * (size - len(limited))

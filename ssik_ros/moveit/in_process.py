@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, SolverError
+from ssik_ros.errors import SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -192,7 +192,7 @@ class OpenGroup:
         if chain is None:
             known = self._robot.tree.link_index
             if link not in known:
-                raise SolverError(f"There is no link '{link}'. {describe_choices(link, known)}")
+                raise SolverError.unknown(f"There is no link '{link}'", link, known)
             group = self._robot.group(self.group_name)
             chain = ChainKinematics(self._robot, group, self.base_frame, link)
             self._chains[link] = chain

@@ -5,7 +5,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     DimensionMismatch,
     InvalidLimits,
     InvalidOption,
@@ -107,11 +106,10 @@ def _lock(
     """Hold a joint at a value, or at the seed's value brought inside the limits, by equal limits."""
     variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
     if name not in group.joint_names:
-        raise JointNotFound(
-            f'Group {quote(group.name)} has no joint {quote(name)} to lock. '
-            + describe_choices(name, group.joint_names),
-            name=name,
-            available=group.joint_names,
+        raise JointNotFound.unknown(
+            f'Group {quote(group.name)} has no joint {quote(name)} to lock',
+            name,
+            group.joint_names,
         )
     if value is not None and len(variables) > 1:
         raise InvalidOption(f'Joint {quote(name)} has several variables; lock it with None.')

@@ -196,11 +196,8 @@ def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
     if not requested:
         _LOGGER.info("%s: group '%s' names no solver: %s answers.", where, group, DEFAULT_SOLVER)
     elif not _is_foreign(requested):
-        raise UnknownSolver(
-            f'{where}: there is no solver {quote(requested)}. '
-            + describe_choices(requested, known_names()),
-            name=requested,
-            available=known_names(),
+        raise UnknownSolver.unknown(
+            f'{where}: there is no solver {quote(requested)}', requested, known_names()
         )
     else:
         _LOGGER.warning(

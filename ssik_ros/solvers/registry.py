@@ -16,7 +16,6 @@ import logging
 from typing import Any, TYPE_CHECKING
 
 from ssik_ros.errors import (
-    describe_choices,
     InvalidParameter,
     PluginLoadError,
     quote,
@@ -199,11 +198,7 @@ def solver_spec(name: str) -> SolverSpec:
         return built_in
     entries = _third_party().get(name)
     if entries is None:
-        raise UnknownSolver(
-            f'There is no solver {quote(name)}. {describe_choices(name, known_names())}',
-            name=name,
-            available=known_names(),
-        )
+        raise UnknownSolver.unknown(f'There is no solver {quote(name)}', name, known_names())
     if len(entries) > 1:
         providers = ' and '.join(_provider(entry) for entry in entries)
         raise PluginLoadError(f'The solver {quote(name)} is offered by {providers}; remove one.')

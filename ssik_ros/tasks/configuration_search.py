@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, describe_choices, DimensionMismatch, InvalidOption, quote
+from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import JointType, Reason
@@ -94,7 +94,7 @@ def read_options(options: Mapping[str, Any]) -> SearchOptions:
     known = [item.name for item in fields(SearchOptions)]
     for name in options:
         if name not in known:
-            raise InvalidOption(f'{quote(name)} is no option. ' + describe_choices(name, known))
+            raise InvalidOption.unknown(f'{quote(name)} is no option', name, known)
     return SearchOptions(**options)
 
 

@@ -18,7 +18,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, counted, describe_choices, ModelError, quote, SsikError
+from ssik_ros.errors import ConfigError, counted, ModelError, quote, SsikError
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.tasks.constants import Constraint, JointType
 from ssik_ros.tasks.joints import Dependency, Joint
@@ -253,7 +253,7 @@ def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
         raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
     for key in entry:
         if key not in known:
-            raise DocumentError(f'The {what} has {quote(key)}. ' + describe_choices(key, known))
+            raise DocumentError.unknown(f'The {what} has {quote(key)}', key, known)
     for key in known:
         if key not in entry:
             raise DocumentError(f'The {what} lacks {quote(key)}.')
@@ -315,9 +315,8 @@ def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
 def _known(environment: Environment, name: object, what: str) -> None:
     """Refuse names of objects that do not exist."""
     if not isinstance(name, str) or name not in environment:
-        raise DocumentError(
-            f'The {what}, {name!r}, is no object. '
-            + describe_choices(str(name), environment.objects)
+        raise DocumentError.unknown(
+            f'The {what}, {name!r}, is no object', str(name), environment.objects
         )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, DimensionMismatch, InvalidOption, quote
+from ssik_ros.errors import DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import packing
 from ssik_ros.tasks.constants import Method, Reason, WORLD
 from ssik_ros.tasks.plan import Plan, PSEUDO_INVERSE_DAMPING
@@ -120,9 +120,7 @@ def _ask(
     answer = callback(data) or {}
     unknown = [key for key in answer if key not in KEYS]
     if unknown:
-        raise InvalidOption(
-            f'The callback returned {quote(unknown[0])}. ' + describe_choices(unknown[0], KEYS)
-        )
+        raise InvalidOption.unknown(f'The callback returned {quote(unknown[0])}', unknown[0], KEYS)
     m, n = jacobian.shape
     shapes = {'jacobian': (m, n), 'e': (m,), 'dq': (n,), 'jacobianPinv': (n, m)}
     arrays: dict[str, FloatArray] = {}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, FrameNotFound, JointNotFound, ModelError, quote
+from ssik_ros.errors import FrameNotFound, JointNotFound, ModelError, quote
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
@@ -124,11 +124,8 @@ class RobotScene:
     def _item(self, name: str) -> SceneItem:
         """Return an item by its name."""
         if name not in self._items:
-            raise FrameNotFound(
-                f'Scene {quote(self.name)} has no frame {quote(name)}. '
-                + describe_choices(name, self._items),
-                name=name,
-                available=tuple(self._items),
+            raise FrameNotFound.unknown(
+                f'Scene {quote(self.name)} has no frame {quote(name)}', name, self._items
             )
         return self._items[name]
 
@@ -207,11 +204,8 @@ class RobotScene:
     def _read(self, name: str, value: float | Sequence[float] | FloatArray) -> float | FloatArray:
         """Return a joint value as it is kept, or refuse it."""
         if name not in self._positions:
-            raise JointNotFound(
-                f'Scene {quote(self.name)} has no joint {quote(name)}. '
-                + describe_choices(name, self._positions),
-                name=name,
-                available=tuple(self._positions),
+            raise JointNotFound.unknown(
+                f'Scene {quote(self.name)} has no joint {quote(name)}', name, self._positions
             )
         if isinstance(self._positions[name], np.ndarray):
             return read_quaternion(value, name)

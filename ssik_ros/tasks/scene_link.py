@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import Any, TYPE_CHECKING
 
-from ssik_ros.errors import describe_choices, FrameNotFound, InvalidOption, quote, RequestError
+from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.scene import Scene, SceneItem
@@ -73,11 +73,7 @@ class _Copier:
     def item(self, name: str) -> SceneItem:
         """Return an item of the scene."""
         if name not in self.items:
-            raise FrameNotFound(
-                f'The scene has no frame {quote(name)}. ' + describe_choices(name, self.items),
-                name=name,
-                available=tuple(self.items),
-            )
+            raise FrameNotFound.unknown(f'The scene has no frame {quote(name)}', name, self.items)
         return self.items[name]
 
     def line(self, name: str) -> list[SceneItem]:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     DimensionMismatch,
     FrameNotFound,
     InvalidOption,
@@ -110,11 +109,10 @@ class World:
             return reference
         if isinstance(reference, str):
             if reference not in self._by_name:
-                raise FrameNotFound(
-                    f'Environment {quote(self.name)} has no object {quote(reference)}. '
-                    + describe_choices(reference, self._by_name),
-                    name=reference,
-                    available=tuple(self._by_name),
+                raise FrameNotFound.unknown(
+                    f'Environment {quote(self.name)} has no object {quote(reference)}',
+                    reference,
+                    self._by_name,
                 )
             return self._by_name[reference]
         if reference == WORLD:
@@ -390,9 +388,7 @@ def read_joint_type(kind: str | int) -> JointType:
     """Return the joint type of a name or a number."""
     if isinstance(kind, str):
         if kind not in KIND_NAMES:
-            raise InvalidOption(
-                f'{quote(kind)} is no joint type. ' + describe_choices(kind, KIND_NAMES)
-            )
+            raise InvalidOption.unknown(f'{quote(kind)} is no joint type', kind, KIND_NAMES)
         return KIND_NAMES[kind]
     try:
         return JointType(kind)

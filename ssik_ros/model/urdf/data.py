@@ -17,9 +17,10 @@ JOINT_TYPES = (*MOVING_TYPES, 'fixed')
 
 @dataclass(frozen=True, slots=True)
 class Mimic:
-    """The follower's rule: q = multiplier * q_leader + offset."""
+    """The rule of a mimic joint: q = multiplier * q_leader + offset."""
 
     joint: str
+    """The leader."""
     multiplier: float
     offset: float
 

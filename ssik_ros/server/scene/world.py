@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, ModelError, quote
+from ssik_ros.errors import ModelError, quote
 from ssik_ros.model.collision.objects import CarriedObject, check_shape, ObjectShape, WorldObject
 from ssik_ros.server.requests.poses import is_within_reason, TOO_FAR
 
@@ -172,9 +172,7 @@ class SceneWorld:
         found = self._now.standing_named(name)
         if found is None:
             names = [item.name for item in self._now.standing]
-            raise ModelError(
-                f'There is no object {quote(name)}. {describe_choices(name, names)}', name=name
-            )
+            raise ModelError.unknown(f'There is no object {quote(name)}', name, names)
         return found
 
     def _replace(self, item: WorldObject) -> None:

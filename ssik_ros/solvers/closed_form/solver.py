@@ -13,7 +13,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     DimensionMismatch,
     InvalidOption,
     JointNotFound,
@@ -293,11 +292,8 @@ class AnalyticSolver:
 
     def _joint(self, name: str) -> int:
         if name not in self.joint_names:
-            raise JointNotFound(
-                f"Group '{self.group.name}' has no joint '{name}'. "
-                + describe_choices(name, self.joint_names),
-                name=name,
-                available=self.joint_names,
+            raise JointNotFound.unknown(
+                f"Group '{self.group.name}' has no joint '{name}'", name, self.joint_names
             )
         return self.joint_names.index(name)
 

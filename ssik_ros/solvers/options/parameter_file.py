@@ -13,7 +13,7 @@ import pkgutil
 import re
 from typing import Any
 
-from ssik_ros.errors import ConfigError, describe_choices, quote
+from ssik_ros.errors import ConfigError, quote
 from ssik_ros.solvers.options.parameters import Parameter, ParameterSchema, ParameterType, REQUIRED
 from ssik_ros.solvers.options.validators import Check, make_validator, RULES, Validator
 from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
@@ -119,9 +119,10 @@ def _make_parameter(
 ) -> Parameter:
     for key in leaf:
         if key not in _LEAF_KEYS:
-            raise ConfigError(
-                f'{where}: parameter {quote(name)} has an unknown key {quote(key)}. '
-                + describe_choices(key, _LEAF_KEYS)
+            raise ConfigError.unknown(
+                f'{where}: parameter {quote(name)} has an unknown key {quote(key)}',
+                key,
+                _LEAF_KEYS,
             )
     parameter_type, size_limit = _parse_type(leaf['type'], f'{where}: parameter {quote(name)}')
     parameter = Parameter(
@@ -158,8 +159,8 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
     if match is None or (match['n'] and match[0].rpartition('_fixed')[0] not in _SIZED):
         known = ('bool', 'int', 'double', 'string', 'none')
         arrays = (f'{scalar}_array' for scalar in known[:-1])
-        raise ConfigError(
-            f'{where} has an unknown type {quote(text)}. {describe_choices(text, (*known, *arrays))}'
+        raise ConfigError.unknown(
+            f'{where} has an unknown type {quote(text)}', text, (*known, *arrays)
         )
     limit: tuple[Validator, ...] = ()
     if match['n']:

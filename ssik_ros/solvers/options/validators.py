@@ -8,7 +8,7 @@ written so that NaN fails them.
 from collections.abc import Callable
 from typing import Any
 
-from ssik_ros.errors import ConfigError, counted, describe_choices, quote, shorten
+from ssik_ros.errors import ConfigError, counted, quote, shorten
 from ssik_ros.value_class import dataclass
 
 Check = Callable[..., str]
@@ -165,8 +165,8 @@ def make_validator(key: str, value: Any, custom: dict[str, Check], where: str) -
         return Validator(name, arguments, custom[name], f'{name}({shown})')
     rule = RULES.get(name)
     if rule is None:
-        raise ConfigError(
-            f'{where}: unknown validator {quote(key)}. {describe_choices(name, [*RULES, *custom])}'
+        raise ConfigError.unknown(
+            f'{where}: unknown validator {quote(key)}', name, [*RULES, *custom]
         )
     if len(arguments) != rule.arity:
         raise ConfigError(

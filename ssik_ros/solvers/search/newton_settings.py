@@ -218,11 +218,7 @@ class NewtonSettings:
         names = problem.joint_of_variable
         for name, value in self.hold:
             if name not in names:
-                raise JointNotFound(
-                    f'hold names the joint {quote(name)}. {describe_choices(name, names)}',
-                    name=name,
-                    available=names,
-                )
+                raise JointNotFound.unknown(f'hold names the joint {quote(name)}', name, names)
             v = names.index(name)
             if names.count(name) > 1 or not lower[v] <= value <= upper[v]:
                 raise InvalidLimits(
@@ -276,11 +272,7 @@ def make_settings(values: Mapping[str, Any]) -> NewtonSettings:
     known = set(NewtonSettings.__dataclass_fields__)
     for name in values:
         if name not in known:
-            raise InvalidOption(
-                f'There is no option {quote(name)}. {describe_choices(name, known - {"law"})}',
-                name=name,
-                available=tuple(sorted(known)),
-            )
+            raise InvalidOption.unknown(f'There is no option {quote(name)}', name, known - {'law'})
     arrays = {
         name: tuple(np.asarray(values[name], dtype=np.float64).ravel().tolist())
         for name in JOINT_ARRAYS

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.errors import describe_choices, InvalidOption, quote
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.tasks.compat import registry
 from ssik_ros.tasks.compat.registry import (
     environment_of,
@@ -35,7 +35,7 @@ def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> 
     """Return options, none of them unknown."""
     for name in given or {}:
         if name not in names:
-            raise InvalidOption(f'{quote(name)} is no {what}. ' + describe_choices(name, names))
+            raise InvalidOption.unknown(f'{quote(name)} is no {what}', name, names)
     return given or {}
 
 
