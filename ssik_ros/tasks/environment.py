@@ -9,7 +9,7 @@ from typing import Any, Literal, TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, InvalidOption, ModelError, quote
+from ssik_ros.errors import InvalidOption, ModelError, quote
 from ssik_ros.kernels.tasks import handling
 from ssik_ros.tasks import configuration_search, document, paths, scene_link
 from ssik_ros.tasks.alternates import alternate_configs
@@ -98,7 +98,7 @@ class Environment(World):
         for key, value in settings.items():
             if not isinstance(getattr(TaskSet, key, None), property):
                 known = [k for k, v in vars(TaskSet).items() if isinstance(v, property) and v.fset]
-                raise InvalidOption(f'{quote(key)} is no setting. ' + describe_choices(key, known))
+                raise InvalidOption.unknown(f'{quote(key)} is no setting', key, known)
             setattr(task_set, key, value)
         self._next_task_set += 1
         self.task_sets[name] = task_set
@@ -116,11 +116,8 @@ class Environment(World):
             if reference is task_set or reference == task_set.name or reference == task_set.handle:
                 return task_set
         name = getattr(reference, 'name', reference)
-        raise TaskSetNotFound(
-            f'Environment {quote(self.name)} has no task set {name!r}. '
-            + describe_choices(str(name), self.task_sets),
-            name=name,
-            available=tuple(self.task_sets),
+        raise TaskSetNotFound.unknown(
+            f'Environment {quote(self.name)} has no task set {name!r}', str(name), self.task_sets
         )
 
     def plan(

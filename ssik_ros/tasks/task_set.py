@@ -9,7 +9,7 @@ from typing import Any, Literal, TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, InvalidOption, quote, RequestError
+from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import Constraint, Method, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.handling import SolveResult
 from ssik_ros.tasks.joints import Joint
@@ -108,9 +108,7 @@ class TaskSet:
     def method(self, value: int | str) -> None:
         if isinstance(value, str):
             if value not in METHOD_NAMES:
-                raise InvalidOption(
-                    f'{quote(value)} is no method. ' + describe_choices(value, METHOD_NAMES)
-                )
+                raise InvalidOption.unknown(f'{quote(value)} is no method', value, METHOD_NAMES)
             value = METHOD_NAMES[value]
         try:
             self._method = Method(value)
