@@ -12,7 +12,7 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 
 SHARES = (0.5, 1.0)
 """How far the tip is from the first axis, in reaches."""
@@ -38,7 +38,7 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
     generator = np.random.default_rng(SEED)
     chain = SerialChain.from_robot(load_robot(arm.urdf_path), arm.base, arm.tip)
     closed_form = AnalyticArm(chain)
-    question = Question(mode=KEEP_ALL, max_solutions=1, samples=SAMPLES)
+    question = BranchRequest(mode=KEEP_ALL, max_solutions=1, samples=SAMPLES)
     hulls = _hulls(chain)
     farthest, centre = reach(arm, np.zeros(3)), arm.joints[0].placement[:3, 3]
     targets: list[FloatArray] = []
@@ -57,7 +57,7 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
     return Cases(np.full(seeds.shape, np.nan), seeds, np.array(targets))
 
 
-def _is_reached(closed_form: AnalyticArm, question: Question, pose: FloatArray) -> bool:
+def _is_reached(closed_form: AnalyticArm, question: BranchRequest, pose: FloatArray) -> bool:
     """Return whether there is a branch of a pose (4, 4) or of one of those beside it."""
     for shift in (np.zeros(6), *(BESIDE * np.vstack([np.eye(6), -np.eye(6)]))):
         beside = pose.copy()

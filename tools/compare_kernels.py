@@ -133,7 +133,7 @@ def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
 
 
 BEHIND: dict[tuple[str, str], Callable[[int], Iterator[tuple[int, int, int]]]] = {
-    ('closed_form.branches.branch_block.ask', 'address'): _branch_block,
+    ('closed_form.branches.branch_block.solve', 'address'): _branch_block,
     ('mechanisms.descent.solve', 'address'): _chain_block,
     ('search.single.ask', 'address'): _search_block,
     ('search.plain_question.answer', 'address'): _search_block,

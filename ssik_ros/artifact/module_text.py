@@ -53,7 +53,16 @@ SPDX-License-Identifier: BSD-3-Clause
 '''
 
 _TAIL = '''
-_PLAN = Plan(
+
+class Solution(NamedTuple):
+    """One inverse-kinematics solution: joint vector, Frobenius norm of FK(q) - T."""
+
+    q: Any
+    fk_residual: float
+    refinement_used: str = 'none'
+
+
+_PLAN = ArtifactPlan(
     ints=np.array(
         {ints}
     ),
@@ -77,7 +86,8 @@ def solve(T, q_seed=None, max_solutions=None, respect_limits=True):
     every branch in (-pi, pi]; 'wrap' moves by whole turns what can be moved into the limits and keeps the rest.
     ValueError and TypeError say what is wrong with an argument; an empty list means that there is no solution.
     """
-    return solve_pose(_PLAN, {find}, T, q_seed, max_solutions, respect_limits)
+    found = solve_pose(_PLAN, {find}, T, q_seed, max_solutions, respect_limits)
+    return [Solution(*row) for row in found]
 
 
 def fk(q):
@@ -142,9 +152,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
     known[f'{CLOSED_FORM}.classes.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
     known.update({(f'{CLOSED_FORM}.{name}', 'solve'): {'case': case} for name in CLASSES})
     known[f'{CLOSED_FORM}.classes.prismatic_shoulder', 'solve'] = {'slides': case}
-    sources = PortableSources(
-        known, REPLACED, (RUNTIME, ELIMINATION), (f'{HERE}.views', 'copy_table')
-    )
+    sources = PortableSources(known, REPLACED, (RUNTIME, ELIMINATION))
     for name in ('solve_pose', 'forward'):
         sources.add(RUNTIME, name)
     if ints[search.CUT] >= 0:

@@ -17,15 +17,7 @@ FARTHEST = 1e9
 MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.WRAP_ONLY}
 
 
-class Solution(NamedTuple):
-    """One inverse-kinematics solution: joint vector, Frobenius norm of FK(q) - T."""
-
-    q: Any
-    fk_residual: float
-    refinement_used: str = 'none'
-
-
-class Plan(NamedTuple):
+class ArtifactPlan(NamedTuple):
     """How the arm is solved: what the search wants, how many values of a held joint, and with which numbers."""
 
     ints: Any
@@ -36,15 +28,15 @@ class Plan(NamedTuple):
 
 
 def solve_pose(
-    plan: Plan,
+    plan: ArtifactPlan,
     find: Any,
     pose: Any,
     q_seed: Any = None,
     max_solutions: Any = None,
     respect_limits: Any = True,
-) -> list[Solution]:
+) -> list[tuple[Any, float]]:
     """
-    Return the solutions of a pose, best first.
+    Return the joint vectors that reach a pose, each with the Frobenius norm of FK - T, best first.
 
     :param plan: of the arm.
     :param find: the search.
@@ -78,10 +70,10 @@ def solve_pose(
         count, rows = ask(plan, find, capacity, question, False)
     if count < 0:
         raise ValueError('T is no rigid transform: rotation and last row do not fit.')
-    return [Solution(row[:n].copy(), float(row[n + 2])) for row in rows[:count]]
+    return [(row[:n].copy(), float(row[n + 2])) for row in rows[:count]]
 
 
-def ask(plan: Plan, find: Any, capacity: int, question: Any, uses_views: bool) -> Any:
+def ask(plan: ArtifactPlan, find: Any, capacity: int, question: Any, uses_views: bool) -> Any:
     """
     Return the number of solutions, -1 for a pose that is not rigid, and the rows in which they stand.
 
@@ -105,7 +97,7 @@ def ask(plan: Plan, find: Any, capacity: int, question: Any, uses_views: bool) -
     return count, rows
 
 
-def forward(plan: Plan, q: Any) -> Any:
+def forward(plan: ArtifactPlan, q: Any) -> Any:
     """
     Return the pose (4, 4) of the end effector in the base.
 
@@ -123,7 +115,7 @@ def forward(plan: Plan, q: Any) -> Any:
     return matrix
 
 
-def held_values(plan: Plan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
+def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
     """
     Return the values of the held joint to try: the seed's, then some that spread over the limits.
 

@@ -74,7 +74,6 @@ class PortableSources:
         known: Mapping[Origin, Mapping[str, Known]] | None = None,
         replaced: Mapping[Origin, Origin] | None = None,
         plain: Iterable[str] = (),
-        table_copy: Origin | None = None,
     ) -> None:
         """
         Begin with nothing.
@@ -82,12 +81,10 @@ class PortableSources:
         :param known: parameters of functions whose values are known; branches that they rule out are left out.
         :param replaced: what to take instead of a definition.
         :param plain: modules whose names stay as they are.
-        :param table_copy: the function to call for ``target[:, :] = source``, which not every table can.
         """
         self._known = dict(known or {})
         self._replaced = dict(replaced or {})
         self._plain = frozenset(plain)
-        self._table_copy = table_copy
         self._modules: dict[str, _Module] = {}
         self._order: list[str] = []
         self._texts: dict[str, dict[int, str]] = {}
@@ -194,8 +191,6 @@ class PortableSources:
         """Return what to change within a node."""
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
-        elif isinstance(node, ast.Assign) and self._table_copy and _copies_table(node):
-            yield self._edit_table_copy(scope, node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield from self._edit_attribute(scope, node, node.value)
         elif isinstance(node, ast.Name):
@@ -252,20 +247,6 @@ class PortableSources:
             written = self._need(module, node.id)
             if written != node.id:
                 yield node.lineno, node.col_offset, *_end(node), written
-
-    def _edit_table_copy(self, scope: _Scope, node: ast.Assign) -> Edit:
-        """Replace ``target[:, :] = source``."""
-        target = node.targets[0]
-        names = [target.value if isinstance(target, ast.Subscript) else target, node.value]
-        if not self._table_copy or not all(
-            isinstance(name, ast.Name) and name.id in scope.locals for name in names
-        ):
-            raise SourceNotPortable(
-                f'{ast.unparse(node)} copies something that is no local table.'
-            )
-        copy = self.add(*self._table_copy)
-        both = ', '.join(map(ast.unparse, names))
-        return node.lineno, node.col_offset, *_end(node), f'{copy}({both})'
 
     def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
         """Leave out what a known value rules out."""
@@ -365,14 +346,6 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
     """Return the names that a statement assigns to."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-
-
-def _copies_table(node: ast.Assign) -> bool:
-    """Tell whether a statement is ``target[:, :] = source``."""
-    target = node.targets[0]
-    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Tuple):
-        return False
-    return all(isinstance(part, ast.Slice) for part in target.slice.elts)
 
 
 def _as_module(target: str, attribute: str) -> str | None:

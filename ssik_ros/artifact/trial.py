@@ -13,7 +13,7 @@ from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 from ssik_ros.value_class import dataclass
 
 FloatArray = NDArray[np.float64]
@@ -191,7 +191,7 @@ def _ask_library(
 ) -> FloatArray:
     """Return the solutions (k, n) of the library to the same question."""
     mode = WITHIN_LIMITS if trial.respect_limits else KEEP_ALL
-    branches = subject.arm.branches(target.copy(), Question(seed=seed, mode=mode))
+    branches = subject.arm.branches(target.copy(), BranchRequest(seed=seed, mode=mode))
     n = len(trial.posture)
     return np.empty((0, n)) if branches is None else branches.q
 

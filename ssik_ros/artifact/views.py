@@ -19,15 +19,3 @@ def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
     if isinstance(part, memoryview):
         return part.cast('B').cast('d', (rows, columns))
     return part.reshape((rows, columns))
-
-
-def copy_table(target: Any, source: Any) -> None:
-    """
-    Copy all numbers of a table into another one, as ``target[:, :] = source`` does for numpy's.
-
-    :param target, source: tables of the same shape.
-    """
-    rows, columns = target.shape
-    for i in range(rows):
-        for j in range(columns):
-            target[i, j] = source[i, j]

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 from ssik_ros.value_class import dataclass
 
 POSES = 50
@@ -36,7 +36,7 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     """
     rng = np.random.default_rng(SAMPLE_SEED)
     lower, upper = _bounds(arm.chain)
-    question = Question(mode=KEEP_ALL)
+    question = BranchRequest(mode=KEEP_ALL)
     arm.branches(arm.chain.home.copy(), question)
     counts, times, residuals = [], [], [0.0]
     for _ in range(poses):

@@ -24,9 +24,9 @@ from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import (
     AnalyticArm,
     Branches,
+    BranchRequest,
     KEEP_ALL,
     METRICS,
-    Question,
     WITHIN_LIMITS,
     WRAP_ONLY,
 )
@@ -62,7 +62,7 @@ class AnalyticSolutions:
         self.arm_angle = ArmAngle.of_chain(chain)
 
     def branches(
-        self, target: FloatArray, settings: SolveSettings, question: Question
+        self, target: FloatArray, settings: SolveSettings, question: BranchRequest
     ) -> Branches:
         """
         Return the branches of one pose, its rotation made exact first where it is nearly one.
@@ -80,7 +80,7 @@ class AnalyticSolutions:
             raise TopologyMismatch('The closed form refuses a target that is a rigid transform.')
         return found
 
-    def question(self, settings: SolveSettings) -> Question:
+    def question(self, settings: SolveSettings) -> BranchRequest:
         """
         Return what is asked of the closed form.
 
@@ -89,7 +89,7 @@ class AnalyticSolutions:
         policy = settings.policy
         held, values = self._held(settings)
         cap = settings.max_solutions if is_plain(settings) else None
-        return Question(
+        return BranchRequest(
             seed=settings.seed,
             mode=MODES[settings.respect_limits],
             metric=METRICS[settings.seed_metric],
@@ -147,7 +147,7 @@ class AnalyticSolutions:
         )
 
     def _filtered(
-        self, target: FloatArray, settings: SolveSettings, question: Question, found: Branches
+        self, target: FloatArray, settings: SolveSettings, question: BranchRequest, found: Branches
     ) -> Answer:
         """Return what is left of the branches after everything that was asked."""
         rows = np.hstack([found.q, found.errors])
@@ -220,8 +220,8 @@ class AnalyticSolutions:
         return plan.held, np.insert(values, 0, min(max(seed, low), high))
 
     def _at_arm_angle(
-        self, target: FloatArray, settings: SolveSettings, question: Question
-    ) -> tuple[FloatArray, Question]:
+        self, target: FloatArray, settings: SolveSettings, question: BranchRequest
+    ) -> tuple[FloatArray, BranchRequest]:
         """Return the target, made exact, and a question for the values that joint 1 has at an arm angle."""
         if self.arm_angle is None:
             raise InvalidOption(

@@ -8,7 +8,7 @@ from synthetic_arms import serial_chain
 
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm, make_urdf
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 
 TURNING = tuple(name for name in list_arms() if arm_data(name).expected_class != 'prismatic')
 SIX = tuple(name for name in TURNING if arm_data(name).dof == 6)
@@ -41,7 +41,7 @@ def ask(arm, pose, q=None, held=None):
 
     :param q: posture whose value a held joint keeps.
     """
-    question = Question(mode=KEEP_ALL)
+    question = BranchRequest(mode=KEEP_ALL)
     if held is not None:
         question = question._replace(held=held, held_values=np.array([q[held]]))
     return arm.branches(np.ascontiguousarray(pose), question)

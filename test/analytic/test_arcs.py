@@ -12,8 +12,8 @@ import pytest
 
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches, held_search
 from ssik_ros.model.catalogue import arm_data, list_arms
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 
 FOLLOWED = ('panda', 'fr3', 'iiwa7', 'iiwa14', 'j2s7s300', 'xarm7')
 """Arms whose branches are followed over the held joint."""
@@ -42,7 +42,7 @@ def pose_of(name, q):
 def ask(name, q, **question):
     """Return the answer for the pose of a posture, checked on the test's own chain and the limits."""
     arm, chain, pose = catalogue_arm(name), catalogue_chain(name), pose_of(name, q)
-    found = arm.branches_refined(pose, Question(**question))
+    found = arm.branches_refined(pose, BranchRequest(**question))
     assert chain.residuals(found.q, pose).max(initial=0.0) < 1e-9
     assert (found.q >= arm.chain.lower).all() and (found.q <= arm.chain.upper).all()
     return found
@@ -84,11 +84,11 @@ class Arc:
 def dense_arcs(arm, pose):
     """Return the arcs of a pose by branches at many values of the held joint, and how far these are apart."""
     held = arm.plan.held
-    low, high = arm.held_range(held, Question())
+    low, high = arm.held_range(held, BranchRequest())
     values = low + (np.arange(VALUES) + 0.5) * (high - low) / VALUES
     done, growing = [], []
     for block in np.split(values, VALUES // AT_ONCE):
-        rows = arm.branches(pose, Question(held_values=block)).q
+        rows = arm.branches(pose, BranchRequest(held_values=block)).q
         places = np.array([np.abs(block - near(q[held], block)).argmin() for q in rows])
         for k, value in enumerate(block):
             growing, ended = grow(growing, value, rows[places == k] if len(rows) else rows)
@@ -214,7 +214,7 @@ def narrowed(name, q, joint_rooms):
     lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
     for joint, (below, above) in joint_rooms.items():
         lower[joint], upper[joint] = q[joint] - below, q[joint] + above
-    found = arm.branches_refined(pose_of(name, q), Question(lower=lower, upper=upper))
+    found = arm.branches_refined(pose_of(name, q), BranchRequest(lower=lower, upper=upper))
     assert (found.q >= lower).all() and (found.q <= upper).all()
     return found.q
 
@@ -248,7 +248,7 @@ def test_all_of_a_circle_is_an_arc_without_limits():
     arm = arm_of(chain)
     for q in postures(catalogue_arm('iiwa14'), 5, seed=26):
         pose = np.ascontiguousarray(chain.poses(q)[0])
-        assert arm.has_arcs(Question())
+        assert arm.has_arcs(BranchRequest())
         assert len(arm.branches_refined(pose).q) >= 16
 
 
@@ -257,7 +257,7 @@ def test_a_pose_with_no_arc_is_empty_and_says_that_limits_are_why():
     arm = catalogue_arm('iiwa14')
     lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
     lower[3], upper[3] = 0.0, 0.5
-    found = arm.branches_refined(pose_of('iiwa14', q), Question(lower=lower, upper=upper))
+    found = arm.branches_refined(pose_of('iiwa14', q), BranchRequest(lower=lower, upper=upper))
     assert len(found.q) == 0 and found.branches == found.dropped > 0
     far = pose_of('iiwa14', q)
     far[:3, 3] *= 5.0
@@ -278,7 +278,7 @@ def test_home_and_straight_elbows_at_corners_of_the_limits_are_answered(name):
 
 def test_a_range_of_two_turns_is_sampled_once():
     arm = catalogue_arm('xarm7')
-    low, high = arm.held_range(arm.plan.held, Question())
+    low, high = arm.held_range(arm.plan.held, BranchRequest())
     assert high - low == pytest.approx(2.0 * np.pi)
 
 
@@ -288,21 +288,21 @@ def test_the_seed_of_a_held_joint_is_taken_modulo_a_turn_where_limits_are_off(tu
     q = postures(arm, 1, seed=28)[0]
     seed = q.copy()
     seed[arm.plan.held] += turn
-    found = arm.branches(pose_of('gen3', q), Question(seed=seed, mode=0)).q
+    found = arm.branches(pose_of('gen3', q), BranchRequest(seed=seed, mode=0)).q
     assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6
 
 
 def test_arms_are_followed_that_the_tests_say_are():
     for name in SEVEN:
         arm: AnalyticArm = catalogue_arm(name)
-        assert arm.has_arcs(Question()) == (name in FOLLOWED + NEARLY), name
+        assert arm.has_arcs(BranchRequest()) == (name in FOLLOWED + NEARLY), name
 
 
 def test_scratch_suffices_for_any_number_of_samples_after_any_other():
     """Eleven values take more scanned places than twelve do."""
     for before in (1, 6, 11, 12, 13, 16):
         for wanted in range(1, 30):
-            arrays = SearchArrays(7, 64)
+            arrays = BranchArrays(7, 64)
             arrays.arc_arrays(before)
             own, last = arrays.arc_arrays(wanted), held_search.last_scanned(wanted)
             places = held_search.places_needed(last)

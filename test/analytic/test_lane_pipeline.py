@@ -155,7 +155,7 @@ import json
 import numpy as np
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 found = []
 rng = np.random.default_rng(7)
 for name in ('ur5e', 'irb6700', 'puma560'):
@@ -163,7 +163,7 @@ for name in ('ur5e', 'irb6700', 'puma560'):
     arm = AnalyticArm(SerialChain.from_robot(load_arm(name), data.base_link, data.tip_link))
     for _ in range(4):
         q, seed = rng.uniform(-2.0, 2.0, 6), rng.uniform(-2.0, 2.0, 6)
-        rows = arm.branches(arm.chain.pose(q), Question(seed=seed))
+        rows = arm.branches(arm.chain.pose(q), BranchRequest(seed=seed))
         found.append([float(v).hex() for v in np.hstack([rows.q, rows.errors]).ravel()])
 print(json.dumps(found))
 """

@@ -33,7 +33,7 @@ from synthetic_arms import CLASSES, direction, make_six, random_lines, random_po
 
 from ssik_ros.errors import InvalidLimits, TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.labels import label_branches, name_branches
 from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
@@ -254,7 +254,7 @@ def test_an_arm_on_a_rail_is_sampled_over_the_rail():
     for _ in range(10):
         q = rng.uniform(-limit, limit)
         pose = chain.poses(q)[0]
-        found = arm.branches(pose, Question(seed=q))
+        found = arm.branches(pose, BranchRequest(seed=q))
         assert np.abs(found.q - q).max(axis=1).min() < 1e-8
         assert (np.abs(found.q) <= limit).all()
         assert chain.residuals(found.q, pose).max() < RESIDUAL
@@ -326,7 +326,7 @@ def test_the_seed_orders_slides_by_their_way():
     arm = arm_of(chain)
     for _ in range(20):
         q = chain.random_posture(rng, 3.0)
-        found = arm.branches(chain.poses(q)[0], Question(seed=q, mode=KEEP_ALL)).q
+        found = arm.branches(chain.poses(q)[0], BranchRequest(seed=q, mode=KEEP_ALL)).q
         assert chain.gaps(found[:1], q[None]).max() < 1e-8
         away = np.where(chain.turns, complete_oracle.wrap(found - q), found - q)
         costs = (away**2).sum(axis=1)
@@ -343,7 +343,7 @@ def test_special_postures_are_solved(name):
             for way in (0.0, 0.4):
                 q = np.where(chain.turns, angle, way) + shift * rng.uniform(-1, 1, chain.size)
                 pose = chain.poses(q)[0]
-                found = arm.branches(pose, Question(mode=KEEP_ALL)).q
+                found = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
                 assert len(found), f'{angle}, {way}, {shift}'
                 assert chain.residuals(found, pose).max() < RESIDUAL
 
@@ -354,7 +354,7 @@ def test_a_free_angle_is_the_seeds_where_slides_follow_it():
     chain = SlidingChain(axes, points, (3, 4, 5), random_pose(rng))
     q = np.array([0.5, 0.0, 0.2, 0.1, 0.4, -0.3])
     seed = np.array([0.0, 0.0, 0.9, 0.3, 0.3, 0.3])
-    found = arm_of(chain).branches(chain.poses(q)[0], Question(seed=seed, mode=KEEP_ALL)).q
+    found = arm_of(chain).branches(chain.poses(q)[0], BranchRequest(seed=seed, mode=KEEP_ALL)).q
     assert np.abs(found[:, 2] - 0.9).min() < 1e-9
     assert chain.residuals(found, chain.poses(q)[0]).max() < RESIDUAL
 

@@ -10,7 +10,7 @@ import pytest
 
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.classes import lane_pipeline
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL, METRICS, Question, WRAP_ONLY
+from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, METRICS, WRAP_ONLY
 
 PI, TURN = np.pi, 2.0 * np.pi
 NEAR = 1e-9
@@ -122,13 +122,13 @@ def test_branches_are_those_of_brute_force_over_all_turns_in_order(name, metric)
     for _ in range(20):
         pose = chain.poses(rng.uniform(-PI, PI, 6))[0]
         seed = rng.uniform(lower, upper)
-        everything = arm.branches(pose, Question(mode=KEEP_ALL)).q
+        everything = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
         wanted = []
         for q in everything:
             best = [brute_force(*values) for values in zip(q, lower, upper, seed)]
             if None not in best:
                 wanted.append(max(best) if metric == 'wrap_linf' else np.sum(np.square(best)))
-        question = Question(seed=seed, lower=lower, upper=upper, metric=METRICS[metric])
+        question = BranchRequest(seed=seed, lower=lower, upper=upper, metric=METRICS[metric])
         found = arm.branches(pose, question)
         assert branch_distance(found.q, seed, metric) == pytest.approx(sorted(wanted), abs=1e-9)
         assert found.dropped == len(everything) - len(wanted)
@@ -146,7 +146,9 @@ def test_the_seed_itself_is_first_and_keeps_its_turns():
         if index % 2:
             # Not the elbow, which is stretched there: its angle has half of the digits.
             seed[rng.choice([0, 1, 3, 5])] = rng.choice([-TURN, TURN])
-        found = arm.branches(chain.poses(seed)[0], Question(seed=seed, lower=lower, upper=upper))
+        found = arm.branches(
+            chain.poses(seed)[0], BranchRequest(seed=seed, lower=lower, upper=upper)
+        )
         assert np.abs(found.q[0] - seed).max() < 1e-6, seed.tolist()
 
 
@@ -157,7 +159,7 @@ def test_without_a_seed_every_joint_takes_its_smallest_turn():
         for _ in range(30):
             pose = chain.poses(rng.uniform(-PI, PI, 6))[0]
             wide = np.full(6, TURN)
-            found = arm.branches(pose, Question(lower=-wide, upper=wide)).q
+            found = arm.branches(pose, BranchRequest(lower=-wide, upper=wide)).q
             assert np.abs(found).max() <= PI + 1e-12
 
 
@@ -166,8 +168,8 @@ def test_wrap_only_keeps_what_it_cannot_place():
     chain, arm = catalogue_chain('puma560'), catalogue_arm('puma560')
     lower, upper = np.full(6, 1.0), np.full(6, 2.0)
     pose = chain.poses(rng.uniform(-PI, PI, 6))[0]
-    found = arm.branches(pose, Question(mode=WRAP_ONLY, lower=lower, upper=upper)).q
-    everything = arm.branches(pose, Question(mode=KEEP_ALL)).q
+    found = arm.branches(pose, BranchRequest(mode=WRAP_ONLY, lower=lower, upper=upper)).q
+    everything = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
     assert len(found) == len(everything) == 8
     gaps = np.abs(wrap(found[:, None] - everything[None])).max(axis=2)
     assert gaps.min(axis=1).max() < 1e-12
@@ -180,7 +182,7 @@ def test_two_branches_next_to_a_fold_stay_two(fold):
         chain, arm = catalogue_chain(name), catalogue_arm(name)
         q = rng.uniform(-PI, PI, 6)
         q[joint] = home + fold
-        found = arm.branches(chain.poses(q)[0], Question(mode=KEEP_ALL)).q
+        found = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
         assert len(found) == len(certified_apart(found))
         ends = found[np.abs(wrap(found[:, joint] - home)) < 2 * fold][:, joint]
         assert (ends > home).any()
@@ -203,7 +205,7 @@ def test_duplicates_at_a_fold_are_one():
     for _ in range(20):
         q = rng.uniform(-PI, PI, 6)
         q[4] = 0.0
-        found = arm.branches(chain.poses(q)[0], Question(mode=KEEP_ALL)).q
+        found = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
         gaps = np.abs(wrap(found[:, None] - found[None])).max(axis=2)
         assert (gaps + 9.0 * np.eye(len(found))).min() > 1e-6
 
@@ -224,7 +226,7 @@ def test_closed_limits_keep_what_stands_on_them(edge):
         lower, upper = q - 1.0, q + 1.0
         joint = rng.integers(6)
         lower[joint] = q[joint] + edge
-        found = arm.branches(chain.poses(q)[0], Question(lower=lower, upper=upper))
+        found = arm.branches(chain.poses(q)[0], BranchRequest(lower=lower, upper=upper))
         assert len(found.q) >= 1
         assert (found.q >= lower).all()
         assert chain.residuals(found.q, chain.poses(q)[0]).max() < 1e-8

@@ -4,7 +4,7 @@ from arms_under_test import ask, catalogue_arm, catalogue_chain
 from complete_oracle import wrap
 import numpy as np
 
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, PLAIN, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL, PLAIN
 from ssik_ros.solvers.closed_form.rescue import rescue
 
 QUARTERS = np.array([-1, 1, 1, -1, 0, 0])
@@ -30,7 +30,7 @@ def test_the_rescue_finds_a_posture_on_the_rim_from_targets_beside_it_alone():
     posture = 0.5 * np.pi * QUARTERS
     arm.hidden = pose = chain.poses(posture)[0]
     assert len(ask(arm, pose).q) == 0
-    saved = rescue(arm, np.ascontiguousarray(pose), Question(mode=KEEP_ALL), TOLERANCE, 50)
+    saved = rescue(arm, np.ascontiguousarray(pose), BranchRequest(mode=KEEP_ALL), TOLERANCE, 50)
     assert len(saved.rows) > 0
     assert chain.residuals(saved.rows[:, :6], pose).max() < TOLERANCE
     # A fold is known to the square root of what is left.
@@ -41,5 +41,5 @@ def test_the_rescue_finds_nothing_out_of_reach():
     chain, arm = catalogue_chain('crx10ial'), catalogue_arm('crx10ial')
     pose = chain.poses(0.5 * np.pi * QUARTERS)[0]
     pose[:3, 3] *= 1.5
-    saved = rescue(arm, np.ascontiguousarray(pose), Question(mode=KEEP_ALL), TOLERANCE, 50)
+    saved = rescue(arm, np.ascontiguousarray(pose), BranchRequest(mode=KEEP_ALL), TOLERANCE, 50)
     assert len(saved.rows) == 0

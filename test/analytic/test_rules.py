@@ -15,9 +15,9 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form import plan as planning
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 
 def test_every_rule_is_reached_by_an_arm_in_both_directions():
@@ -43,7 +43,7 @@ def test_the_winner_is_the_first_rule_that_holds(name):
 
 def time_of(plan, poses):
     """Return how long a search takes, the best of some rounds over all poses [s]."""
-    arrays, options = SearchArrays(plan.size, search.BRANCHES_OF_SIX), plan.options
+    arrays, options = BranchArrays(plan.size, search.BRANCHES_OF_SIX), plan.options
     rounds = []
     for _ in range(12):
         begin = time.process_time()

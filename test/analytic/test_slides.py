@@ -7,7 +7,7 @@ import pytest
 
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, chain as chains, ranking
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 KINDS = ('PRRRRR', 'RRPRRR', 'RRRRRP', 'PPPRRR', 'RPRPRRR', 'RRRRRR')
@@ -198,7 +198,7 @@ def test_an_arm_on_a_rail_has_the_branches_of_the_arm_moved(name):
     rng = np.random.default_rng(5)
     arm, axis = catalogue_arm(name), np.array([0.6, 0.8, 0.0])
     ints, reals = on_a_rail(arm.plan, axis)
-    arrays, options = SearchArrays(7, 16), arm.plan.options
+    arrays, options = BranchArrays(7, 16), arm.plan.options
     for _ in range(10):
         q, length = rng.uniform(-3.0, 3.0, 6), rng.uniform(5.0, 9.0)
         pose = arm.chain.pose(q)

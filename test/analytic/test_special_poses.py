@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from synthetic_arms import CLASSES, make_six, random_lines, random_pose
 
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 
 RESIDUAL = 1e-9
 REGULAR = 1e-3
@@ -109,7 +109,7 @@ def test_home_is_answered_with_the_held_joint_at_zero_and_by_samples(name):
     inside = np.clip(np.zeros(7), arm.chain.lower, arm.chain.upper)
     # The oracle knows no other value of the last joint for this one: it is stretched, and nearly symmetric.
     seed = inside if name == 'gen3' else None
-    found = arm.branches(arm.chain.pose(inside), Question(seed=seed))
+    found = arm.branches(arm.chain.pose(inside), BranchRequest(seed=seed))
     assert len(found.q) > 0
     assert chain.residuals(found.q, chain.poses(inside)[0]).max() < RESIDUAL
 
@@ -135,7 +135,7 @@ def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
         q[3 if n == 7 else 2] = 0.0
         is_lower = rng.random(n) < 0.5
         lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
-        question = Question(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
+        question = BranchRequest(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
         found = arm.branches(chain.poses(q)[0], question)
         assert len(found.q) > 0, q.tolist()
         assert (found.q >= lower).all()
@@ -192,7 +192,7 @@ def test_a_fold_at_a_corner_of_the_limits_is_found_within_them_and_counted_once(
         pose = np.ascontiguousarray(chain.poses(q)[0])
         is_lower = rng.random(6) < 0.5
         lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
-        found = arm.branches(pose, Question(mode=WITHIN_LIMITS, lower=lower, upper=upper))
+        found = arm.branches(pose, BranchRequest(mode=WITHIN_LIMITS, lower=lower, upper=upper))
         assert len(found.q) > 0, q.tolist()
         assert (found.q >= lower).all()
         assert (found.q <= upper).all()
@@ -241,7 +241,7 @@ def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
         assert chain.residuals(found, pose).max() < RESIDUAL
         assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
         # The same tool given with the question, on the arm without it.
-        question = Question(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
+        question = BranchRequest(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
         again = plain.branches(np.ascontiguousarray(pose), question).q
         assert len(again) == len(found)
         assert np.abs(wrap(again[:, None] - found)).max(axis=2).min(axis=0).max() < 1e-7

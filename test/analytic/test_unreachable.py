@@ -9,7 +9,7 @@ from synthetic_arms import CLASSES, direction, make_six
 from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
-from ssik_ros.solvers.closed_form.arm import KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL
 from ssik_ros.solvers.registry import create_solver
 
 
@@ -113,7 +113,7 @@ def test_the_solver_tells_limits_from_reach(name):
     angles = np.sort(np.append(every[:, 0] % (2 * np.pi), every[0, 0] % (2 * np.pi)))
     lower[1:], upper[1:] = -6.0, 6.0
     lower[0] = upper[0] = angles[0] + 0.5 * max(np.diff(angles).max(initial=0.0), 1.0)
-    found = arm.branches(np.ascontiguousarray(pose), Question(lower=lower, upper=upper))
+    found = arm.branches(np.ascontiguousarray(pose), BranchRequest(lower=lower, upper=upper))
     assert (len(found.q), found.dropped) == (0, found.branches)
     result = solver.solve(SolveRequest(pose, lower=lower, upper=upper))
     assert result.status == IkStatus.UNSOLVED
@@ -123,7 +123,7 @@ def test_the_solver_tells_limits_from_reach(name):
 def test_a_matrix_that_is_no_pose_is_no_question():
     arm = catalogue_arm('ur5e')
     for broken in (np.zeros((4, 4)), np.full((4, 4), np.nan), 2.0 * np.eye(4)):
-        assert arm.branches(broken, Question(mode=KEEP_ALL)) is None
+        assert arm.branches(broken, BranchRequest(mode=KEEP_ALL)) is None
 
 
 def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses(monkeypatch):

@@ -17,7 +17,7 @@ from ssik_ros.cli.command import main
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 
 BUILT = ('ur5e', 'irb6700', 'panda', 'gen3', 'xarm6')
 POSES = 40
@@ -79,7 +79,7 @@ def test_an_artifact_alone_with_numpy_finds_the_sets_of_the_library_in_their_ord
     print(f'{name}: {result["ms"]:.3g} ms a solve')
     assert result['others'] == []
     for pose, seed, within, rows in zip(poses, seeds, limits, result['sets'], strict=True):
-        question = Question(seed=seed, mode=1 if within else KEEP_ALL)
+        question = BranchRequest(seed=seed, mode=1 if within else KEEP_ALL)
         theirs = subject.arm.branches(pose, question).q
         ours = np.array(rows).reshape(-1, chain.axes.shape[0] + 1)
         assert len(ours) == len(theirs)
@@ -110,7 +110,7 @@ def test_singular_poses_have_the_sets_of_the_library(name):
         q += rng.choice([0.0, 0.0, 1e-3, 1e-6, 1e-9], n)
         pose = subject.chain.pose(q)
         ours = [solution.q for solution in module.solve(pose, respect_limits=False)]
-        theirs = subject.arm.branches(pose, Question(mode=KEEP_ALL)).q
+        theirs = subject.arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
         assert np.array(ours).reshape(theirs.shape) == pytest.approx(theirs, abs=1e-6)
 
 

@@ -8,7 +8,7 @@ from ssik_ros import Manipulator
 from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.reach_hull import hull_of_wrist, make_hulls
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 
 ARMS = ('panda', 'gen3', 'ur5e', 'irb6700', 'jaco2', 'xarm6', 'iiwa14', 'rizon4')
 SLACK = 3e-4
@@ -329,7 +329,7 @@ def test_points_of_the_last_axis_refuse_orientations_and_nothing_that_has_a_bran
         if hulls.refuses(pose, 2) or not hulls.refuses(pose):
             continue
         matrix = np.vstack([np.hstack([pose[:9].reshape(3, 3), pose[9:, None]]), [0, 0, 0, 1]])
-        assert closed_form.branches(matrix, Question(mode=KEEP_ALL)).certified == 0
+        assert closed_form.branches(matrix, BranchRequest(mode=KEEP_ALL)).certified == 0
         refused += 1
     assert refused >= 10
 

@@ -70,7 +70,7 @@ def test_both_levels_of_x86_64_give_the_same_bytes(recording):
 
 def test_the_calls_are_those_of_whole_requests(recording):
     replayed = json.loads((recording / 'x86_64_v3.json').read_text())
-    for name in ('closed_form.branches.branch_block.ask', 'search.single.ask'):
+    for name in ('closed_form.branches.branch_block.solve', 'search.single.ask'):
         assert len(replayed[name]) >= 2, sorted(replayed)
         assert all(row['result'] != 'failed' for row in replayed[name].values())
 

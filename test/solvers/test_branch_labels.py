@@ -6,7 +6,7 @@ import pytest
 from ssik_ros.model.catalogue import list_arms, load_arm
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.labels import (
     BranchLabel,
     label_branch,
@@ -110,7 +110,7 @@ def branches_of(arm, count, seed=5):
     for _ in range(count):
         posture = rng.uniform(-3.0, 3.0, arm.plan.size)
         values = posture[[arm.plan.held]] if arm.plan.held >= 0 else None
-        question = Question(seed=posture, mode=KEEP_ALL, held_values=values)
+        question = BranchRequest(seed=posture, mode=KEEP_ALL, held_values=values)
         yield arm.branches(arm.chain.pose(posture), question).q
 
 

@@ -18,7 +18,7 @@ from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.search import newton_search, plain_question, pose_search
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
 from ssik_ros.solvers.search.iterative_solver import checked_flag, nanoseconds
 from ssik_ros.solvers.search.newton.single import SingleArrays
@@ -93,7 +93,7 @@ class PlainRequests:
         self._closed_form = closed_form if is_first else None
         self._last = None if is_first else closed_form
         if self._last is not None:
-            one = Question(seed=np.zeros(self._size), max_solutions=1)
+            one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
             ask = self._last.arm.prepare
             self._prepared = ask(one._replace(seed=None)), ask(one)
         self._search: Callable[..., Any] = plain_question.search_one
@@ -241,7 +241,9 @@ class PlainRequests:
 
 def _make_block(known: ClosedForm) -> BranchBlock:
     """Return the arrays of one request to a closed form, laid out for :func:`plain_question.answer`."""
-    prepared = known.arm.prepare(Question(seed=np.zeros(known.arm.plan.size), max_solutions=1))
+    prepared = known.arm.prepare(
+        BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
+    )
     numbers = np.zeros(plain_question.NUMBERS)
     numbers[plain_question.TOLERANCE] = known.tolerance
     numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0

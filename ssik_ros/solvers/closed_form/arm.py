@@ -21,6 +21,7 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 from ssik_ros.solvers.closed_form.placing import place
 from ssik_ros.solvers.closed_form.plan import (
     AnalyticPlan,
@@ -30,7 +31,6 @@ from ssik_ros.solvers.closed_form.plan import (
     TOLERANCE,
 )
 from ssik_ros.solvers.closed_form.posture_search import Limits, PostureSearch
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
@@ -75,7 +75,7 @@ class Branches(NamedTuple):
     """Whether a proof says that the pose is out of reach: the hull of what the arm reaches, or the length of its links."""
 
 
-class Question(NamedTuple):
+class BranchRequest(NamedTuple):
     """What is asked besides the pose."""
 
     seed: FloatArray | None = None
@@ -100,7 +100,7 @@ class Question(NamedTuple):
     """Difference of two branches below which they may be one [rad]; None means the plan's."""
 
 
-PLAIN = Question()
+PLAIN = BranchRequest()
 
 
 class Prepared(NamedTuple):
@@ -139,7 +139,7 @@ class AnalyticArm:
         self.plan = self._make_plan(None)
         self._plans = {self.plan.held: self.plan}
         self._searches: dict[int, PostureSearch] = {}
-        self._pool: list[SearchArrays] = []
+        self._pool: list[BranchArrays] = []
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         per_pose = 1 if self.plan.held < 0 else samples + 1
         self._capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * per_pose)
@@ -149,7 +149,7 @@ class AnalyticArm:
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
-    def branches(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
+    def branches(self, pose: FloatArray, question: BranchRequest = PLAIN) -> Branches | None:
         """
         Return the branches of a pose, None when it is no rigid transform.
 
@@ -204,7 +204,9 @@ class AnalyticArm:
         finally:
             self._pool.append(arrays)
 
-    def branches_refined(self, pose: FloatArray, question: Question = PLAIN) -> Branches | None:
+    def branches_refined(
+        self, pose: FloatArray, question: BranchRequest = PLAIN
+    ) -> Branches | None:
         """
         Return the branches of a pose, a sampled joint being sampled where they are within limits.
 
@@ -228,7 +230,7 @@ class AnalyticArm:
         # Those that are exact only beside a limit are outside.
         return self._branches_by_search(pose, question, found._replace(dropped=found.branches))
 
-    def _is_proved_away(self, pose: FloatArray, question: Question) -> bool:
+    def _is_proved_away(self, pose: FloatArray, question: BranchRequest) -> bool:
         """Return whether a proof says that no posture reaches a pose, limits left out."""
         aim = pose if question.tool is None else pose @ invert_pose(question.tool)
         lower = self.chain.lower if question.lower is None else question.lower
@@ -237,7 +239,7 @@ class AnalyticArm:
         return search_for.proves_none(aim, Limits(lower, upper, question.mode == WITHIN_LIMITS))
 
     def _branches_by_search(
-        self, pose: FloatArray, question: Question, found: Branches
+        self, pose: FloatArray, question: BranchRequest, found: Branches
     ) -> Branches:
         """
         Return the branches at the held joint's value in a posture that a search finds, that posture among them.
@@ -290,7 +292,7 @@ class AnalyticArm:
             self._searches[held] = PostureSearch(self.chain, held, starts)
         return self._searches[held]
 
-    def _branches_on_arcs(self, pose: FloatArray, question: Question) -> Branches | None:
+    def _branches_on_arcs(self, pose: FloatArray, question: BranchRequest) -> Branches | None:
         """Return the branches within limits at values of the held joint on the arcs where there are any."""
         plan, spread = self._plan_for(question.held), self.spread(question)
         seed = self._no_seed if question.seed is None else question.seed
@@ -303,7 +305,7 @@ class AnalyticArm:
         finally:
             self._pool.append(arrays)
 
-    def spread(self, question: Question) -> FloatArray:
+    def spread(self, question: BranchRequest) -> FloatArray:
         """
         Return how the held joint is sampled, for :mod:`ssik_ros.kernels.closed_form.branches.held_search`.
 
@@ -312,7 +314,7 @@ class AnalyticArm:
         low, high = self.held_range(self._plan_for(question.held).held, question)
         return np.array([low, high, question.samples or self.samples, 0.0])
 
-    def arc_capacity(self, question: Question) -> int:
+    def arc_capacity(self, question: BranchRequest) -> int:
         """
         Return how many branches a search on arcs may keep.
 
@@ -321,7 +323,7 @@ class AnalyticArm:
         values = 3 * (question.samples or self.samples) + AT_ONCE
         return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * values)
 
-    def _read(self, arrays: SearchArrays, count: int, samples: int) -> Branches:
+    def _read(self, arrays: BranchArrays, count: int, samples: int) -> Branches:
         """Return what a search has written."""
         rows, n = arrays.rows, self.plan.size
         raw, certified, different, dropped, _, _, proved = arrays.counters[
@@ -333,7 +335,7 @@ class AnalyticArm:
         return Branches(q, errors, raw, certified, different, dropped, samples)
 
     def _refine(
-        self, pose: FloatArray, question: Question, found: Branches | None
+        self, pose: FloatArray, question: BranchRequest, found: Branches | None
     ) -> Branches | None:
         """Return the branches of finer samples of a held joint where there are none yet."""
         for samples in FINER_SAMPLES:
@@ -346,7 +348,7 @@ class AnalyticArm:
             found = self.branches(pose, question._replace(samples=samples))
         return found
 
-    def has_arcs(self, question: Question) -> bool:
+    def has_arcs(self, question: BranchRequest) -> bool:
         """
         Return whether a sampled joint is sampled on the arcs that are within limits.
 
@@ -358,7 +360,7 @@ class AnalyticArm:
         is_turning = plan.ints[search.KIND] in TURNING and plan.ints[search.SLIDES] == 0
         return bool(is_sampled and is_limited and is_turning)
 
-    def is_refinable(self, question: Question) -> bool:
+    def is_refinable(self, question: BranchRequest) -> bool:
         """
         Return whether postures may lie between the samples that are tried, and may be looked for.
 
@@ -366,7 +368,7 @@ class AnalyticArm:
         """
         return self._plan_for(question.held).held >= 0 and question.held_values is None
 
-    def prepare(self, question: Question, pose: FloatArray | None = None) -> Prepared:
+    def prepare(self, question: BranchRequest, pose: FloatArray | None = None) -> Prepared:
         """
         Return a question as arrays for the kernel, which only reads them.
 
@@ -395,7 +397,7 @@ class AnalyticArm:
         wanted = TOLERANCE if tolerance is None else tolerance
         return max(wanted * self._share, min(wanted, ROUNDING))
 
-    def _options_for(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+    def _options_for(self, plan: AnalyticPlan, question: BranchRequest) -> FloatArray:
         """Return the kernel's options; those of the last few different questions are kept."""
         has_seed, own = question.seed is not None, (question.tolerance, question.same)
         key = (plan.held, question.mode, question.metric, question.max_solutions, has_seed, *own)
@@ -413,14 +415,14 @@ class AnalyticArm:
             self._options[key] = options
         return options
 
-    def _take_arrays(self, samples: int) -> SearchArrays:
+    def _take_arrays(self, samples: int) -> BranchArrays:
         """Return arrays that nobody else uses, large enough for so many values of a held joint."""
         wanted = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * samples)
         try:
             arrays = self._pool.pop()
         except IndexError:
-            return SearchArrays(self.plan.size, max(self._capacity, wanted))
-        return arrays if arrays.capacity >= wanted else SearchArrays(self.plan.size, wanted)
+            return BranchArrays(self.plan.size, max(self._capacity, wanted))
+        return arrays if arrays.capacity >= wanted else BranchArrays(self.plan.size, wanted)
 
     def _make_plan(self, held: int | None) -> AnalyticPlan:
         """Return the plan that holds a joint."""
@@ -435,7 +437,7 @@ class AnalyticArm:
         return self._plans[held]
 
     def _held_values(
-        self, plan: AnalyticPlan, question: Question, pose: FloatArray | None
+        self, plan: AnalyticPlan, question: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
         """Return the values of the held joint: the seed's, then some that spread over the limits."""
         if plan.held < 0:
@@ -464,7 +466,7 @@ class AnalyticArm:
         return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
 
     def _slide_range(
-        self, plan: AnalyticPlan, question: Question, pose: FloatArray | None
+        self, plan: AnalyticPlan, question: BranchRequest, pose: FloatArray | None
     ) -> tuple[float, float]:
         """Return the range over which the values of a held slide are spread [m]; nothing much without a pose."""
         if pose is None:
@@ -479,7 +481,7 @@ class AnalyticArm:
             joint=name,
         )
 
-    def held_range(self, held: int, question: Question) -> tuple[float, float]:
+    def held_range(self, held: int, question: BranchRequest) -> tuple[float, float]:
         """
         Return the range over which the values of a held joint that turns are spread: its limits, or a turn [rad].
 
@@ -493,7 +495,7 @@ class AnalyticArm:
         )
         return float(low), float(high)
 
-    def _reals(self, plan: AnalyticPlan, question: Question) -> FloatArray:
+    def _reals(self, plan: AnalyticPlan, question: BranchRequest) -> FloatArray:
         """Return the plan's numbers with the limits and the tool of a question."""
         if question.lower is None and question.upper is None and question.tool is None:
             return plan.reals
@@ -515,13 +517,15 @@ class AnalyticArm:
         return reals
 
 
-def _is_met(found: Branches, question: Question) -> bool:
+def _is_met(found: Branches, question: BranchRequest) -> bool:
     """Return whether there is a branch within limits, even where none is wanted."""
     is_any_wanted = question.max_solutions > 0
     return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
 
 
-def with_row(found: Branches, row: FloatArray, question: Question, plan: AnalyticPlan) -> Branches:
+def with_row(
+    found: Branches, row: FloatArray, question: BranchRequest, plan: AnalyticPlan
+) -> Branches:
     """
     Return branches with one more, in its place of their order, unless they have it.
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import batch, held_search, search
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Prepared, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, Prepared
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 
 CHUNK = 256
 """Poses of one kernel call."""
@@ -40,7 +40,7 @@ class ManyBranches(NamedTuple):
 class _Chunks:
     """The arrays of one running thread, and the calls that use them."""
 
-    def __init__(self, arm: AnalyticArm, prepared: Prepared, question: Question) -> None:
+    def __init__(self, arm: AnalyticArm, prepared: Prepared, question: BranchRequest) -> None:
         """Allocate."""
         self.n, samples = arm.plan.size, prepared.samples.copy()
         self.held = int(prepared.ints[search.HELD])
@@ -53,7 +53,7 @@ class _Chunks:
         self.spread = arm.spread(question) if arm.has_arcs(question) else None
         if self.spread is not None:
             self.capacity = arm.arc_capacity(question)
-        self.one = SearchArrays(self.n, self.capacity)
+        self.one = BranchArrays(self.n, self.capacity)
         self.rows = np.empty((self.capacity, self.n + 3))
         self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(self.n, self.capacity))
@@ -185,7 +185,7 @@ def search_batch(
     arm: AnalyticArm,
     poses: FloatArray,
     seeds: FloatArray | None,
-    question: Question,
+    question: BranchRequest,
     threads: int,
 ) -> ManyBranches:
     """

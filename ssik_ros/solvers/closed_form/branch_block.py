@@ -7,7 +7,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Prepared, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, Prepared
 
 NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
 POSE_SHAPE = (4, 4)
@@ -60,7 +60,7 @@ class PlainBranches:
 
     __slots__ = ('_ask', '_no_seed', '_questions', '_seeded', '_shape', '_unseeded')
 
-    def __init__(self, arm: AnalyticArm, question: Question) -> None:
+    def __init__(self, arm: AnalyticArm, question: BranchRequest) -> None:
         """
         Set up the call.
 
@@ -71,7 +71,7 @@ class PlainBranches:
         self._shape = self._no_seed.shape
         with_seed = question._replace(seed=self._no_seed)
         self._questions = arm.prepare(question), arm.prepare(with_seed)
-        self._ask: Callable[..., int] = branch_block.ask
+        self._ask: Callable[..., int] = branch_block.solve
         self._unseeded: list[BranchBlock] = []
         self._seeded: list[BranchBlock] = []
 

@@ -23,8 +23,8 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.problem.reach_hull import hull_of_wrist
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
 from ssik_ros.solvers.closed_form.rules import Match, matches, RULES
-from ssik_ros.solvers.closed_form.search_arrays import SearchArrays
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
 
@@ -359,7 +359,7 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
 def _finds_postures(plan: AnalyticPlan) -> bool:
     """Return whether a plan finds random postures again, in poses made from them."""
     random = np.array([PROBE_SEED], dtype=np.uint64)
-    arrays = SearchArrays(plan.size, search.BRANCHES_OF_SIX)
+    arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
     geometry = AxisGeometry.of_chain(plan.chain)
     slides, size = sorted(geometry.slides), max(geometry.size, SHORTEST)
     options = plan.options

@@ -13,7 +13,7 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, KEEP_ALL, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
 from ssik_ros.solvers.closed_form.placing import measure, place, pose_numbers
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
@@ -39,7 +39,11 @@ class Rescued(NamedTuple):
 
 
 def rescue(
-    arm: AnalyticArm, target: FloatArray, question: Question, tolerance: float, iterations: int
+    arm: AnalyticArm,
+    target: FloatArray,
+    question: BranchRequest,
+    tolerance: float,
+    iterations: int,
 ) -> Rescued:
     """
     Return the solutions that iteration finds from the branches of perturbed targets.

@@ -43,7 +43,7 @@ Predicate = Callable[[AxisGeometry], Special | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ClassRule:
     """One class of six joints, or of fewer where some are prismatic."""
 
     name: str
@@ -61,7 +61,7 @@ class Rule:
 class Match:
     """A rule that holds for a chain."""
 
-    rule: Rule
+    rule: ClassRule
     is_reversed: bool
     special: Special
 
@@ -160,7 +160,7 @@ def _orientation_first(axes: AxisGeometry) -> Special | None:
     return _special()
 
 
-def _sliding_rules() -> tuple[Rule, ...]:
+def _sliding_rules() -> tuple[ClassRule, ...]:
     """Return the rules of shoulders with one or two slides, cheapest first."""
     rules = []
     for slides in (
@@ -175,7 +175,7 @@ def _sliding_rules() -> tuple[Rule, ...]:
         numbers = ' and '.join(str(i + 1) for i in range(3) if slides >> i & 1)
         subject = f'joint {numbers} slides' if len(numbers) == 1 else f'joints {numbers} slide'
         rules.append(
-            Rule(
+            ClassRule(
                 f'spherical_{order.lower()}',
                 f'{subject}, the axes behind the third joint meet',
                 candidates.PRISMATIC_SHOULDER,
@@ -189,8 +189,8 @@ def _sliding_rules() -> tuple[Rule, ...]:
 
 _PARALLEL, _WRIST = candidates.THREE_PARALLEL, candidates.SPHERICAL_WRIST
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[ClassRule, ...] = (
+    ClassRule(
         'three_parallel',
         'axes 2, 3 and 4 are parallel',
         _PARALLEL,
@@ -198,7 +198,7 @@ RULES: tuple[Rule, ...] = (
         _three_parallel_234,
         ((1, 2, 3),),
     ),
-    Rule(
+    ClassRule(
         'spherical_two_parallel',
         'axes 4, 5 and 6 meet, axes 2 and 3 are parallel',
         _WRIST,
@@ -206,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         _wrist_parallel_23,
         ((1, 2),),
     ),
-    Rule(
+    ClassRule(
         'spherical_base_parallel',
         'axes 4, 5 and 6 meet, axes 1 and 2 are parallel',
         _WRIST,
@@ -214,21 +214,21 @@ RULES: tuple[Rule, ...] = (
         _wrist_parallel_12,
         ((0, 1),),
     ),
-    Rule(
+    ClassRule(
         'spherical_two_intersecting',
         'axes 4, 5 and 6 meet, so do axes 1 and 2',
         _WRIST,
         spherical_wrist.MEETING_12,
         _wrist_meeting_12,
     ),
-    Rule(
+    ClassRule(
         'spherical_elbow_intersecting',
         'axes 4, 5 and 6 meet, so do axes 2 and 3',
         _WRIST,
         spherical_wrist.MEETING_23,
         _wrist_meeting_23,
     ),
-    Rule(
+    ClassRule(
         'three_parallel_base',
         'axes 1, 2 and 3 are parallel, axes 5 and 6 meet',
         _PARALLEL,
@@ -236,7 +236,7 @@ RULES: tuple[Rule, ...] = (
         _three_parallel_123,
         ((0, 1, 2),),
     ),
-    Rule(
+    ClassRule(
         'spherical',
         'axes 4, 5 and 6 meet',
         _WRIST,
@@ -244,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         _wrist_generic,
     ),
     *_sliding_rules(),
-    Rule(
+    ClassRule(
         'orientation_first',
         'at most three joints turn and at most three slide: the orientation gives the angles',
         candidates.ORIENTATION_FIRST,

@@ -25,7 +25,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, Branches, METRICS, Question
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, Branches, BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions, PARAMETERS_FILE
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
@@ -234,11 +234,11 @@ class AnalyticSolver:
             )
         return array
 
-    def _question(self, request: SolveRequest, seed: FloatArray | None) -> Question | None:
+    def _question(self, request: SolveRequest, seed: FloatArray | None) -> BranchRequest | None:
         """Return what the request asks; None when it leaves no room for a joint."""
         tool = request.tool_offsets
         wanted = request.max_solutions if request.validate is None else LARGEST_CAPACITY
-        question = Question(
+        question = BranchRequest(
             seed=seed,
             metric=self._metric,
             max_solutions=wanted,

@@ -49,7 +49,7 @@ def enumerate_windings(
     """
     b, n = branches.shape
     sizes = np.ones((b, n), dtype=np.int64)
-    windings.count_turns(sizes, branches, lower, upper, slides)
+    windings.count_windings(sizes, branches, lower, upper, slides)
     total = sum(math.prod(row) for row in sizes.tolist())
     count = total if most is None else min(most, total)
     if count > MOST or total > np.iinfo(np.int64).max:
@@ -61,7 +61,7 @@ def enumerate_windings(
     widest = int(sizes.max(initial=1))
     values, costs = np.zeros((b, n, widest)), np.zeros((b, n, widest))
     reference = np.zeros(n) if seed is None else seed
-    windings.write_turns(
+    windings.write_windings(
         values, costs, sizes, branches, lower, upper, slides, reference, seed is not None
     )
     out, of_branch = np.empty((count, n)), np.empty(count, dtype=np.int64)

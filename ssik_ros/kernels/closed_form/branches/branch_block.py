@@ -80,7 +80,7 @@ def search_block(address, pose, seed):
 
 
 @kernel
-def ask(address, pose, seed):
+def solve(address, pose, seed):
     """
     Write the solutions of one pose into the ROWS and FOUND of a block, best first.
 

@@ -25,7 +25,7 @@ LARGEST = 1
 
 
 @inline_kernel
-def nearest_turn(value, wish):
+def nearest_winding(value, wish):
     """Return the angle modulo a turn that is nearest to a wish; of two equally near ones the larger."""
     return value + TWO_PI * math.floor((wish - value) * TURNS + 0.5)
 
@@ -57,7 +57,7 @@ def place_in_limits(value, lower, upper, wish):
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
     """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
-    best = nearest_turn(value, sensible_wish(wish, lower, upper))
+    best = nearest_winding(value, sensible_wish(wish, lower, upper))
     # What rounding has put just outside belongs to the limit, not to another turn.
     if best > upper + near:
         best -= TWO_PI * math.ceil((best - upper - near) * TURNS)

@@ -48,7 +48,7 @@ def _first_turn(value, lower, upper):
 
 
 @kernel
-def count_turns(sizes, branches, lower, upper, slides):
+def count_windings(sizes, branches, lower, upper, slides):
     """
     Write how many values each joint of each branch has.
 
@@ -66,14 +66,14 @@ def count_turns(sizes, branches, lower, upper, slides):
 
 
 @kernel
-def write_turns(values, costs, sizes, branches, lower, upper, slides, seed, has_seed):
+def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, has_seed):
     """
     Write the values of each joint, nearest to the seed first, and their distances from it.
 
     Without a seed the values nearest to zero come first and all distances are zero.
 
     :param values, costs: (b, n, largest of ``sizes``).
-    :param sizes: (b, n) from :func:`count_turns`.
+    :param sizes: (b, n) from :func:`count_windings`.
     :param branches, lower, upper, slides: as there.
     :param seed: (n,) [rad or m].
     """
@@ -168,7 +168,7 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
 
     :param out: (k, n) joint angles, k at most the number of all combinations.
     :param of_branch: (k,) the branch of each.
-    :param values, costs, sizes: from :func:`write_turns`.
+    :param values, costs, sizes: from :func:`write_windings`.
     :param metric: SUM_OF_SQUARES or LARGEST of :mod:`ranking`.
     :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.
     :param places: (n,) integers of scratch.

@@ -52,7 +52,7 @@ SCRATCH = 15
 
 
 @kernel
-def write_turns(out, axes, count, image_of, offered):
+def write_rotations(out, axes, count, image_of, offered):
     """
     Write the angles of one to three axes whose rotations make R, and return how many rows there are.
 
@@ -111,7 +111,7 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
             for k in range(3):
                 turning[count, k] = axes[3 * i + k]
             count += 1
-    rows = write_turns(turns, turning, count, g, offered)
+    rows = write_rotations(turns, turning, count, g, offered)
     for row in range(rows):
         _write_row(out, row, axes, points, slides, n, g, turns, count)
     return rows

@@ -308,7 +308,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
                 if not is_slide(slides, joint):
                     column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)
             left[k], left[3 + k], left[6 + k] = column
-        wrists = orientation_first.write_turns(
+        wrists = orientation_first.write_rotations(
             wrist, matrix(axes, 9, n - 3, 3), n - 3, left, offered
         )
         for i in range(wrists):

@@ -9,7 +9,7 @@ from ssik_ros.kernels.closed_form.elimination import general_search
 from ssik_ros.kernels.closed_form.elimination.general_search import EliminationArrays
 
 
-class SearchArrays:
+class BranchArrays:
     """Results and scratch for chains of ``n`` joints."""
 
     __slots__ = ('_elimination', '_n', '_on_arcs', '_work', 'capacity', 'counters', 'rows')
