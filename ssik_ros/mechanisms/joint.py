@@ -1,6 +1,6 @@
 """Joints with up to six degrees of freedom, and goals."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +29,20 @@ from ssik_ros.mechanisms.storage import frozen
 
 TURNS = (DOF.EX, DOF.EY, DOF.EZ)
 ROTATIONS = ('euler', 'quaternion')
+
+
+def _six(start: int, text: str) -> property:
+    """Return a property with the six numbers of a joint that begin at a column of the table."""
+    return property(lambda joint: frozen(joint._read(start, 6)), doc=text)
+
+
+def _flag(column: int, text: str) -> property:
+    """Return a property for a flag of a joint."""
+    return property(
+        lambda joint: bool(joint._storage.flags[joint._row, column]),
+        lambda joint, value: joint._set_flag(column, value),
+        doc=text,
+    )
 
 
 class Joint(Frame):
@@ -201,30 +215,11 @@ class Joint(Frame):
 
     # Six numbers each, zero or infinite where a degree of freedom is not free.
 
-    @property
-    def dof_values(self) -> FloatArray:
-        """(6,) values [m, rad]."""
-        return frozen(self._read(layout.VALUES, 6))
-
-    @property
-    def dof_target(self) -> FloatArray:
-        """(6,) targets."""
-        return frozen(self._read(layout.TARGET, 6))
-
-    @property
-    def dof_rest_pose(self) -> FloatArray:
-        """(6,) rest pose."""
-        return frozen(self._read(layout.REST, 6))
-
-    @property
-    def min_dof_limit(self) -> FloatArray:
-        """(6,) lower limits."""
-        return frozen(self._read(layout.LOWER, 6))
-
-    @property
-    def max_dof_limit(self) -> FloatArray:
-        """(6,) upper limits."""
-        return frozen(self._read(layout.UPPER, 6))
+    dof_values = _six(layout.VALUES, '(6,) values [m, rad].')
+    dof_target = _six(layout.TARGET, '(6,) targets.')
+    dof_rest_pose = _six(layout.REST, '(6,) rest pose.')
+    min_dof_limit = _six(layout.LOWER, '(6,) lower limits.')
+    max_dof_limit = _six(layout.UPPER, '(6,) upper limits.')
 
     def _check_free(self, dof: int) -> DOF:
         if dof not in self._dof:
@@ -240,10 +235,12 @@ class Joint(Frame):
             raise InvalidTarget(f'{what} must be a number, not {value}.', value=value)
         return number
 
-    def _check_count(self, values: tuple[float, ...]) -> None:
+    def _for_each(self, change: Callable[[DOF, float], Any], values: Sequence[float]) -> list[Any]:
+        """Call a function with each free degree of freedom and its value; return the results."""
         if len(values) != len(self._dof):
             text = f'{self!r} has {len(self._dof)} degrees of freedom, not {len(values)}.'
             raise DimensionMismatch(text, joint=self, values=values)
+        return [change(dof, value) for dof, value in zip(self._dof, values, strict=True)]
 
     def set_dof_value(self, dof: DOF, value: float) -> bool:
         """
@@ -269,9 +266,11 @@ class Joint(Frame):
         rotation = matrix_of_rpy(*self._read(layout.VALUES + 3, 3))
         self._write(layout.ROTATION, quaternion_of_matrix(rotation))
 
+    def _number(self, column: int) -> float:
+        return float(self._storage.reals[self._row, column])
+
     def _limits(self, dof: DOF) -> tuple[float, float]:
-        row = self._storage.reals[self._row]
-        return float(row[layout.LOWER + dof]), float(row[layout.UPPER + dof])
+        return self._number(layout.LOWER + dof), self._number(layout.UPPER + dof)
 
     def set_dof_values(self, *values: float) -> bool:
         """
@@ -279,14 +278,11 @@ class Joint(Frame):
 
         :param values: as many as there are free degrees of freedom.
         """
-        self._check_count(values)
-        pairs = zip(self._dof, values, strict=True)
-        hits = [self.set_dof_value(dof, value) for dof, value in pairs]
-        return any(hits)
+        return any(self._for_each(self.set_dof_value, values))
 
     def get_dof_value(self, dof: DOF) -> float:
         """Return one value; 0 where it is not free."""
-        return float(self._read(layout.VALUES + DOF(dof), 1)[0])
+        return self._number(layout.VALUES + DOF(dof))
 
     def set_target_value(self, dof: DOF, value: float) -> bool:
         """Set one target, clamped when it is used; return whether it is at or beyond a limit."""
@@ -294,14 +290,11 @@ class Joint(Frame):
 
     def set_target_values(self, *values: float) -> bool:
         """Set the targets of all free degrees of freedom."""
-        self._check_count(values)
-        pairs = zip(self._dof, values, strict=True)
-        hits = [self.set_target_value(dof, value) for dof, value in pairs]
-        return any(hits)
+        return any(self._for_each(self.set_target_value, values))
 
     def get_target_value(self, dof: DOF) -> float:
         """Return one target."""
-        return float(self._read(layout.TARGET + DOF(dof), 1)[0])
+        return self._number(layout.TARGET + DOF(dof))
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
         """Set one number of the rest pose, clamped when it is used; return whether it is at or beyond a limit."""
@@ -309,14 +302,11 @@ class Joint(Frame):
 
     def set_rest_pose_values(self, *values: float) -> bool:
         """Set the rest pose of all free degrees of freedom."""
-        self._check_count(values)
-        pairs = zip(self._dof, values, strict=True)
-        hits = [self.set_rest_pose_value(dof, value) for dof, value in pairs]
-        return any(hits)
+        return any(self._for_each(self.set_rest_pose_value, values))
 
     def get_rest_pose_value(self, dof: DOF) -> float:
         """Return one number of the rest pose."""
-        return float(self._read(layout.REST + DOF(dof), 1)[0])
+        return self._number(layout.REST + DOF(dof))
 
     def _set_wish(self, start: int, dof: DOF, value: float) -> bool:
         dof = self._check_free(dof)
@@ -355,59 +345,37 @@ class Joint(Frame):
 
     def set_min_limits(self, *values: float) -> None:
         """Set the lower limits of all free degrees of freedom."""
-        self._check_count(values)
-        for dof, value in zip(self._dof, values, strict=True):
-            self.set_min_limit(dof, value)
+        self._for_each(self.set_min_limit, values)
 
     def set_max_limits(self, *values: float) -> None:
         """Set the upper limits of all free degrees of freedom."""
-        self._check_count(values)
-        for dof, value in zip(self._dof, values, strict=True):
-            self.set_max_limit(dof, value)
+        self._for_each(self.set_max_limit, values)
 
     def get_min_limit(self, dof: DOF) -> float:
         """Return one lower limit."""
-        return self._limits(DOF(dof))[0]
+        return self._number(layout.LOWER + DOF(dof))
 
     def get_max_limit(self, dof: DOF) -> float:
         """Return one upper limit."""
-        return self._limits(DOF(dof))[1]
+        return self._number(layout.UPPER + DOF(dof))
 
     # Flags and weights.
-
-    def _flag(self, place: int) -> bool:
-        return bool(self._storage.flags[self._row, place])
 
     def _set_flag(self, place: int, value: Any) -> None:
         with self._storage.lock:
             self._storage.flags[self._row, place] = bool(value)
 
-    @property
-    def target_set(self) -> bool:
-        """Whether the solver moves the values towards the targets."""
-        return self._flag(layout.TARGET_SET)
-
-    @target_set.setter
-    def target_set(self, value: bool) -> None:
-        self._set_flag(layout.TARGET_SET, value)
-
-    @property
-    def rest_pose_set(self) -> bool:
-        """Whether the solver moves the values towards the rest pose where closures and goals leave room."""
-        return self._flag(layout.REST_SET)
-
-    @rest_pose_set.setter
-    def rest_pose_set(self, value: bool) -> None:
-        self._set_flag(layout.REST_SET, value)
-
-    @property
-    def track_wrap(self) -> bool:
-        """Whether targets and rest poses of turns mean this very angle, not the nearest equivalent one."""
-        return self._flag(layout.TRACK_WRAP)
-
-    @track_wrap.setter
-    def track_wrap(self, value: bool) -> None:
-        self._set_flag(layout.TRACK_WRAP, value)
+    target_set = _flag(
+        layout.TARGET_SET, 'Whether the solver moves the values towards the targets.'
+    )
+    rest_pose_set = _flag(
+        layout.REST_SET,
+        'Whether the solver moves the values towards the rest pose where closures and goals leave room.',
+    )
+    track_wrap = _flag(
+        layout.TRACK_WRAP,
+        'Whether targets and rest poses of angles are exact, not equal modulo 2 pi.',
+    )
 
     @property
     def locked(self) -> bool:
@@ -421,7 +389,7 @@ class Joint(Frame):
     @property
     def locked_dof(self) -> tuple[DOF, ...]:
         """The degrees of freedom that the solver does not move."""
-        return tuple(d for d in self._dof if self._flag(layout.LOCKED + d))
+        return tuple(d for d in self._dof if self._storage.flags[self._row, layout.LOCKED + d])
 
     def lock(self, *dof: DOF) -> None:
         """Keep degrees of freedom at their values; the three turns of a ball go together."""
@@ -441,7 +409,7 @@ class Joint(Frame):
     @property
     def target_weight(self) -> float:
         """Weight of the targets beside closures and goals."""
-        return float(self._read(layout.TARGET_WEIGHT, 1)[0])
+        return self._number(layout.TARGET_WEIGHT)
 
     @target_weight.setter
     def target_weight(self, value: float) -> None:
@@ -449,9 +417,10 @@ class Joint(Frame):
 
     def set_rest_pose_weights(self, *values: float) -> None:
         """Set the weights of the rest pose of all free degrees of freedom (1 by default)."""
-        self._check_count(values)
-        for dof, value in zip(self._dof, values, strict=True):
-            self._write(layout.REST_WEIGHT + dof, self._check_weight(value))
+        self._for_each(
+            lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),
+            values,
+        )
 
     def _check_weight(self, value: float) -> float:
         if not 0.0 <= value < np.inf:
