@@ -293,7 +293,7 @@ class ClosedChainSolver(IterativeSolver):
             left = max(1e-9 * (end - time.monotonic_ns()), 1e-6)
             options = options.changed(max_time=left)
         cancel = self.flag_of(request)
-        arrays.counters[pose_search.ITERATIONS] += posed.solve(options, options.pack(), cancel)
+        arrays.counters[pose_search.ITERATIONS] += posed.solve(options, cancel)
         errors, loops = posed.errors()
         return posed.read()[self.problem.idx_q], errors, loops
 

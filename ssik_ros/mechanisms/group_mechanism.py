@@ -11,7 +11,6 @@ from ssik_ros.mechanisms.frame import Link
 from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import DOF
-from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
@@ -124,16 +123,14 @@ class GroupMechanism:
             self.reals[row, layout.VALUES + dof] = lower
             self.flags[row, layout.LOCKED + dof] = 1
 
-    def solve(self, options: ClosedChainOptions, packed: FloatArray, cancel: IntArray) -> int:
+    def solve(self, options: ClosedChainOptions, cancel: IntArray) -> int:
         """
-        Solve all chains from the state at hand; return how many updates that took.
+        Solve all chains from the present state; return the number of iterations.
 
-        :param options: of the solve, and ``packed`` the same for the kernel.
+        :param options: the options of the solve.
         :param cancel: (1) flag that ends it.
         """
-        self._results: list[ChainResult] = self.mechanism.solve_tables(
-            options, packed, self.reals, self.flags, cancel=cancel
-        )
+        self._results = self.mechanism.solve(options, self.reals, self.flags, cancel)
         return sum(result.iterations for result in self._results)
 
     def read(self) -> FloatArray:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 import math
-import time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import IntArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, quaternion_of_matrix
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
@@ -17,7 +16,7 @@ from ssik_ros.mechanisms.result import ChainResult, CompiledChain
 from ssik_ros.mechanisms.storage import gather, Storage
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram, NOT_STOPPED
-from ssik_ros.solvers.closed_chain.restarts import solve_again
+from ssik_ros.solvers.closed_chain.restarts import solve_with_restarts
 from ssik_ros.solvers.closed_chain.structure import find_chains
 
 
@@ -58,51 +57,33 @@ class Mechanism:
     def solve(
         self,
         options: ClosedChainOptions,
-        packed: NDArray[np.float64],
-        cancel: IntArray = NOT_STOPPED,
-    ) -> list[ChainResult]:
-        """
-        Solve every chain, from the values in the table.
-
-        :param packed: the options as the kernel reads them.
-        :param cancel: (1,) set to 1, it ends the solve.
-        :returns: one result per chain, in order of discovery.
-        """
-        storage = self.storage
-        return self.solve_tables(options, packed, storage.reals, storage.flags, cancel=cancel)
-
-    def solve_tables(
-        self,
-        options: ClosedChainOptions,
-        packed: NDArray[np.float64],
-        reals: NDArray[np.float64],
+        reals: FloatArray,
         flags: IntArray,
-        *,
         cancel: IntArray = NOT_STOPPED,
     ) -> list[ChainResult]:
         """
-        Solve every chain, from the values in given tables.
+        Solve every chain from the values in tables, and write the values found there.
 
-        :param reals, flags: rows as in :attr:`storage`.
+        :param options: the options of the solve.
+        :param reals, flags: rows as in :attr:`storage`, or its own.
+        :param cancel: (1,) set to 1 by another thread, it ends the solve.
+        :returns: one result per chain, in order of discovery.
         """
         for row in self.loose:
             if flags[row, layout.TARGET_SET]:
                 self._move_loose_joint(row, reals[row], flags[row])
-        seed, limit, method = options.seed, options.max_time, options.method
+        packed, seed, limit = options.packed, options.seed, options.max_time
         results = []
         for chain in self.chains:
             program = chain[0]
-            began = time.monotonic() if options.restarts else 0.0
-            result = ChainResult(program.solve(reals, flags, packed, seed, limit, cancel))
-            # One attribute: each would cost as much as the whole object.
-            result._made_of = chain, method, program.snapshot()
-            if options.restarts and not result.converged:
-                attempts = solve_again(
-                    program, reals, flags, packed, options, int(result), began, cancel
-                )
+            if options.restarts:
+                attempts = solve_with_restarts(program, options, reals, flags, cancel)
                 result = ChainResult(attempts.status)
-                result._made_of = chain, method, attempts.snapshot
+                result._made_of = chain, options.method, attempts.snapshot
                 result._tries = attempts.restarts, attempts.iterations
+            else:
+                result = ChainResult(program.solve(reals, flags, packed, seed, limit, cancel))
+                result._made_of = chain, options.method, program.snapshot()
             results.append(result)
         return results
 

@@ -7,10 +7,15 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion
 from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.kernels.mechanisms.mechanism import zyx_angles
 from ssik_ros.mechanisms.frame import Frame
-from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.names import DOF, SOLVE_STATUS
 from ssik_ros.solvers.closed_chain.program import ChainProgram
+
+VECTORS = 9
+"""Vectors with one number per unknown, between the errors and the state of a snapshot."""
 
 
 class CompiledChain(NamedTuple):
@@ -47,7 +52,7 @@ class ChainResult(int):
 
     @property
     def _snapshot(self) -> FloatArray:
-        return self.chain.program.numbers(self._made_of[2])
+        return np.frombuffer(self._made_of[2])
 
     @property
     def status(self) -> SOLVE_STATUS:
@@ -77,7 +82,8 @@ class ChainResult(int):
     @property
     def closure_errors(self) -> FloatArray:
         """(C, 2) length [m] and angle [rad] of the locked rows that each closure misses."""
-        return self.chain.program.errors(self._snapshot)
+        count = self.chain.program.closure_count
+        return self._snapshot[: 2 * count].reshape(-1, 2).copy()
 
     @property
     def target_error(self) -> tuple[float, float]:
@@ -85,7 +91,7 @@ class ChainResult(int):
         return self._number(layout.TARGET_TRANSLATION), self._number(layout.TARGET_ROTATION)
 
     def _number(self, which: int) -> float:
-        return self.chain.program.number(self._snapshot, which)
+        return self.chain.program.number(self._made_of[2], which)
 
     @property
     def cost(self) -> float:
@@ -132,18 +138,34 @@ class ChainResult(int):
 
     @property
     def q(self) -> FloatArray:
-        """(n,) values of the state that the errors belong to [m, rad]."""
-        return self.chain.program.values(self._snapshot)
+        """(n,) values of the state that the errors belong to [m, rad]; of balls the three angles."""
+        program, numbers = self.chain.program, self._snapshot
+        state = numbers[2 * program.closure_count + VECTORS * len(program.keys) :]
+        values = np.empty(len(program.keys))
+        for k, (frame, dof) in enumerate(program.keys):
+            at = program.states[frame, dof]
+            values[k] = state[at]
+            if program.shape.balls[frame] and dof >= DOF.EX:
+                rotation = matrix_of_quaternion(state[at : at + 4])
+                values[k] = zyx_angles(rotation.ravel())[dof - DOF.EX]
+        return values
 
     @property
     def limits_active(self) -> tuple[str, ...]:
         """Degrees of freedom that stand at a limit."""
-        return self._where(self.chain.program.at_limit(self._snapshot))
+        values = self.q
+        return self._where((values <= self._vector(3)) | (values >= self._vector(4)))
 
     @property
     def locked(self) -> tuple[str, ...]:
         """Degrees of freedom that were locked."""
-        return self._where(self.chain.program.is_locked(self._snapshot))
+        return self._where(self._vector(5) == 2.0)
+
+    def _vector(self, number: int) -> FloatArray:
+        """Return one of the vectors with one number per unknown, in natural order."""
+        program = self.chain.program
+        start = 2 * program.closure_count + number * len(program.keys)
+        return self._snapshot[start : start + len(program.keys)][program.place]
 
     def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)

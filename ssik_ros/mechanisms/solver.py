@@ -53,7 +53,6 @@ class OptionAttributes(CamelCaseNames):
         :raises InvalidOption: for an unknown name, or a value out of range; nothing is changed then.
         """
         self._options = self._options.changed(**options)
-        self._packed = self._options.pack()
 
 
 def _option(name: str) -> property:
@@ -118,7 +117,7 @@ class Solver(OptionAttributes):
         if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
             mechanism = self.mechanism
         storage = mechanism.storage
-        return mechanism.solve_tables(self._options, self._packed, storage.reals, storage.flags)
+        return mechanism.solve(self._options, storage.reals, storage.flags)
 
     def exclude(self, *frames: Joint) -> None:
         """
@@ -160,7 +159,7 @@ class Solver(OptionAttributes):
         mechanism = self.mechanism
         program = mechanism.chains[chain].program
         storage = mechanism.storage
-        return program.measure(storage.reals, storage.flags, self._packed, exact=exact)
+        return program.measure(storage.reals, storage.flags, self._options.packed, exact=exact)
 
     def check_jacobian(self, eps: float = 1e-6) -> float:
         """
@@ -172,7 +171,9 @@ class Solver(OptionAttributes):
         storage = mechanism.storage
         return max(
             (
-                chain.program.check_jacobian(storage.reals, storage.flags, self._packed, eps)
+                chain.program.check_jacobian(
+                    storage.reals, storage.flags, self._options.packed, eps
+                )
                 for chain in mechanism.chains
             ),
             default=0.0,

@@ -186,9 +186,7 @@ class WorkerSolver(OptionAttributes):
             # A copy to work on: settings may be pushed into the private table while the kernel runs.
             with private.storage.lock:
                 reals, flags = private.storage.reals.copy(), private.storage.flags.copy()
-            results = private.solve_tables(
-                self._options, self._packed, reals, flags, cancel=self._cancel
-            )
+            results = private.solve(self._options, reals, flags, self._cancel)
             with private.storage.lock:
                 private.storage.reals[:, RESULTS] = reals[:, RESULTS]
             self._apply(live, reals)

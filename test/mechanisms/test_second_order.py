@@ -17,7 +17,7 @@ PROBE = 1e-3
 def gather(solver, program):
     """Write H and g at the state whose poses are at hand; return g in natural order."""
     t, v, flags = program._tables, program._view, solver.mechanism.storage.flags
-    options = solver._packed
+    options = solver.options.packed
     mechanism.jacobian(
         flags, options, t.node, t.factors, t.constraint, t.path, v.poses, v.ends, v.turns, v.blocks,
         v.scratch, True
@@ -33,20 +33,20 @@ def hessians(solver):
     """Return the Hessian by differences and by the kernels."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
     t, v = program._tables, program._view
-    program.measure(storage.reals, storage.flags, solver._packed)
+    program.measure(storage.reals, storage.flags, solver.options.packed)
     state, moved = v.current.copy(), v.current.copy()
     columns = []
     for k in range(len(program.keys)):
         ends = []
         for side in (EPS, -EPS):
             program._move(state, k, side, moved)
-            program._evaluate(moved, storage.flags, solver._packed)
+            program._evaluate(moved, storage.flags, solver.options.packed)
             ends.append(gather(solver, program))
         columns.append(-(ends[0] - ends[1]) / (2 * EPS))
-    program._evaluate(state, storage.flags, solver._packed)
+    program._evaluate(state, storage.flags, solver.options.packed)
     gather(solver, program)
     second_order.add_second_order(
-        storage.flags, solver._packed, t.node, t.factors, t.variable, t.constraint, t.path, v.poses,
+        storage.flags, solver.options.packed, t.node, t.factors, t.variable, t.constraint, t.path, v.poses,
         v.ends, v.motions, v.normal, v.scratch
     )  # fmt: skip
     n = len(program.keys)
@@ -82,7 +82,7 @@ def test_the_hessian_of_a_loop_is_exact():
 def bends(solver, chain, rng):
     """Return J^T e_dd of a random step by differences and by the kernel, and the size of e_dd."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[chain].program
-    t, v, flags, options = program._tables, program._view, storage.flags, solver._packed
+    t, v, flags, options = program._tables, program._view, storage.flags, solver.options.packed
     program.measure(storage.reals, flags, options)
     state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.keys))
     found = np.empty_like(step)
@@ -132,7 +132,7 @@ def test_the_decrease_of_a_step_that_solves_for_it_needs_no_product(damping):
     goal.make_closure(hand)
     solver = Solver(root)
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
-    program.measure(storage.reals, storage.flags, solver._packed)
+    program.measure(storage.reals, storage.flags, solver.options.packed)
     gather(solver, program)
     t, v = program._tables, program._view
     v.low[:], v.high[:] = -np.inf, np.inf

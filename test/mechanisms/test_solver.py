@@ -481,7 +481,7 @@ def test_a_program_is_copied_with_memory_of_its_own():
     twin = copy.copy(program)
     assert not np.shares_memory(twin.work, program.work)
     storage = solver.mechanism.storage
-    assert twin.solve(storage.reals, storage.flags, solver._packed) == result
+    assert twin.solve(storage.reals, storage.flags, solver.options.packed) == result
     assert twin.snapshot() != program.snapshot()
 
 

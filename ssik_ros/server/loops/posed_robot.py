@@ -103,7 +103,9 @@ class PosedRobot:
         :param cancel: (1) flag that ends it.
         :returns: one result per chain; the joints keep the state that they belong to.
         """
-        return self._solver.mechanism.solve(options, options.pack(), cancel)
+        mechanism = self._solver.mechanism
+        storage = mechanism.storage
+        return mechanism.solve(options, storage.reals, storage.flags, cancel)
 
     @property
     def state(self) -> FullState:

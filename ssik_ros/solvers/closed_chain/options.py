@@ -1,13 +1,14 @@
 """What a closed-chain solve is asked to do: every option with its range, and two sets of defaults."""
 
 from dataclasses import fields, replace
+import functools
 import math
 from typing import Any
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.value_class import dataclass
@@ -80,10 +81,10 @@ class ClosedChainOptions:
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
                 self._refuse(name, value, 'an integer that is not negative')
-        for name in _POSITIVE + _NOT_NEGATIVE:
+        for name in _NUMBERS:
             value = getattr(self, name)
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (number and value >= 0.0 and (value > 0.0 or name in _NOT_NEGATIVE)):
+            if not (number and value >= 0.0 and (value > 0.0 or name not in _POSITIVE)):
                 self._refuse(name, value, 'a number that is not negative, nor 0 where it bounds')
         if self.rest_pose_factor > 1.0:
             self._refuse('rest_pose_factor', self.rest_pose_factor, 'in (0, 1]')
@@ -133,8 +134,9 @@ class ClosedChainOptions:
                 raise InvalidOption(text, option=name)
         return replace(self, **changes)
 
-    def pack(self) -> NDArray[np.float64]:
-        """Return the options as the kernel reads them."""
+    @functools.cached_property
+    def packed(self) -> FloatArray:
+        """The options as the kernel reads them."""
         packed = np.zeros(layout.OPTIONS)
         packed[layout.METHOD] = METHODS[self.method]
         packed[layout.LOW_TARGETS] = self.target_priority == 'low'
@@ -163,18 +165,10 @@ _PLACES = {
 _POSITIVE = (
     'max_time',
     'rest_pose_factor',
-    'translation_converge_threshold',
-    'rotation_converge_threshold',
-    'translation_error_clamp',
-    'rotation_error_clamp',
+    *('translation_converge_threshold', 'rotation_converge_threshold'),
+    *('translation_error_clamp', 'rotation_error_clamp'),
 )
-_NOT_NEGATIVE = (
-    'stall_threshold',
-    'diverge_threshold',
-    'damping_factor',
-    'sigma_threshold',
-    'translation_factor',
-    'rotation_factor',
-)
+"""Numbers above zero; the other numbers may be zero."""
 NAMES = tuple(field.name for field in fields(ClosedChainOptions))
+_NUMBERS = tuple(f.name for f in fields(ClosedChainOptions) if isinstance(f.default, float))
 EVERY_NAME = (*NAMES, *REMOVED, 'use_svd')

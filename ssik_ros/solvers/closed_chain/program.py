@@ -5,7 +5,6 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidTarget, quote
@@ -18,8 +17,6 @@ MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
 DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
 FIRST_TURN = layout.FIRST_TURN
-VECTORS = 9
-"""Arrays of one number per unknown in the workspace."""
 # Looked up once: next to its answer a solve is short enough for look-ups to show.
 BAD_FRAME = layout.BAD_FRAME
 ENDLESS = 1e9
@@ -234,7 +231,7 @@ class ChainProgram:
         header[: layout.AT_NODE] = (
             len(nodes),
             len(variables),
-            self._state_count,
+            self.state_count,
             len(constraints),
             len(tables[5]),
             len(tables[4]),
@@ -262,7 +259,7 @@ class ChainProgram:
         for frame, dof in self.keys:
             if self.shape.balls[frame] and dof > FIRST_TURN:
                 states[frame, dof] = states[frame, FIRST_TURN]
-        self._state_count = size
+        self.state_count = size
         return states
 
     def _node_row(self, node: _Motion, store, states) -> list[int]:  # type: ignore[no-untyped-def]
@@ -354,50 +351,9 @@ class ChainProgram:
         return status
 
     @staticmethod
-    def numbers(snapshot: bytes) -> FloatArray:
-        """Return the numbers of a snapshot; read-only."""
-        return np.frombuffer(snapshot)
-
-    def errors(self, snapshot: FloatArray) -> FloatArray:
-        """Return (C, 2) length and angle of what each closure misses [m, rad]."""
-        return snapshot[: 2 * self.closure_count].reshape(-1, 2).copy()
-
-    def number(self, snapshot: FloatArray, which: int) -> float:
-        """Return a single number of a solve, by its place in the layout."""
-        return float(snapshot[which - layout.NUMBERS])
-
-    def _vector(self, snapshot: FloatArray, which: int) -> FloatArray:
-        """Return one number per unknown, in natural order."""
-        n = len(self.keys)
-        start = 2 * self.closure_count + which * n
-        return snapshot[start : start + n][self.place]
-
-    def at_limit(self, snapshot: FloatArray) -> NDArray[np.bool_]:
-        """Return which unknowns stand at a limit."""
-        values = self.values(snapshot)
-        low: NDArray[np.bool_] = values <= self._vector(snapshot, 3)
-        high: NDArray[np.bool_] = values >= self._vector(snapshot, 4)
-        return low | high
-
-    def is_locked(self, snapshot: FloatArray) -> NDArray[np.bool_]:
-        """Return which unknowns were locked."""
-        locked: NDArray[np.bool_] = self._vector(snapshot, 5) == 2.0
-        return locked
-
-    def values(self, snapshot: FloatArray) -> FloatArray:
-        """Return the unknowns; of balls the three angles."""
-        first = 2 * self.closure_count + VECTORS * len(self.keys)
-        state = snapshot[first : first + self._state_count]
-        values = np.empty(len(self.keys))
-        rotation = np.empty(9)
-        for k, (frame, dof) in enumerate(self.keys):
-            at = self.states[frame, dof]
-            if self.shape.balls[frame] and dof >= FIRST_TURN:
-                so3.from_quaternion(rotation, *state[at : at + 4])
-                values[k] = mechanism.zyx_angles(rotation)[dof - FIRST_TURN]
-            else:
-                values[k] = state[at]
-        return values
+    def number(snapshot: bytes, column: int) -> float:
+        """Return a single number of a solve, by its column in the layout."""
+        return float(np.frombuffer(snapshot)[column - layout.NUMBERS])
 
     def measure(
         self, table: FloatArray, flags: IntArray, options: FloatArray, *, exact: bool = True

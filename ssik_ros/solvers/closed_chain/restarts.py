@@ -1,4 +1,4 @@
-"""Further starts of one chain, from random states, where the search from the state at hand fails."""
+"""Solves of one chain with restarts from random states, if the search from the present state fails."""
 
 import math
 import time
@@ -11,63 +11,63 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.closed_chain.program import ChainProgram, FIRST_TURN
 
-BALL_TURNS = (FIRST_TURN, FIRST_TURN + 1, FIRST_TURN + 2)
+BALL_ANGLES = slice(layout.LOCKED + FIRST_TURN, layout.LOCKED + FIRST_TURN + 3)
+BALL_ROTATION = slice(layout.ROTATION, layout.ROTATION + 4)
 
 
 class Attempts(NamedTuple):
-    """How a chain ended after all of its starts."""
+    """The end of a solve with restarts."""
 
     status: int
     snapshot: bytes
-    """Of the start that led to the state handed back."""
+    """Of the start that led to the returned state."""
     restarts: int
     iterations: int
     """Of all starts."""
 
 
-def solve_again(
+def solve_with_restarts(
     program: ChainProgram,
+    options: ClosedChainOptions,
     table: FloatArray,
     flags: IntArray,
-    packed: FloatArray,
-    options: ClosedChainOptions,
-    first: int,
-    began: float,
     cancel: IntArray,
 ) -> Attempts:
     """
-    Solve a chain from random states until it converges or a budget ends, after a first solve that failed.
+    Solve a chain from its present state, then from random states until it converges or a budget ends.
 
-    :param table: rows of the mechanism's frames as the first solve left them; it gets the best state that was seen.
-    :param first: status of the first solve, the last one that the program did.
-    :param began: monotonic time at which that solve began [s]; ``max_time`` counts from there.
-    :returns: the status of the best state; TIMEOUT if the time or a stop ended the search.
+    :param program: the chain.
+    :param options: ``max_time`` bounds all starts together.
+    :param table, flags: rows of the mechanism's frames; the table gets the best state that was found.
+    :param cancel: (1,) set to 1 by another thread, it ends the solve.
+    :returns: the status of the best state; TIMEOUT if the time or ``cancel`` ended the search.
     """
+    end = time.monotonic() + options.max_time
     random = np.random.default_rng(options.seed)
-    snapshot = program.snapshot()
-    best, kept = (first, _number(program, snapshot, layout.COST), snapshot), table.copy()
-    iterations = int(_number(program, snapshot, layout.STEPS))
-    trial, restarts = table.copy(), 0
-    for restarts in range(options.restarts + 1):
-        left = began + options.max_time - time.monotonic()
-        is_over = left <= 0.0 or cancel[0] != 0
-        if best[0] == layout.CONVERGED or is_over or restarts == options.restarts:
+    status = program.solve(table, flags, options.packed, options.seed, options.max_time, cancel)
+    snapshot, kept, trial = program.snapshot(), table.copy(), table.copy()
+    cost = program.number(snapshot, layout.COST)
+    iterations, restarts = program.number(snapshot, layout.STEPS), 0
+    while status != layout.CONVERGED and restarts < options.restarts:
+        left = end - time.monotonic()
+        if left <= 0.0 or cancel[0]:
             break
+        restarts += 1
         trial[:] = kept
         draw_start(program, trial, flags, random)
-        status = program.solve(trial, flags, packed, options.seed + restarts + 1, left, cancel)
-        snapshot = program.snapshot()
-        iterations += int(_number(program, snapshot, layout.STEPS))
-        cost = _number(program, snapshot, layout.COST)
-        if status == layout.CONVERGED or cost < best[1]:
-            best = status, cost, snapshot
+        seed = options.seed + restarts
+        new_status = program.solve(trial, flags, options.packed, seed, left, cancel)
+        found = program.snapshot()
+        iterations += program.number(found, layout.STEPS)
+        new_cost = program.number(found, layout.COST)
+        if new_status == layout.CONVERGED or new_cost < cost:
+            status, cost, snapshot = new_status, new_cost, found
             if status == layout.CONVERGED or options.update_joints == 'always':
                 kept = trial.copy()
     table[:] = kept
-    status = best[0]
-    if status != layout.CONVERGED and is_over:
+    if status != layout.CONVERGED and (cancel[0] or time.monotonic() >= end):
         status = layout.TIMEOUT
-    return Attempts(status, best[2], restarts, iterations)
+    return Attempts(status, snapshot, restarts, int(iterations))
 
 
 def draw_start(
@@ -76,15 +76,13 @@ def draw_start(
     """
     Write random values of all unknowns of a chain into a table, within their limits.
 
-    Turns without limits are drawn over a full turn; slides without limits, and what is locked, stay.
+    Angles without limits are drawn from a full circle; lengths without limits and locked unknowns stay.
     """
     for frame, dof in program.keys:
         if program.shape.balls[frame] and dof >= FIRST_TURN:
-            locked = any(flags[frame, layout.LOCKED + turn] for turn in BALL_TURNS)
-            if dof == FIRST_TURN and not locked:
+            if dof == FIRST_TURN and not flags[frame, BALL_ANGLES].any():
                 quaternion = random.normal(size=4)
-                place = slice(layout.ROTATION, layout.ROTATION + 4)
-                table[frame, place] = quaternion / np.linalg.norm(quaternion)
+                table[frame, BALL_ROTATION] = quaternion / np.linalg.norm(quaternion)
             continue
         low, high = table[frame, layout.LOWER + dof], table[frame, layout.UPPER + dof]
         if dof >= FIRST_TURN and not math.isfinite(high - low):
@@ -92,8 +90,3 @@ def draw_start(
             high = high if math.isfinite(high) else low + math.tau
         if math.isfinite(high - low) and not flags[frame, layout.LOCKED + dof]:
             table[frame, layout.VALUES + dof] = random.uniform(low, high)
-
-
-def _number(program: ChainProgram, snapshot: bytes, which: int) -> float:
-    """Return a single number of a solve."""
-    return program.number(program.numbers(snapshot), which)
