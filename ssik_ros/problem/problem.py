@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from enum import IntEnum
 import math
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -510,17 +510,15 @@ def _pack(
     joint_i, joint_f = _pack_joint_rows(tree, variables, joint_rows)
     levels += [row.level for row in joint_rows]
     targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
-    tables_i = (
-        (layout.AT_NODE_I, nodes.ints),
-        (layout.AT_VARIABLE_I, variables.table(nodes.driven)),
-        (layout.AT_CONSTRAINT_I, constraint_i),
-        (layout.AT_PATH_I, path_table),
-        (layout.AT_JOINT_ROW_I, joint_i),
-    )
-    tables_f = (
-        (layout.AT_NODE_F, nodes.reals),
-        (layout.AT_CONSTRAINT_F, constraint_f),
-        (layout.AT_JOINT_ROW_F, joint_f),
+    tables = (
+        nodes.ints,
+        variables.table(nodes.driven),
+        constraint_i,
+        path_table,
+        joint_i,
+        nodes.reals,
+        constraint_f,
+        joint_f,
     )
     header = np.zeros(layout.HEADER, dtype=np.int64)
     header[layout.NODES] = len(nodes.ints)
@@ -531,14 +529,11 @@ def _pack(
     header[layout.JOINT_ROWS] = len(joint_rows)
     header[layout.PATHS] = len(path_table)
     header[layout.TARGETS] = targets
-    ints = [header]
-    reals: list[FloatArray] = []
-    _append_tables(header, ints, tables_i, layout.HEADER)
-    _append_tables(header, reals, tables_f, 0)
-    layout.place_workspace(header)
+    header[layout.WORK_SIZE] = layout.WORKSPACE.place(header)
+    ints, reals = layout.TABLES.pack(header, tables)
     return Problem(
-        ints=_frozen(np.concatenate(ints).astype(np.int64)),
-        reals=_frozen(np.concatenate(reals).astype(np.float64)),
+        ints=_frozen(ints),
+        reals=_frozen(reals),
         nq=len(variables.idx_q),
         nv=len(variables.kinds),
         group_size=group_size,
@@ -557,17 +552,6 @@ def _frozen(array: NDArray[Number]) -> NDArray[Number]:
     """Make an array read-only and return it."""
     array.setflags(write=False)
     return array
-
-
-def _append_tables(
-    header: IntArray, parts: list[Any], tables: Iterable[tuple[int, Sequence[Any]]], start: int
-) -> None:
-    """Append tables to an array in the making and note in the header where each starts."""
-    for place, table in tables:
-        header[place] = start
-        flat = np.array(table, dtype=float).ravel()
-        parts.append(flat)
-        start += len(flat)
 
 
 def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
@@ -641,15 +625,14 @@ def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -
     """Return a problem with the hulls of its constraints behind its tables."""
     reals = [problem.reals.copy()]
     place = len(problem.reals)
-    first = int(problem.ints[layout.AT_CONSTRAINT_F])
+    table = layout.TABLES.show(problem.ints, reals[0]).constraint_f
     reaches: list[tuple[int, UnlimitedReach | BallReach | None]] = []
     for index, constraint in enumerate(problem.constraints):
         chain = _chain_of(problem, nodes, tree, constraint, own)
         hulls = None if chain is None else make_hulls(*chain[:6], is_full_pose=chain.is_full_pose)
         if hulls is not None:
-            row = first + index * layout.CONSTRAINT_REALS
-            reals[0][row + layout.CONSTRAINT_HULLS] = place
-            reals[0][row + layout.CONSTRAINT_HULL_COUNT] = len(hulls) // reach_hull.BLOCK
+            table[index, layout.CONSTRAINT_HULLS] = place
+            table[index, layout.CONSTRAINT_HULL_COUNT] = len(hulls) // reach_hull.BLOCK
             reals.append(hulls)
             place += len(hulls)
         if constraint.target is not None:
@@ -669,8 +652,7 @@ def _without_limits(
         return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
     if _moves_by_slides(nodes, tree, problem.constraints[index]):
         return None
-    first = int(problem.ints[layout.AT_CONSTRAINT_F]) + index * layout.CONSTRAINT_REALS
-    row = problem.reals[first : first + layout.CONSTRAINT_REALS]
+    row = layout.TABLES.show(problem.ints, problem.reals).constraint_f[index]
     centre = row[layout.CONSTRAINT_REACH_CENTRE :][:3]
     return BallReach(centre.copy(), float(row[layout.CONSTRAINT_REACH]))
 

@@ -282,10 +282,8 @@ class _Search:
 
 def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
     """Write where a search begins and what it is told into a workspace."""
-    place = int(plan.ints[packing.WORK_START])
-    work[place : place + len(current)] = current
-    place = int(plan.ints[packing.WORK_OPTIONS])
-    work[place : place + len(options)] = options
+    views = packing.WORKSPACE.show(plan.ints, work)
+    views.start[:], views.options[:] = current, options
 
 
 def descend_by_steps(

@@ -150,8 +150,7 @@ def write_rates(plan: Plan, values: FloatArray) -> None:
             master = item.dependency.master
             rate *= item.dependency.rate(item, float(values[master.place_in_values]))
             item = master
-        place = int(plan.ints[packing.WORK_NODE_F]) + 16 * node + packing.NODE_RATE
-        plan.work[place] = rate
+        plan.views.node_f[node, packing.NODE_RATE] = rate
 
 
 def evaluate(
@@ -214,8 +213,7 @@ def _handle_by_steps(
 ) -> tuple[int, int, float, float]:
     """Take the steps; see :func:`handle_by_steps`."""
     values = world.values
-    first = int(plan.ints[packing.WORK_HITS])
-    plan.work[first : first + plan.nv] = 0.0
+    plan.views.hits[:] = 0.0
     stop = bool(plan.ints[packing.STOP_ON_LIMIT_HIT])
     reason, iterations = 0, 0
     within, linear, angular = evaluate(plan, world, values)

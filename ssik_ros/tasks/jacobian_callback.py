@@ -93,10 +93,8 @@ def combine(
     if not np.isfinite(levels).all():
         return int(Reason.CANNOT_INVERT), False
     moves = np.array(levels) / scales
-    place = int(plan.ints[packing.WORK_JOINTS])
-    plan.work[place : place + plan.nv] = moves.sum(axis=0)
-    place = int(plan.ints[packing.WORK_LEVELS])
-    plan.work[place : place + moves.size] = moves.ravel()
+    plan.views.move[:] = moves.sum(axis=0)
+    plan.views.levels[:] = moves
     return 0, all(stage.own for stage in stages)
 
 
@@ -157,19 +155,15 @@ def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
 
     :param index: of the task set in the plan.
     """
-    first = int(plan.ints[int(plan.ints[packing.AT_GROUP_I]) + packing.GROUP_INTS * index + 3])
-    count = int(plan.work[int(plan.ints[packing.WORK_COUNTS]) + index])
-    start = int(plan.ints[packing.WORK_JACOBIAN]) + first * plan.nv
-    jacobian = plan.work[start : start + count * plan.nv].reshape(count, plan.nv)
-    start = int(plan.ints[packing.WORK_RESIDUAL]) + first
-    return jacobian, plan.work[start : start + count]
+    groups = packing.TABLES.show(plan.ints, plan.reals).group_i
+    first, count = int(groups[index, packing.GROUP_ROW]), int(plan.views.counts[index])
+    end = first + count
+    return plan.views.jacobian[first:end], plan.views.residual[first:end]
 
 
 def _scales(plan: Plan) -> FloatArray:
     """Return the square roots of the joint weights, one for each column."""
-    place = int(plan.ints[packing.AT_VARIABLE_F])
-    table = plan.reals[place : place + plan.nv * packing.VARIABLE_REALS]
-    return table.reshape(plan.nv, packing.VARIABLE_REALS)[:, packing.VARIABLE_SCALE]
+    return packing.TABLES.show(plan.ints, plan.reals).variable_f[:, packing.VARIABLE_SCALE]
 
 
 def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: float) -> FloatArray:

@@ -51,6 +51,8 @@ class Plan:
     """Whether the value of some joint of the environment is a function of the user."""
     slaves: tuple[tuple[int, Joint], ...]
     """Nodes of joints that depend on others through functions; their rates change with the values."""
+    views: packing.Workspace
+    """The arrays of the workspace by their names."""
     outcome: FloatArray
     """Errors of all tasks, then limit hits of all columns: a view of the workspace."""
 
@@ -321,41 +323,36 @@ def _pack(
     follower_i, follower_f = packer.follower_tables()
     header = np.zeros(packing.HEADER, dtype=np.int64)
     _write_counts(header, world, task_sets, packer, nested)
-    tables_i = (
-        (packing.AT_SLOT_I, slot_i.tolist()),
-        (packing.AT_NODE_I, [*packer.node_i, *packer.node_run]),
-        (packing.AT_RUN_I, packer.run),
-        (packing.AT_VARIABLE_I, variable_i),
-        (packing.AT_ELEMENT_I, packer.element_i),
-        (packing.AT_PATH_I, packer.path),
-        (packing.AT_GROUP_I, packer.group_i),
-        (packing.AT_MARGIN_I, packer.margin),
-        (packing.AT_FOLLOWER_I, follower_i),
+    tables = (
+        slot_i,
+        packer.node_i,
+        packer.node_run,
+        packer.run,
+        variable_i,
+        packer.element_i,
+        packer.path,
+        packer.group_i,
+        packer.margin,
+        follower_i,
+        slot_f,
+        variable_f,
+        packer.element_f,
+        packer.group_f,
+        follower_f,
     )
-    tables_f = (
-        (packing.AT_SLOT_F, slot_f.tolist()),
-        (packing.AT_VARIABLE_F, variable_f),
-        (packing.AT_ELEMENT_F, packer.element_f),
-        (packing.AT_GROUP_F, packer.group_f),
-        (packing.AT_FOLLOWER_F, follower_f),
-    )
-    ints = _concatenate(header, tables_i, packing.HEADER)
-    reals = _concatenate(header, tables_f, 0)
-    packing.place_workspace(header)
-    whole = np.concatenate([header, np.array(ints, dtype=np.int64)])
-    work = np.zeros(int(header[packing.WORK_SIZE]) + 1)
-    place = int(header[packing.WORK_NODE_F])
-    node_f = np.array(packer.node_f, dtype=float).ravel()
-    work[place : place + len(node_f)] = node_f
-    first = int(header[packing.WORK_ERRORS])
+    work = np.zeros(packing.WORKSPACE.place(header) + 1)
+    ints, reals = packing.TABLES.pack(header, tables)
+    views = packing.WORKSPACE.show(ints, work)
+    views.node_f[:] = np.reshape(packer.node_f, (-1, layout.NODE_REALS))
+    outcome = packing.WORKSPACE.entry('errors')
     lead = task_sets[0] if task_sets else None
     numbers = make_numbers(handling.HANDLE, 0 if lead is None else lead.max_iterations)
     numbers[handling.RESTORE] = 0 if lead is None else int(lead.flags & RESTORE)
     return Plan(
         version=world.version,
         task_sets=task_sets,
-        ints=whole,
-        reals=np.array([*reals, 0.0]),
+        ints=ints,
+        reals=reals,
         work=work,
         joints=tuple(packer.columns),
         tasks=tuple(chain.task for own in chains for chain in own),
@@ -367,7 +364,8 @@ def _pack(
             for joint in world.dependent_joints()
         ),
         slaves=tuple(packer.slaves),
-        outcome=work[first : int(header[packing.WORK_LEVELS])],
+        views=views,
+        outcome=work[slice(*ints[outcome : outcome + 3 : 2].tolist())],
     )
 
 
@@ -396,18 +394,3 @@ def _write_counts(
     )
     for entry, count in counts:
         header[entry] = count
-
-
-def _concatenate(
-    header: IntArray, tables: Sequence[tuple[int, Sequence[object]]], start: int
-) -> list[float]:
-    """Return the rows of all tables one behind the other, and note in the header where each starts."""
-    flat: list[float] = []
-    for entry, table in tables:
-        header[entry] = start + len(flat)
-        for row in table:
-            if isinstance(row, list):
-                flat += row
-            else:
-                flat.append(row)  # type: ignore[arg-type]
-    return flat

@@ -294,8 +294,11 @@ def replaced(problem, entry, column, value, node=0, stride=layout.NODE_INTS):
 @pytest.mark.parametrize('seed', range(10))
 def test_the_short_way_for_one_pose_gives_the_numbers_of_the_general_one(seed):
     problem, target, q = tip_problem(seed)
-    general = replaced(problem, layout.AT_CONSTRAINT_I, layout.CONSTRAINT_PLAIN, 0)
-    assert problem.ints[problem.ints[layout.AT_CONSTRAINT_I] + layout.CONSTRAINT_PLAIN] == 1
+    general = replaced(problem, layout.TABLES.entry('constraint_i'), layout.CONSTRAINT_PLAIN, 0)
+    assert (
+        problem.ints[problem.ints[layout.TABLES.entry('constraint_i')] + layout.CONSTRAINT_PLAIN]
+        == 1
+    )
     short = Packed(problem, [target]).evaluate(q, exact=False)
     long = Packed(problem, [target], ints=general).evaluate(q, exact=False)
     for one, other in zip(short, long, strict=True):
@@ -307,11 +310,11 @@ def test_the_jacobian_of_a_screw_is_the_derivative(plain):
     tree = make_tree(Joint('j', axis=(1, 2, 3)), Joint('k', parent='j', axis=(-1, 0, 2)))
     constraint = PoseConstraint('base', 'link_k', tool=pose((0.3, -0.2, 0.5)), target=0)
     problem = build_problem(tree, ['j', 'k'], [constraint])
-    ints = replaced(problem, layout.AT_CONSTRAINT_I, layout.CONSTRAINT_PLAIN, plain)
+    ints = replaced(problem, layout.TABLES.entry('constraint_i'), layout.CONSTRAINT_PLAIN, plain)
     reals = problem.reals.copy()
     for node, lead in enumerate((0.05, -0.4)):
-        ints[problem.ints[layout.AT_NODE_I] + node * layout.NODE_INTS] = layout.SCREW
-        place = problem.ints[layout.AT_NODE_F] + node * layout.NODE_REALS
+        ints[problem.ints[layout.TABLES.entry('node_i')] + node * layout.NODE_INTS] = layout.SCREW
+        place = problem.ints[layout.TABLES.entry('node_f')] + node * layout.NODE_REALS
         reals[place + layout.NODE_LEAD] = lead
     packed = Packed(problem, [np.eye(4)], ints, reals)
     q = np.array([0.7, -1.1])

@@ -105,8 +105,8 @@ def test_a_screw_slides_by_its_lead_while_it_turns():
     tree = make_tree(Joint('j', placement=pose((1.0, 2.0, 3.0), (0.4, 0.0, 0.0))))
     problem = build_problem(tree, ['j'], [PoseConstraint('base', 'link_j', target=0)])
     ints, reals = problem.ints.copy(), problem.reals.copy()
-    ints[problem.ints[layout.AT_NODE_I] + layout.NODE_KIND] = layout.SCREW
-    reals[problem.ints[layout.AT_NODE_F] + layout.NODE_LEAD] = 0.05
+    ints[problem.ints[layout.TABLES.entry('node_i')] + layout.NODE_KIND] = layout.SCREW
+    reals[problem.ints[layout.TABLES.entry('node_f')] + layout.NODE_LEAD] = 0.05
     actual = Packed(problem, ints=ints, reals=reals).frame_pose(0, [1.2])
     motion = pose((0.0, 0.0, 0.05 * 1.2), (0.0, 0.0, 1.2))
     np.testing.assert_allclose(actual, tree.placements[0] @ motion, rtol=0, atol=1e-15)

@@ -22,12 +22,12 @@ class Stepper(Probe):
     def take(self, rows, residual, state, damping, limited=True, scales=NOTHING, largest=1e9):
         """Return the step (n,), which joints moved freely (n,), and what the linear model leaves."""
         n = self.problem.nv
-        self._write(layout.WORK_JACOBIAN, 0, rows.ravel())
-        self._write(layout.WORK_RESIDUAL, 0, residual)
-        self._write(layout.WORK_STATES, 0, state)
+        self._write(layout.WORKSPACE.entry('jacobian'), 0, rows.ravel())
+        self._write(layout.WORKSPACE.entry('residual'), 0, residual)
+        self._write(layout.WORKSPACE.entry('state'), 0, state)
         left = self.bounded_step(*self.fixed, self.work, damping, limited, scales, largest)
-        step = self._read(layout.WORK_JOINTS, 0, n)
-        return step, self._read(layout.WORK_JOINTS, 4 * n, n) == 1.0, left
+        step = self._read(layout.WORKSPACE.entry('step'), 0, n)
+        return step, self._read(layout.WORKSPACE.entry('step'), 4 * n, n) == 1.0, left
 
 
 @pytest.fixture(params=['panda', 'ur5e'])

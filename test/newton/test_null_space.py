@@ -25,8 +25,8 @@ class Probe:
         )
         self.problem = self.solver.problem
         self.work = self.solver.borrow().work
-        self._write(layout.WORK_JOINTS, 2 * self.problem.nv, self.problem.lower)
-        self._write(layout.WORK_JOINTS, 3 * self.problem.nv, self.problem.upper)
+        self._write(layout.WORKSPACE.entry('step'), 2 * self.problem.nv, self.problem.lower)
+        self._write(layout.WORKSPACE.entry('step'), 3 * self.problem.nv, self.problem.upper)
         self.fixed = (self.problem.ints, self.problem.reals)
 
     def _write(self, entry, skip, values):
@@ -39,14 +39,18 @@ class Probe:
 
     def set_target(self, pose):
         """Write the target."""
-        self._write(layout.WORK_TARGETS, 0, np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]]))
+        self._write(
+            layout.WORKSPACE.entry('targets'),
+            0,
+            np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]]),
+        )
 
     def measure(self, q):
         """Return |W^1/2 e|^2, residual (m,) and Jacobian (m, n)."""
         m, n = self.problem.rows, self.problem.nv
         square, _ = newton_search.measure(*self.fixed, self.solver.seeded, self.work, q)
-        rows = self._read(layout.WORK_JACOBIAN, 0, m * n).reshape(m, n)
-        return square, self._read(layout.WORK_RESIDUAL, 0, m), rows
+        rows = self._read(layout.WORKSPACE.entry('jacobian'), 0, m * n).reshape(m, n)
+        return square, self._read(layout.WORKSPACE.entry('residual'), 0, m), rows
 
     def objective(self, q):
         """Return F."""
@@ -57,7 +61,7 @@ class Probe:
         """Return grad F (n,)."""
         at, n = newton_search.AT_NULL_SPACE, self.problem.nv
         null_space.gradient(*self.fixed, self.solver.seeded, at, self.work, q.copy())
-        return self._read(layout.WORK_JOINTS, n, n)
+        return self._read(layout.WORKSPACE.entry('step'), n, n)
 
 
 @pytest.mark.parametrize('name', SIX_ARMS)

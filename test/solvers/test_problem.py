@@ -80,7 +80,7 @@ def test_variables_that_move_no_frame_are_marked():
     tree = make_tree(far, Joint('lead'), Joint('j'), driven, Joint('b', JointKind.SPHERICAL, 'f'))
     tip = PoseConstraint('base', 'link_b', target=0)
     problem = build_problem(tree, ['far', 'lead', 'j', 'b'], [tip])
-    start = problem.ints[layout.AT_VARIABLE_I]
+    start = problem.ints[layout.TABLES.entry('variable_i')]
     table = problem.ints[start : start + problem.nv * layout.VARIABLE_INTS].reshape(problem.nv, -1)
     expected = [layout.IDLE] * 3 + [layout.TURNS] * 5
     assert table[:, layout.VARIABLE_MOVES].tolist() == expected
@@ -216,7 +216,10 @@ def test_limits_are_those_of_the_tree_and_none_for_balls():
 
 def reach_of(problem, constraint=0):
     """Return centre and radius of the ball that the tip cannot leave."""
-    start = int(problem.ints[layout.AT_CONSTRAINT_F]) + constraint * layout.CONSTRAINT_REALS
+    start = (
+        int(problem.ints[layout.TABLES.entry('constraint_f')])
+        + constraint * layout.CONSTRAINT_REALS
+    )
     centre = start + layout.CONSTRAINT_REACH_CENTRE
     return problem.reals[centre : centre + 3], problem.reals[start + layout.CONSTRAINT_REACH]
 
@@ -295,9 +298,9 @@ def test_packed_arrays_are_read_only():
 
 def test_tables_and_work_arrays_do_not_overlap():
     problem = build_problem(torso_with_arms(), LEFT, [TO_LEFT], [JointRow('left_1')])
-    places = problem.ints[layout.WORK_POSES : layout.WORK_SIZE + 1]
+    places = problem.ints[layout.WORKSPACE.entry('poses') : layout.WORK_SIZE + 1]
     assert (np.diff(places) > 0).all()
-    integers = problem.ints[layout.AT_NODE_I : layout.AT_JOINT_ROW_I + 1]
+    integers = problem.ints[layout.TABLES.entry('node_i') : layout.TABLES.entry('joint_row_i') + 1]
     assert (np.diff(integers) > 0).all()
     assert integers[-1] + layout.JOINT_ROW_INTS == len(problem.ints)
 

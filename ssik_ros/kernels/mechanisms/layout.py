@@ -19,13 +19,14 @@ segment      frame whose fixed pose goes into a placement
 ===========  ======================================================================================
 """
 
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, matrix, vector
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels._jit import inline_kernel, matrix
 from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.rows.views import Layout
 
 # Columns of the table of numbers, one row per frame.
 POSITION = 0
@@ -61,21 +62,12 @@ BLOCKS = 5
 """Columns of all constraints together."""
 PROFILE = 6
 """Numbers in the profile of the normal matrix."""
-AT_NODE = 7
-AT_VARIABLE = 8
-AT_CONSTRAINT = 9
-AT_PATH = 10
-AT_COLUMN = 11
-AT_JOINT = 12
-AT_SEGMENT = 13
-MOTIONS = 14
+PATHS = 7
+SEGMENTS = 8
+MOTIONS = 9
 """Most elementary motions (nodes, of balls three) on the path of a constraint."""
-WORK = 15
-"""The places of the workspace's arrays, one after the other, follow from here."""
-WORK_ARRAYS = 30
-RESULT = 14
-"""Which of them is the first of those that a result keeps, from the errors to the end."""
-HEADER = WORK + WORK_ARRAYS + 1
+COUNTS = 10
+"""Behind the counts stand the places of the tables, then those of the workspace."""
 
 # Node table; kinds 0 to 5 are the degrees of freedom X, Y, Z, EX, EY, EZ.
 NODE_INTS = 8
@@ -276,176 +268,78 @@ class Block(NamedTuple):
 class Tables(NamedTuple):
     """The tables of a compiled chain, as views."""
 
-    node: np.ndarray
-    variable: np.ndarray
-    constraint: np.ndarray
-    path: np.ndarray
-    column: np.ndarray
-    joint: np.ndarray
-    segment: np.ndarray
-    factors: np.ndarray
+    node: Annotated[IntArray, 'ints[NODES]', NODE_INTS]
+    variable: Annotated[IntArray, 'ints[VARIABLES]', VARIABLE_INTS]
+    constraint: Annotated[IntArray, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
+    path: Annotated[IntArray, 'ints[PATHS]', PATH_INTS]
+    column: Annotated[IntArray, 'ints[BLOCKS]']
+    joint: Annotated[IntArray, 'ints[JOINTS]', JOINT_INTS]
+    segment: Annotated[IntArray, 'ints[SEGMENTS]']
+    factors: Annotated[FloatArray, 'ints[NODES]', NODE_REALS]
 
 
 class Workspace(NamedTuple):
     """Scratch and results of a solve, as views of one float array."""
 
-    poses: np.ndarray
-    """(N, 12) pose of each node after its motion."""
-    placements: np.ndarray
-    """(N, 12) fixed pose of each node in its parent."""
-    end_placements: np.ndarray
-    """(2 C, 12) fixed pose of each closing frame and closed link in its node."""
-    ends: np.ndarray
-    """(2 C, 12) their poses."""
-    residual: np.ndarray
-    """(C, 6) weighted rows; those that do not count are zero."""
-    rates: np.ndarray
-    """(N, 12) twist of each node along a step, and its derivative."""
-    blocks: np.ndarray
-    """(columns, 6) Jacobian of each constraint, column by column."""
-    motions: np.ndarray
-    """(M, MOTION) elementary motions of one constraint."""
-    normal: np.ndarray
-    """(P,) profile of J^T J."""
-    factor: np.ndarray
-    """(P,) profile of its L D L^T factors."""
-    scratch: np.ndarray
-    """(SCRATCH,)"""
-    fixed: np.ndarray
-    """(segments, FIXED) fixed poses of frames as placements have them; NaN for none yet."""
-    turns: np.ndarray
-    """(C, 3) rotation vector of each constraint in world axes, whole and without weight."""
-    dense: np.ndarray
-    """(2 n n,) scratch of spectral steps."""
-    errors: np.ndarray
-    """(C, 2) length and angle [m, rad] of the rows that count."""
-    gradient: np.ndarray
-    """(n,) J^T e."""
-    step: np.ndarray
-    """(n,)"""
-    right: np.ndarray
-    """(n,)"""
-    lower: np.ndarray
-    """(n,) limits of the values."""
-    upper: np.ndarray
-    """(n,)"""
-    held: np.ndarray
-    """(n,) 0 free, 1 at the upper bound of the step, -1 at the lower one, 2 locked."""
-    low: np.ndarray
-    """(n,) bounds of the step."""
-    high: np.ndarray
-    """(n,)"""
-    pull: np.ndarray
-    """(n,) gradient of the secondary objective."""
-    current: np.ndarray
-    """(S,) state at hand."""
-    trial: np.ndarray
-    """(S,)"""
-    best: np.ndarray
-    """(S,)"""
-    good: np.ndarray
-    """(S,)"""
-    start: np.ndarray
-    """(S,)"""
-    numbers: np.ndarray
-    """(NUMBERS,)"""
+    poses: Annotated[FloatArray, 'ints[NODES]', 12]
+    """Pose of each node after its motion."""
+    placements: Annotated[FloatArray, 'ints[NODES]', 12]
+    """Fixed pose of each node in its parent."""
+    end_placements: Annotated[FloatArray, '2 * ints[CONSTRAINTS]', 12]
+    """Fixed pose of each closing frame and closed link in its node."""
+    ends: Annotated[FloatArray, '2 * ints[CONSTRAINTS]', 12]
+    """Their poses."""
+    residual: Annotated[FloatArray, 'ints[CONSTRAINTS]', 6]
+    """Weighted rows; those that do not count are zero."""
+    rates: Annotated[FloatArray, 'ints[NODES]', 12]
+    """Twist of each node along a step, and its derivative."""
+    blocks: Annotated[FloatArray, 'ints[BLOCKS]', 6]
+    """Jacobian of each constraint, column by column."""
+    motions: Annotated[FloatArray, 'ints[MOTIONS]', MOTION]
+    """Elementary motions of one constraint."""
+    normal: Annotated[FloatArray, 'ints[PROFILE]']
+    """Profile of J^T J."""
+    factor: Annotated[FloatArray, 'ints[PROFILE]']
+    """Profile of its L D L^T factors."""
+    scratch: Annotated[FloatArray, SCRATCH]
+    fixed: Annotated[FloatArray, 'ints[SEGMENTS]', FIXED]
+    """Fixed poses of frames as placements have them; NaN for none yet."""
+    turns: Annotated[FloatArray, 'ints[CONSTRAINTS]', 3]
+    """Rotation vector of each constraint in world axes, whole and without weight."""
+    dense: Annotated[FloatArray, '2 * ints[VARIABLES] * ints[VARIABLES]']
+    """Scratch of spectral steps."""
+    errors: Annotated[FloatArray, 'ints[CONSTRAINTS]', 2]
+    """Length and angle [m, rad] of the rows that count: the first array that a result keeps."""
+    gradient: Annotated[FloatArray, 'ints[VARIABLES]']
+    """J^T e."""
+    step: Annotated[FloatArray, 'ints[VARIABLES]']
+    right: Annotated[FloatArray, 'ints[VARIABLES]']
+    lower: Annotated[FloatArray, 'ints[VARIABLES]']
+    """Limits of the values."""
+    upper: Annotated[FloatArray, 'ints[VARIABLES]']
+    held: Annotated[FloatArray, 'ints[VARIABLES]']
+    """0 free, 1 at the upper bound of the step, -1 at the lower one, 2 locked."""
+    low: Annotated[FloatArray, 'ints[VARIABLES]']
+    """Bounds of the step."""
+    high: Annotated[FloatArray, 'ints[VARIABLES]']
+    pull: Annotated[FloatArray, 'ints[VARIABLES]']
+    """Gradient of the secondary objective."""
+    current: Annotated[FloatArray, 'ints[STATES]']
+    """State at hand."""
+    trial: Annotated[FloatArray, 'ints[STATES]']
+    best: Annotated[FloatArray, 'ints[STATES]']
+    good: Annotated[FloatArray, 'ints[STATES]']
+    start: Annotated[FloatArray, 'ints[STATES]']
+    numbers: Annotated[FloatArray, NUMBERS]
 
 
-def workspace_shapes(header: np.ndarray) -> list[tuple[int, ...]]:
-    """Return the shapes of the workspace's arrays, in order, given the integers of a chain."""
-    nodes, n, states, count, _, columns, profile = (int(header[i]) for i in range(7))
-    motions = (int(header[MOTIONS]), MOTION)
-    poses = [(nodes, 12), (nodes, 12), (2 * count, 12), (2 * count, 12)]
-    rows = [(count, 6), (nodes, 12), (columns, 6), motions, (profile,), (profile,), (SCRATCH,)]
-    segments = len(header) - int(header[AT_SEGMENT])
-    more = [(segments, FIXED), (count, 3), (2 * n * n,)]
-    return [*poses, *rows, *more, (count, 2), *[(n,)] * 9, *[(states,)] * 5, (NUMBERS,)]
-
-
-def place_workspace(header: np.ndarray) -> int:
-    """Write the places of the workspace's arrays into a header with all counts; return their size together."""
-    place = 0
-    for k, shape in enumerate(workspace_shapes(header)):
-        header[WORK + k] = place
-        place += int(np.prod(shape))
-    return place
-
-
-def show_workspace(header: np.ndarray, work: np.ndarray) -> Workspace:
-    """Return the views of :func:`view_workspace` without a kernel, given the integers of a chain."""
-    places = header[WORK : WORK + WORK_ARRAYS].tolist()
-    return Workspace(
-        *(
-            work[place : place + int(np.prod(shape))].reshape(shape)
-            for place, shape in zip(places, workspace_shapes(header), strict=True)
-        )
-    )
-
-
-def show_tables(ints: np.ndarray, reals: np.ndarray) -> Tables:
-    """Return the views of :func:`view_tables` without a kernel."""
-    ends = [*ints[AT_NODE:MOTIONS].tolist(), len(ints)]
-    widths = (NODE_INTS, VARIABLE_INTS, CONSTRAINT_INTS, PATH_INTS, 0, JOINT_INTS, 0)
-    parts = [ints[a:b] for a, b in pairwise(ends)]
-    tables = [p.reshape(-1, w) if w else p for p, w in zip(parts, widths, strict=True)]
-    return Tables(*[*tables, reals.reshape(-1, NODE_REALS)])
-
-
-@inline_kernel
-def view_tables(ints, reals):
-    """Return the :class:`Tables` of a compiled chain."""
-    segments = ints.shape[0] - ints[AT_SEGMENT]
-    paths = (ints[AT_COLUMN] - ints[AT_PATH]) // PATH_INTS
-    return Tables(
-        matrix(ints, ints[AT_NODE], ints[NODES], NODE_INTS),
-        matrix(ints, ints[AT_VARIABLE], ints[VARIABLES], VARIABLE_INTS),
-        matrix(ints, ints[AT_CONSTRAINT], ints[CONSTRAINTS], CONSTRAINT_INTS),
-        matrix(ints, ints[AT_PATH], paths, PATH_INTS),
-        vector(ints, ints[AT_COLUMN], ints[BLOCKS]),
-        matrix(ints, ints[AT_JOINT], ints[JOINTS], JOINT_INTS),
-        vector(ints, ints[AT_SEGMENT], segments),
-        matrix(reals, 0, ints[NODES], NODE_REALS),
-    )
-
-
-@inline_kernel
-def view_workspace(ints, work):
-    """Return the :class:`Workspace` of a solve."""
-    nodes, n, states, count = ints[NODES], ints[VARIABLES], ints[STATES], ints[CONSTRAINTS]
-    columns, profile = ints[BLOCKS], ints[PROFILE]
-    segments = ints.shape[0] - ints[AT_SEGMENT]
-    return Workspace(
-        matrix(work, ints[WORK], nodes, 12),
-        matrix(work, ints[WORK + 1], nodes, 12),
-        matrix(work, ints[WORK + 2], 2 * count, 12),
-        matrix(work, ints[WORK + 3], 2 * count, 12),
-        matrix(work, ints[WORK + 4], count, 6),
-        matrix(work, ints[WORK + 5], nodes, 12),
-        matrix(work, ints[WORK + 6], columns, 6),
-        matrix(work, ints[WORK + 7], ints[MOTIONS], MOTION),
-        vector(work, ints[WORK + 8], profile),
-        vector(work, ints[WORK + 9], profile),
-        vector(work, ints[WORK + 10], SCRATCH),
-        matrix(work, ints[WORK + 11], segments, FIXED),
-        matrix(work, ints[WORK + 12], count, 3),
-        vector(work, ints[WORK + 13], 2 * n * n),
-        matrix(work, ints[WORK + 14], count, 2),
-        vector(work, ints[WORK + 15], n),
-        vector(work, ints[WORK + 16], n),
-        vector(work, ints[WORK + 17], n),
-        vector(work, ints[WORK + 18], n),
-        vector(work, ints[WORK + 19], n),
-        vector(work, ints[WORK + 20], n),
-        vector(work, ints[WORK + 21], n),
-        vector(work, ints[WORK + 22], n),
-        vector(work, ints[WORK + 23], n),
-        vector(work, ints[WORK + 24], states),
-        vector(work, ints[WORK + 25], states),
-        vector(work, ints[WORK + 26], states),
-        vector(work, ints[WORK + 27], states),
-        vector(work, ints[WORK + 28], states),
-        vector(work, ints[WORK + 29], NUMBERS),
-    )
+TABLES = Layout(Tables, COUNTS, globals())
+WORKSPACE = Layout(Workspace, TABLES.end, globals())
+RESULT = WORKSPACE.entry('errors')
+"""Header entry of the first array that a result keeps; the result ends with the workspace."""
+HEADER = WORKSPACE.end
+view_tables = TABLES.kernel('view_tables')
+view_workspace = WORKSPACE.kernel('view_workspace')
 
 
 @inline_kernel

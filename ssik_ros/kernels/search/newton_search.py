@@ -606,11 +606,7 @@ def improve(ints, reals, options, cancel, counters, work):
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     limited = options[LIMITED] != 0.0
-    kept = vector(
-        work,
-        ints[layout.WORK_REFUSED] + (layout.REFUSED_ROWS - 1) * w.state.shape[0],
-        w.state.shape[0],
-    )
+    kept = w.refused[layout.REFUSED_ROWS - 1]
     polish(ints, reals, options, work)
     vectors.copy(kept, w.state)
     value = null_space.objective(ints, reals, options, AT_NULL_SPACE, work, w.state)

@@ -87,14 +87,14 @@ def prepare(ints, reals, work, poses, q):
     """Write the placements of all nodes and frames, from the poses and values that do not change in a solve."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for i in range(ints[packing.NODES]):
-        run = vector(ints, ints[packing.AT_RUN_I] + t.node_run[i, 0], t.node_run[i, 1])
+        run = vector(ints, ints[packing.AT_RUN] + t.node_run[i, 0], t.node_run[i, 1])
         fold(w.node_f[i], run, t.slot_i, t.slot_f, poses, q, False, w.spare)
     for e in range(ints[packing.ELEMENTS]):
         for f in range(3):
             start = t.element_i[e, packing.ELEMENT_RUN + f]
             run = vector(
                 ints,
-                ints[packing.AT_RUN_I] + start,
+                ints[packing.AT_RUN] + start,
                 t.element_i[e, packing.ELEMENT_RUN_SIZE + f],
             )
             fold(w.placements[3 * e + f], run, t.slot_i, t.slot_f, poses, q, True, w.spare)
@@ -129,8 +129,8 @@ def measure(ints, reals, work, q):
 def element_error(ints, reals, work, e):
     """Write frames, the six error components, the maps and the two distances of one element."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    frames = matrix(work, ints[packing.WORK_FRAMES] + 36 * e, 3, 12)
-    maps = matrix(work, ints[packing.WORK_MAPS] + 27 * e, 3, 9)
+    frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
+    maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
     components = w.components[e]
     for f in range(3):
         node = t.element_i[e, packing.ELEMENT_NODE + f]

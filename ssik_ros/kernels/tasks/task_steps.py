@@ -31,7 +31,7 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout, linalg, steps
 from ssik_ros.kernels.tasks import orthogonal_rows, packing
 
@@ -138,13 +138,12 @@ def add_level(ints, reals, work, q, g, rank, damping):
 def write_right_side(ints, reals, work, g):
     """Write e - J move of a group."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    right = vector(work, ints[packing.WORK_RIGHT], ints[packing.WIDEST])
     first = t.group_i[g, packing.GROUP_ROW]
     for a in range(int(w.counts[g])):
         total = w.residual[first + a]
         for v in range(w.move.shape[0]):
             total -= w.jacobian[first + a, v] * w.move[v]
-        right[a] = total
+        w.right[a] = total
 
 
 @kernel
@@ -153,7 +152,7 @@ def project(ints, reals, work, g, rank):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
     first = t.group_i[g, packing.GROUP_ROW]
-    projected = matrix(work, ints[packing.WORK_PROJECTED], m, nv)
+    projected = matrix(work, ints[packing.AT_PROJECTED], m, nv)
     for a in range(m):
         square = 0.0
         for v in range(nv):
@@ -171,50 +170,28 @@ def invert(ints, reals, work, g, projected, damping):
     """Write into ``step`` the inverse of a group's rows times the right side."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
-    place = ints[packing.WORK_PROJECTED]
+    place = ints[packing.AT_PROJECTED]
     if not projected:
-        place = ints[packing.WORK_JACOBIAN] + t.group_i[g, packing.GROUP_ROW] * nv
+        place = ints[packing.AT_JACOBIAN] + t.group_i[g, packing.GROUP_ROW] * nv
     rows = matrix(work, place, m, nv)
-    right = vector(work, ints[packing.WORK_RIGHT], m)
     method = t.group_i[g, packing.GROUP_METHOD]
     if damping >= 0.0 or method == packing.PSEUDO_INVERSE or method == packing.DAMPED:
-        side = min(m, nv)
-        normal = matrix(work, ints[packing.WORK_NORMAL], side, side)
-        solution = vector(work, ints[packing.WORK_SOLUTION], side)
-        own = t.group_f[g, 0]
-        steps.damped_step(
-            rows, right, damping if damping >= 0.0 else own, normal, solution, w.step
-        )
+        damping = damping if damping >= 0.0 else t.group_f[g, 0]
+        steps.damped_step(rows, w.right, damping, w.normal, w.solution, w.step)
     elif method == packing.UNDAMPED:
-        invert_by_rank(ints, work, rows, right, w.step)
+        # The inverse by rank overwrites its rows.
+        copy = matrix(work, ints[packing.AT_PROJECTED], m, nv)
+        vectors.copy_table(copy, rows)
+        orthogonal_rows.least_step(
+            w.step, copy, w.right, w.own_basis, w.factors, w.columns, w.normal
+        )
     else:
         # The nested formula has the inverse that the group would use alone.
-        error = right
+        error = w.right
         if ints[packing.NESTED] == 1:
-            first = ints[packing.WORK_RESIDUAL] + t.group_i[g, packing.GROUP_ROW]
+            first = ints[packing.AT_RESIDUAL] + t.group_i[g, packing.GROUP_ROW]
             error = vector(work, first, m)
-        gradient_step(rows, right, error, w.step)
-
-
-@kernel
-def invert_by_rank(ints, work, rows, right, step):
-    """Write the step of the pseudo-inverse by rank; the rows are kept."""
-    m, nv = rows.shape
-    side = max(ints[packing.WIDEST], nv)
-    place = ints[packing.WORK_FACTORS]
-    copy = matrix(work, ints[packing.WORK_PROJECTED], m, nv)
-    for a in range(m):
-        for v in range(nv):
-            copy[a, v] = rows[a, v]
-    orthogonal_rows.least_step(
-        step,
-        copy,
-        right,
-        matrix(work, place, m, nv),
-        matrix(work, place + side * side, nv, m),
-        matrix(work, place + 2 * side * side, nv, m),
-        matrix(work, ints[packing.WORK_NORMAL], nv, nv),
-    )
+        gradient_step(rows, w.right, error, w.step)
 
 
 @kernel

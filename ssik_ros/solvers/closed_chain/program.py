@@ -1,5 +1,6 @@
 """One chain of a mechanism as the arrays of a kernel, and the calls of that kernel."""
 
+from collections.abc import Iterable
 import math
 import time
 from typing import Any, NamedTuple
@@ -54,11 +55,11 @@ class ChainProgram:
         self._make_constraints()
         self._order_variables()
         self._make_block(*self._pack())
-        self._tables = layout.show_tables(self.ints, self.reals)
-        self._view = layout.show_workspace(self.ints, self.work)
+        self._tables = layout.TABLES.show(self.ints, self.reals)
+        self._view = layout.WORKSPACE.show(self.ints, self.work)
         self._view.fixed[:] = np.nan
         self.closure_count = len(chain.closures)
-        ending = self.work[int(self.ints[layout.WORK + layout.RESULT]) :]
+        ending = self.work[int(self.ints[layout.RESULT]) :]
         self.snapshot = ending.tobytes
         """Returns a copy of everything that says how the last solve ended."""
 
@@ -68,7 +69,7 @@ class ChainProgram:
 
     def _make_block(self, ints: IntArray, reals: FloatArray) -> None:
         """Put the tables into one block of memory, with counters and a workspace."""
-        size = layout.place_workspace(ints)
+        size = layout.WORKSPACE.place(ints)
         ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
         self._block = np.zeros(ends[-1])
         self._address = address_of(self._block)
@@ -219,34 +220,27 @@ class ChainProgram:
         constraints, paths = self._constraint_rows(store)
         header = np.zeros(layout.HEADER, dtype=np.int64)
         variables = self._variable_rows(states)
-        tables = [
-            nodes,
-            variables,
-            constraints,
-            paths,
-            [[v] for columns in self._columns for v in columns],
-            self._joint_rows(),
-            [[frame] for frame in segments],
-        ]
-        header[: layout.AT_NODE] = (
+        columns = [v for clique in self._columns for v in clique]
+        joints = self._joint_rows()
+        factors = [(node.multiplier, node.offset) for node in self._nodes]
+        header[: layout.COUNTS] = (
             len(nodes),
             len(variables),
             self.state_count,
             len(constraints),
-            len(tables[5]),
-            len(tables[4]),
+            len(joints),
+            len(columns),
             sum(v - first + 1 for v, first in enumerate(self._first)),
+            len(paths),
+            len(segments),
+            max((self._motions(path) for path in self._paths), default=0),
         )
-        header[layout.MOTIONS] = max(
-            (sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in p) for p in self._paths),
-            default=0,
-        )
-        parts = [header]
-        for entry, table in zip(range(layout.AT_NODE, layout.MOTIONS), tables, strict=True):
-            header[entry] = sum(part.size for part in parts)
-            parts.append(np.array(table, dtype=np.int64).ravel())
-        factors = [[node.multiplier, node.offset] for node in self._nodes]
-        return np.concatenate(parts), np.array([*factors, [0.0, 0.0]], dtype=float).ravel()
+        tables = (nodes, variables, constraints, paths, columns, joints, segments, factors)
+        return layout.TABLES.pack(header, tables)
+
+    def _motions(self, path: Iterable[int]) -> int:
+        """Return the number of elementary motions of some nodes."""
+        return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
 
     def _place_states(self) -> dict[tuple[int, int], int]:
         """Return where the state of each degree of freedom stands; a ball has four numbers."""

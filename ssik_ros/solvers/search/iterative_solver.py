@@ -51,22 +51,14 @@ class SearchArrays:
 
         :param counters: (STATE_SIZE,); work: (workspace_size,).
         """
-        ints, nq = problem.ints, problem.nq
         self.counters = (
             np.zeros(pose_search.STATE_SIZE, dtype=np.int64) if counters is None else counters
         )
         self.work = np.zeros(problem.workspace_size) if work is None else work
-        targets = int(ints[layout.TARGETS])
-        self.matrices = self._part(ints[layout.WORK_MATRICES], 16 * targets).reshape(-1, 4, 4)
-        states = self._part(ints[layout.WORK_STATES], layout.STATE_ARRAYS * nq)
-        states = states.reshape(layout.STATE_ARRAYS, nq)
-        self.best, self.reference = states[layout.BEST], states[layout.REFERENCE]
-        self.scalars = self._part(ints[layout.WORK_SCRATCH] + layout.SCRATCH, layout.SCALARS)
-        self.errors = self._part(ints[layout.WORK_ERRORS], 2 * int(ints[layout.CONSTRAINTS]))
-
-    def _part(self, start: Any, size: int) -> FloatArray:
-        """Return a part of the workspace as a view."""
-        return self.work[int(start) : int(start) + size]
+        views = layout.WORKSPACE.show(problem.ints, self.work)
+        self.matrices = views.matrices.reshape(-1, 4, 4)
+        self.best, self.reference = views.best, views.reference
+        self.scalars, self.errors = views.scalars, views.errors.ravel()
 
 
 class IterativeSolver:

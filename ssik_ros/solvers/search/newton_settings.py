@@ -246,8 +246,7 @@ class NewtonSettings:
         """
         if self.joint_weights is None:
             span = problem.upper - problem.lower
-            slides = problem.ints[problem.ints[layout.AT_VARIABLE_I] :]
-            slides = slides[: layout.VARIABLE_INTS * problem.nv].reshape(problem.nv, -1)
+            slides = layout.TABLES.show(problem.ints, problem.reals).variable_i
             is_long = slides[:, layout.VARIABLE_MOVES] == layout.SLIDES
             is_long &= np.isfinite(span) & (span > LONG_SLIDE)
             return np.where(is_long, span / (2.0 * math.pi), 1.0)

@@ -1,0 +1,98 @@
+"""
+Named arrays that stand one behind the other in flat arrays; every shape is written once, beside the name.
+
+A layout is a named tuple. The annotation of a field names the type of its array, then the length of each side: a number, or an
+expression of ``ints``, whose first numbers are the header of the problem. The header holds the place of every field.
+"""
+
+from collections.abc import Callable, Sequence
+import functools
+import math
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels._jit import inline_kernel, IS_PLAIN, JIT_DISABLED, matrix, vector
+
+Fields = TypeVar('Fields', bound=tuple[Any, ...])
+
+
+class Layout(Generic[Fields]):
+    """The places and shapes of the fields of a named tuple."""
+
+    def __init__(self, fields: type[Fields], first: int, names: dict[str, Any]) -> None:
+        """
+        Read the annotations.
+
+        :param fields: a named tuple.
+        :param first: header entry that holds the place of the first field.
+        :param names: globals of the module; the expressions use them.
+        """
+        hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
+        self._fields, self._first, self._names = fields, first, names
+        self._is_integer = [hint.__origin__ is IntArray for hint in hints]
+        self._sides = [tuple(map(str, hint.__metadata__)) for hint in hints]
+        self.end = first + len(hints)
+        """The first header entry after those of the fields."""
+
+    def entry(self, name: str) -> int:
+        """Return the header entry that holds the place of a field."""
+        return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def _shapes(self) -> Callable[[list[int]], list[tuple[int, ...]]]:
+        """Return what gives the shape of each field for a header."""
+        text = ', '.join(f'({", ".join(sides)},)' for sides in self._sides)
+        return eval(f'lambda ints: [{text}]', self._names)
+
+    def place(self, header: IntArray) -> int:
+        """Write the places of float fields into a header with all counts; return their size together."""
+        place = 0
+        for entry, shape in enumerate(self._shapes(header.tolist()), self._first):
+            header[entry] = place
+            place += math.prod(shape)
+        return place
+
+    def pack(self, header: IntArray, tables: Sequence[Any]) -> tuple[IntArray, FloatArray]:
+        """
+        Return all tables as one array of integers, which starts with the header, and one of floats.
+
+        :param header: complete but for the places of these tables.
+        :param tables: the rows of each field, in the order of the fields.
+        """
+        ints, reals = [header], [np.zeros(0)]
+        for k, (is_integer, table) in enumerate(zip(self._is_integer, tables, strict=True)):
+            parts: list[Any] = ints if is_integer else reals
+            header[self._first + k] = sum(part.size for part in parts)
+            parts.append(np.array(table, dtype=np.int64 if is_integer else np.float64).ravel())
+        return np.concatenate(ints), np.concatenate(reals)
+
+    def show(self, ints: IntArray, reals: FloatArray) -> Fields:
+        """Return the views that :meth:`kernel` returns, without a kernel."""
+        places = ints[self._first : self.end].tolist()
+        parts = zip(self._is_integer, places, self._shapes(ints.tolist()), strict=True)
+        return self._fields(
+            *(
+                (ints if is_integer else reals)[place : place + math.prod(shape)].reshape(shape)
+                for is_integer, place, shape in parts
+            )
+        )
+
+    def kernel(self, name: str) -> Any:
+        """
+        Return the kernel ``name(ints, reals)`` that returns the views; unused views cost nothing.
+
+        Only kernels call it: with the native library there is none.
+        """
+        if JIT_DISABLED and not IS_PLAIN:
+            return None
+        parts = []
+        for entry, sides in enumerate(self._sides, self._first):
+            array = 'ints' if self._is_integer[entry - self._first] else 'reals'
+            view = 'vector' if len(sides) == 1 else 'matrix'
+            parts.append(f'{view}({array}, ints[{entry}], {", ".join(sides)})')
+        text = f'def {name}(ints, reals):\n    return fields({", ".join(parts)})\n'
+        scope = {**self._names, 'fields': self._fields, 'vector': vector, 'matrix': matrix}
+        exec(compile(text, self._names['__file__'], 'exec'), scope)
+        return inline_kernel(scope[name])
