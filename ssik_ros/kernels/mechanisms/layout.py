@@ -23,10 +23,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels._jit import inline_kernel, matrix
 from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
-from ssik_ros.kernels.rows.views import Layout
+from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 
 # Columns of the table of numbers, one row per frame.
 POSITION = 0
@@ -268,69 +267,69 @@ class Block(NamedTuple):
 class Tables(NamedTuple):
     """The tables of a compiled chain, as views."""
 
-    node: Annotated[IntArray, 'ints[NODES]', NODE_INTS]
-    variable: Annotated[IntArray, 'ints[VARIABLES]', VARIABLE_INTS]
-    constraint: Annotated[IntArray, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
-    path: Annotated[IntArray, 'ints[PATHS]', PATH_INTS]
-    column: Annotated[IntArray, 'ints[BLOCKS]']
-    joint: Annotated[IntArray, 'ints[JOINTS]', JOINT_INTS]
-    segment: Annotated[IntArray, 'ints[SEGMENTS]']
-    factors: Annotated[FloatArray, 'ints[NODES]', NODE_REALS]
+    node: Annotated[Ints, 'ints[NODES]', NODE_INTS]
+    variable: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    constraint: Annotated[Ints, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
+    path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    column: Annotated[Ints, 'ints[BLOCKS]']
+    joint: Annotated[Ints, 'ints[JOINTS]', JOINT_INTS]
+    segment: Annotated[Ints, 'ints[SEGMENTS]']
+    factors: Annotated[Floats, 'ints[NODES]', NODE_REALS]
 
 
 class Workspace(NamedTuple):
     """Scratch and results of a solve, as views of one float array."""
 
-    poses: Annotated[FloatArray, 'ints[NODES]', 12]
+    poses: Annotated[Floats, 'ints[NODES]', 12]
     """Pose of each node after its motion."""
-    placements: Annotated[FloatArray, 'ints[NODES]', 12]
+    placements: Annotated[Floats, 'ints[NODES]', 12]
     """Fixed pose of each node in its parent."""
-    end_placements: Annotated[FloatArray, '2 * ints[CONSTRAINTS]', 12]
+    end_placements: Annotated[Floats, '2 * ints[CONSTRAINTS]', 12]
     """Fixed pose of each closing frame and closed link in its node."""
-    ends: Annotated[FloatArray, '2 * ints[CONSTRAINTS]', 12]
+    ends: Annotated[Floats, '2 * ints[CONSTRAINTS]', 12]
     """Their poses."""
-    residual: Annotated[FloatArray, 'ints[CONSTRAINTS]', 6]
+    residual: Annotated[Floats, 'ints[CONSTRAINTS]', 6]
     """Weighted rows; those that do not count are zero."""
-    rates: Annotated[FloatArray, 'ints[NODES]', 12]
+    rates: Annotated[Floats, 'ints[NODES]', 12]
     """Twist of each node along a step, and its derivative."""
-    blocks: Annotated[FloatArray, 'ints[BLOCKS]', 6]
+    blocks: Annotated[Floats, 'ints[BLOCKS]', 6]
     """Jacobian of each constraint, column by column."""
-    motions: Annotated[FloatArray, 'ints[MOTIONS]', MOTION]
+    motions: Annotated[Floats, 'ints[MOTIONS]', MOTION]
     """Elementary motions of one constraint."""
-    normal: Annotated[FloatArray, 'ints[PROFILE]']
+    normal: Annotated[Floats, 'ints[PROFILE]']
     """Profile of J^T J."""
-    factor: Annotated[FloatArray, 'ints[PROFILE]']
+    factor: Annotated[Floats, 'ints[PROFILE]']
     """Profile of its L D L^T factors."""
-    scratch: Annotated[FloatArray, SCRATCH]
-    fixed: Annotated[FloatArray, 'ints[SEGMENTS]', FIXED]
+    scratch: Annotated[Floats, SCRATCH]
+    fixed: Annotated[Floats, 'ints[SEGMENTS]', FIXED]
     """Fixed poses of frames as placements have them; NaN for none yet."""
-    turns: Annotated[FloatArray, 'ints[CONSTRAINTS]', 3]
+    turns: Annotated[Floats, 'ints[CONSTRAINTS]', 3]
     """Rotation vector of each constraint in world axes, whole and without weight."""
-    dense: Annotated[FloatArray, '2 * ints[VARIABLES] * ints[VARIABLES]']
+    dense: Annotated[Floats, '2 * ints[VARIABLES] * ints[VARIABLES]']
     """Scratch of spectral steps."""
-    errors: Annotated[FloatArray, 'ints[CONSTRAINTS]', 2]
+    errors: Annotated[Floats, 'ints[CONSTRAINTS]', 2]
     """Length and angle [m, rad] of the rows that count: the first array that a result keeps."""
-    gradient: Annotated[FloatArray, 'ints[VARIABLES]']
+    gradient: Annotated[Floats, 'ints[VARIABLES]']
     """J^T e."""
-    step: Annotated[FloatArray, 'ints[VARIABLES]']
-    right: Annotated[FloatArray, 'ints[VARIABLES]']
-    lower: Annotated[FloatArray, 'ints[VARIABLES]']
+    step: Annotated[Floats, 'ints[VARIABLES]']
+    right: Annotated[Floats, 'ints[VARIABLES]']
+    lower: Annotated[Floats, 'ints[VARIABLES]']
     """Limits of the values."""
-    upper: Annotated[FloatArray, 'ints[VARIABLES]']
-    held: Annotated[FloatArray, 'ints[VARIABLES]']
+    upper: Annotated[Floats, 'ints[VARIABLES]']
+    held: Annotated[Floats, 'ints[VARIABLES]']
     """0 free, 1 at the upper bound of the step, -1 at the lower one, 2 locked."""
-    low: Annotated[FloatArray, 'ints[VARIABLES]']
+    low: Annotated[Floats, 'ints[VARIABLES]']
     """Bounds of the step."""
-    high: Annotated[FloatArray, 'ints[VARIABLES]']
-    pull: Annotated[FloatArray, 'ints[VARIABLES]']
+    high: Annotated[Floats, 'ints[VARIABLES]']
+    pull: Annotated[Floats, 'ints[VARIABLES]']
     """Gradient of the secondary objective."""
-    current: Annotated[FloatArray, 'ints[STATES]']
+    current: Annotated[Floats, 'ints[STATES]']
     """State at hand."""
-    trial: Annotated[FloatArray, 'ints[STATES]']
-    best: Annotated[FloatArray, 'ints[STATES]']
-    good: Annotated[FloatArray, 'ints[STATES]']
-    start: Annotated[FloatArray, 'ints[STATES]']
-    numbers: Annotated[FloatArray, NUMBERS]
+    trial: Annotated[Floats, 'ints[STATES]']
+    best: Annotated[Floats, 'ints[STATES]']
+    good: Annotated[Floats, 'ints[STATES]']
+    start: Annotated[Floats, 'ints[STATES]']
+    numbers: Annotated[Floats, NUMBERS]
 
 
 TABLES = Layout(Tables, COUNTS, globals())

@@ -17,8 +17,7 @@ joint row      row in joint space (posture, limit margin)
 
 from typing import Annotated, NamedTuple
 
-from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.rows.views import Layout
+from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 
 # Header of ``ints``.
 NODES = 0
@@ -130,59 +129,59 @@ SHORTER_SIDE = 'min(ints[ROWS], ints[VARIABLES])'
 class Tables(NamedTuple):
     """The tables of a packed problem, as views."""
 
-    node_i: Annotated[IntArray, 'ints[NODES]', NODE_INTS]
-    variable_i: Annotated[IntArray, 'ints[VARIABLES]', VARIABLE_INTS]
-    constraint_i: Annotated[IntArray, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
-    path: Annotated[IntArray, 'ints[PATHS]', PATH_INTS]
-    joint_row_i: Annotated[IntArray, 'ints[JOINT_ROWS]', JOINT_ROW_INTS]
-    node_f: Annotated[FloatArray, 'ints[NODES]', NODE_REALS]
-    constraint_f: Annotated[FloatArray, 'ints[CONSTRAINTS]', CONSTRAINT_REALS]
-    joint_row_f: Annotated[FloatArray, 'ints[JOINT_ROWS]', JOINT_ROW_REALS]
+    node_i: Annotated[Ints, 'ints[NODES]', NODE_INTS]
+    variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    constraint_i: Annotated[Ints, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
+    path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    joint_row_i: Annotated[Ints, 'ints[JOINT_ROWS]', JOINT_ROW_INTS]
+    node_f: Annotated[Floats, 'ints[NODES]', NODE_REALS]
+    constraint_f: Annotated[Floats, 'ints[CONSTRAINTS]', CONSTRAINT_REALS]
+    joint_row_f: Annotated[Floats, 'ints[JOINT_ROWS]', JOINT_ROW_REALS]
 
 
 class Workspace(NamedTuple):
     """Scratch and state of a search, as views of one float array."""
 
-    poses: Annotated[FloatArray, 'ints[NODES]', 12]
+    poses: Annotated[Floats, 'ints[NODES]', 12]
     """Poses of the nodes."""
-    jacobian: Annotated[FloatArray, 'ints[ROWS]', 'ints[VARIABLES]']
-    residual: Annotated[FloatArray, 'ints[ROWS]']
-    normal: Annotated[FloatArray, SHORTER_SIDE, SHORTER_SIDE]
+    jacobian: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
+    residual: Annotated[Floats, 'ints[ROWS]']
+    normal: Annotated[Floats, SHORTER_SIDE, SHORTER_SIDE]
     """Normal equations, then their factor."""
-    right: Annotated[FloatArray, SHORTER_SIDE]
+    right: Annotated[Floats, SHORTER_SIDE]
     """Right side, then solution of the normal equations."""
-    step: Annotated[FloatArray, 'ints[VARIABLES]']
+    step: Annotated[Floats, 'ints[VARIABLES]']
     """Joint step."""
-    gradient: Annotated[FloatArray, 'ints[VARIABLES]']
+    gradient: Annotated[Floats, 'ints[VARIABLES]']
     """Difference to the seed, or the pull towards it."""
-    lower: Annotated[FloatArray, 'ints[VARIABLES]']
-    upper: Annotated[FloatArray, 'ints[VARIABLES]']
-    free: Annotated[FloatArray, 'ints[VARIABLES]']
+    lower: Annotated[Floats, 'ints[VARIABLES]']
+    upper: Annotated[Floats, 'ints[VARIABLES]']
+    free: Annotated[Floats, 'ints[VARIABLES]']
     """1 for joints that the last step moved freely."""
-    state: Annotated[FloatArray, 'ints[POSITIONS]']
+    state: Annotated[Floats, 'ints[POSITIONS]']
     """Current configuration."""
-    best: Annotated[FloatArray, 'ints[POSITIONS]']
+    best: Annotated[Floats, 'ints[POSITIONS]']
     """Configuration with the smallest error seen within limits."""
-    trial: Annotated[FloatArray, 'ints[POSITIONS]']
+    trial: Annotated[Floats, 'ints[POSITIONS]']
     """Nearest verified configuration of a pull."""
-    reference: Annotated[FloatArray, 'ints[POSITIONS]']
+    reference: Annotated[Floats, 'ints[POSITIONS]']
     """The seed as it was given; the caller writes it."""
-    errors: Annotated[FloatArray, 'ints[CONSTRAINTS]', 2]
+    errors: Annotated[Floats, 'ints[CONSTRAINTS]', 2]
     """Position and rotation error of each constraint."""
-    targets: Annotated[FloatArray, 'ints[TARGETS]', 12]
+    targets: Annotated[Floats, 'ints[TARGETS]', 12]
     """Target poses, checked and orthonormal."""
-    frames: Annotated[FloatArray, 3, 12]
+    frames: Annotated[Floats, 3, 12]
     """Frame a, goal and frame b of the constraint at hand."""
-    maps: Annotated[FloatArray, 3, 9]
+    maps: Annotated[Floats, 3, 9]
     """Matrices that take root twists to its rows."""
-    components: Annotated[FloatArray, 6]
+    components: Annotated[Floats, 6]
     """Its error before selection and weights."""
-    spare: Annotated[FloatArray, 15]
-    scalars: Annotated[FloatArray, SCALARS]
+    spare: Annotated[Floats, 15]
+    scalars: Annotated[Floats, SCALARS]
     """Single numbers that a search keeps between calls."""
-    matrices: Annotated[FloatArray, '4 * ints[TARGETS]', 4]
+    matrices: Annotated[Floats, '4 * ints[TARGETS]', 4]
     """Target matrices one below the other; the caller writes them."""
-    refused: Annotated[FloatArray, REFUSED_ROWS, 'ints[POSITIONS]']
+    refused: Annotated[Floats, REFUSED_ROWS, 'ints[POSITIONS]']
     """The last candidates that a validation refused."""
 
 

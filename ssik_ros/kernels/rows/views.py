@@ -11,10 +11,12 @@ import math
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels._jit import inline_kernel, IS_PLAIN, JIT_DISABLED, matrix, vector
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Fields = TypeVar('Fields', bound=tuple[Any, ...])
 
 
@@ -31,7 +33,7 @@ class Layout(Generic[Fields]):
         """
         hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
         self._fields, self._first, self._names = fields, first, names
-        self._is_integer = [hint.__origin__ is IntArray for hint in hints]
+        self._is_integer = [hint.__origin__ is Ints for hint in hints]
         self._sides = [tuple(map(str, hint.__metadata__)) for hint in hints]
         self.end = first + len(hints)
         """The first header entry after those of the fields."""
@@ -46,7 +48,7 @@ class Layout(Generic[Fields]):
         text = ', '.join(f'({", ".join(sides)},)' for sides in self._sides)
         return eval(f'lambda ints: [{text}]', self._names)
 
-    def place(self, header: IntArray) -> int:
+    def place(self, header: Ints) -> int:
         """Write the places of float fields into a header with all counts; return their size together."""
         place = 0
         for entry, shape in enumerate(self._shapes(header.tolist()), self._first):
@@ -54,7 +56,7 @@ class Layout(Generic[Fields]):
             place += math.prod(shape)
         return place
 
-    def pack(self, header: IntArray, tables: Sequence[Any]) -> tuple[IntArray, FloatArray]:
+    def pack(self, header: Ints, tables: Sequence[Any]) -> tuple[Ints, Floats]:
         """
         Return all tables as one array of integers, which starts with the header, and one of floats.
 
@@ -68,7 +70,7 @@ class Layout(Generic[Fields]):
             parts.append(np.array(table, dtype=np.int64 if is_integer else np.float64).ravel())
         return np.concatenate(ints), np.concatenate(reals)
 
-    def show(self, ints: IntArray, reals: FloatArray) -> Fields:
+    def show(self, ints: Ints, reals: Floats) -> Fields:
         """Return the views that :meth:`kernel` returns, without a kernel."""
         places = ints[self._first : self.end].tolist()
         parts = zip(self._is_integer, places, self._shapes(ints.tolist()), strict=True)

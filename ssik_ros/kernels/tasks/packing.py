@@ -20,9 +20,8 @@ follower       dependent joint whose value is linear in another one
 
 from typing import Annotated, NamedTuple
 
-from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.rows.views import Layout
+from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 
 # Header of ``ints``: counts, then flags.
 SLOTS = 0
@@ -129,91 +128,91 @@ LONGER_SIDE = 'max(ints[WIDEST], ints[VARIABLES])'
 class Tables(NamedTuple):
     """The tables of packed task sets, as views."""
 
-    slot_i: Annotated[IntArray, 'ints[SLOTS]', SLOT_INTS]
-    node_i: Annotated[IntArray, 'ints[NODES]', layout.NODE_INTS]
-    node_run: Annotated[IntArray, 'ints[NODES]', NODE_RUN_INTS]
-    run: Annotated[IntArray, 'ints[RUNS]']
-    variable_i: Annotated[IntArray, 'ints[VARIABLES]', VARIABLE_INTS]
-    element_i: Annotated[IntArray, 'ints[ELEMENTS]', ELEMENT_INTS]
-    path: Annotated[IntArray, 'ints[PATHS]', PATH_INTS]
-    group_i: Annotated[IntArray, 'ints[GROUPS]', GROUP_INTS]
-    margin: Annotated[IntArray, 'ints[MARGINS]']
-    follower_i: Annotated[IntArray, 'ints[FOLLOWERS]', FOLLOWER_INTS]
-    slot_f: Annotated[FloatArray, 'ints[SLOTS]']
-    variable_f: Annotated[FloatArray, 'ints[VARIABLES]', VARIABLE_REALS]
-    element_f: Annotated[FloatArray, 'ints[ELEMENTS]', ELEMENT_REALS]
-    group_f: Annotated[FloatArray, 'ints[GROUPS]', GROUP_REALS]
-    follower_f: Annotated[FloatArray, 'ints[FOLLOWERS]', FOLLOWER_REALS]
+    slot_i: Annotated[Ints, 'ints[SLOTS]', SLOT_INTS]
+    node_i: Annotated[Ints, 'ints[NODES]', layout.NODE_INTS]
+    node_run: Annotated[Ints, 'ints[NODES]', NODE_RUN_INTS]
+    run: Annotated[Ints, 'ints[RUNS]']
+    variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    element_i: Annotated[Ints, 'ints[ELEMENTS]', ELEMENT_INTS]
+    path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    group_i: Annotated[Ints, 'ints[GROUPS]', GROUP_INTS]
+    margin: Annotated[Ints, 'ints[MARGINS]']
+    follower_i: Annotated[Ints, 'ints[FOLLOWERS]', FOLLOWER_INTS]
+    slot_f: Annotated[Floats, 'ints[SLOTS]']
+    variable_f: Annotated[Floats, 'ints[VARIABLES]', VARIABLE_REALS]
+    element_f: Annotated[Floats, 'ints[ELEMENTS]', ELEMENT_REALS]
+    group_f: Annotated[Floats, 'ints[GROUPS]', GROUP_REALS]
+    follower_f: Annotated[Floats, 'ints[FOLLOWERS]', FOLLOWER_REALS]
 
 
 class Workspace(NamedTuple):
     """Scratch and state of a solve, as views of one float array."""
 
-    node_f: Annotated[FloatArray, 'ints[NODES]', layout.NODE_REALS]
+    node_f: Annotated[Floats, 'ints[NODES]', layout.NODE_REALS]
     """Placements of the nodes, written anew by every solve."""
-    poses: Annotated[FloatArray, 'ints[NODES]', 12]
+    poses: Annotated[Floats, 'ints[NODES]', 12]
     """Poses of the nodes."""
-    placements: Annotated[FloatArray, '3 * ints[ELEMENTS]', 12]
+    placements: Annotated[Floats, '3 * ints[ELEMENTS]', 12]
     """Constraint base, target and tip of each task in their nodes."""
-    frames: Annotated[FloatArray, '3 * ints[ELEMENTS]', 12]
+    frames: Annotated[Floats, '3 * ints[ELEMENTS]', 12]
     """The same in the world."""
-    components: Annotated[FloatArray, 'ints[ELEMENTS]', 6]
+    components: Annotated[Floats, 'ints[ELEMENTS]', 6]
     """Errors before selection and weights."""
-    maps: Annotated[FloatArray, '3 * ints[ELEMENTS]', 9]
+    maps: Annotated[Floats, '3 * ints[ELEMENTS]', 9]
     """Matrices that take world twists to the rows of each task."""
-    jacobian: Annotated[FloatArray, 'ints[ROWS]', 'ints[VARIABLES]']
-    residual: Annotated[FloatArray, 'ints[ROWS]']
-    counts: Annotated[FloatArray, 'ints[GROUPS]']
+    jacobian: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
+    residual: Annotated[Floats, 'ints[ROWS]']
+    counts: Annotated[Floats, 'ints[GROUPS]']
     """Rows that each set has at the moment."""
-    projected: Annotated[FloatArray, 'ints[WIDEST]', 'ints[VARIABLES]']
+    projected: Annotated[Floats, 'ints[WIDEST]', 'ints[VARIABLES]']
     """Rows of one set without their parts along the basis."""
-    right: Annotated[FloatArray, 'ints[WIDEST]']
-    solution: Annotated[FloatArray, LONGER_SIDE]
-    normal: Annotated[FloatArray, LONGER_SIDE, LONGER_SIDE]
-    basis: Annotated[FloatArray, 'ints[VARIABLES]', 'ints[VARIABLES]']
+    right: Annotated[Floats, 'ints[WIDEST]']
+    solution: Annotated[Floats, LONGER_SIDE]
+    normal: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
+    basis: Annotated[Floats, 'ints[VARIABLES]', 'ints[VARIABLES]']
     """Orthonormal rows that lower priorities must not move along."""
-    own_basis: Annotated[FloatArray, LONGER_SIDE, LONGER_SIDE]
+    own_basis: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
     """This and the next two: scratch of the inverse by rank."""
-    factors: Annotated[FloatArray, LONGER_SIDE, LONGER_SIDE]
-    columns: Annotated[FloatArray, LONGER_SIDE, LONGER_SIDE]
-    move: Annotated[FloatArray, 'ints[VARIABLES]']
+    factors: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
+    columns: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
+    move: Annotated[Floats, 'ints[VARIABLES]']
     """Joint motion so far, divided by the scales."""
-    step: Annotated[FloatArray, 'ints[VARIABLES]']
+    step: Annotated[Floats, 'ints[VARIABLES]']
     """Motion of one level."""
-    level: Annotated[FloatArray, 'ints[VARIABLES]']
+    level: Annotated[Floats, 'ints[VARIABLES]']
     """Motion at the start of a level."""
-    held: Annotated[FloatArray, 'ints[VARIABLES]']
+    held: Annotated[Floats, 'ints[VARIABLES]']
     """1 for joints that stop at a limit."""
-    wish: Annotated[FloatArray, 'ints[VARIABLES]']
+    wish: Annotated[Floats, 'ints[VARIABLES]']
     """Motion to the limit, in the nested form."""
-    travel: Annotated[FloatArray, 'ints[VARIABLES]']
+    travel: Annotated[Floats, 'ints[VARIABLES]']
     """Motion of the joints since the step began [rad or m]."""
-    kept_travel: Annotated[FloatArray, 'ints[VARIABLES]']
+    kept_travel: Annotated[Floats, 'ints[VARIABLES]']
     """The same at the state ``kept``."""
-    kept_hits: Annotated[FloatArray, 'ints[VARIABLES]']
+    kept_hits: Annotated[Floats, 'ints[VARIABLES]']
     """Limit hits of the step itself, while corrections have hits of their own."""
-    start: Annotated[FloatArray, 'ints[POSITIONS]']
+    start: Annotated[Floats, 'ints[POSITIONS]']
     """Values before the solve, or where a search begins."""
-    best: Annotated[FloatArray, 'ints[POSITIONS]']
+    best: Annotated[Floats, 'ints[POSITIONS]']
     """Values with the smallest error of a search."""
-    spare: Annotated[FloatArray, 24]
-    scalars: Annotated[FloatArray, SCALARS]
+    spare: Annotated[Floats, 24]
+    scalars: Annotated[Floats, SCALARS]
     """Largest linear and angular error, then the single numbers of a search and of the protection."""
-    options: Annotated[FloatArray, f'{SEQUENCE} + 2 * ints[VARIABLES]']
+    options: Annotated[Floats, f'{SEQUENCE} + 2 * ints[VARIABLES]']
     """Largest distance, metric (4,), alpha and shift of each variable."""
-    errors: Annotated[FloatArray, 'ints[ELEMENTS]', 2]
+    errors: Annotated[Floats, 'ints[ELEMENTS]', 2]
     """Linear and angular error of each task."""
-    hits: Annotated[FloatArray, 'ints[VARIABLES]']
+    hits: Annotated[Floats, 'ints[VARIABLES]']
     """By how much each joint would have gone beyond a limit, with sign."""
-    levels: Annotated[FloatArray, 'ints[GROUPS]', 'ints[VARIABLES]']
+    levels: Annotated[Floats, 'ints[GROUPS]', 'ints[VARIABLES]']
     """Motion that each set added to the step, divided by the scales."""
-    reference: Annotated[FloatArray, 'ints[ROWS]']
+    reference: Annotated[Floats, 'ints[ROWS]']
     """Residual of each set where its own level ended; every margin has a place of its own."""
-    before: Annotated[FloatArray, 'ints[POSITIONS]']
+    before: Annotated[Floats, 'ints[POSITIONS]']
     """Values at the start of a step."""
-    kept: Annotated[FloatArray, 'ints[POSITIONS]']
+    kept: Annotated[Floats, 'ints[POSITIONS]']
     """Values where the last level ended that was accepted."""
-    group_errors: Annotated[FloatArray, GROUP_ERRORS, 'ints[GROUPS]']
+    group_errors: Annotated[Floats, GROUP_ERRORS, 'ints[GROUPS]']
     """Norm of each set's residual before the step, and where its own level ended."""
 
 

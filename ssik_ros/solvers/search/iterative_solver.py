@@ -58,7 +58,8 @@ class SearchArrays:
         views = layout.WORKSPACE.show(problem.ints, self.work)
         self.matrices = views.matrices.reshape(-1, 4, 4)
         self.best, self.reference = views.best, views.reference
-        self.scalars, self.errors = views.scalars, views.errors.ravel()
+        self.scalars: FloatArray = views.scalars
+        self.errors: FloatArray = views.errors.ravel()
 
 
 class IterativeSolver:
