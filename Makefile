@@ -27,7 +27,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check soak hostile mutants lint format wheels clean distclean
+.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures soak hostile mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -79,6 +79,9 @@ benchmarks: bench  ## Run make bench and write docs/benchmarks.md from it
 
 bench-check: setup  ## Compare the hot kernels with those of the last release (CHECK_ARGS=...)
 	. ./activate && python bench/check.py $(CHECK_ARGS)
+
+pictures: setup  ## Draw the pictures of README and docs into docs/images
+	. ./activate && python tools/make_pictures.py $(PICTURES)
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)

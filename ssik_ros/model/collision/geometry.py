@@ -73,14 +73,14 @@ def _read_shape(
     return CollisionShape(
         link=link,
         carrier=int(robot.tree.link_joints[index]),
-        placement=robot.tree.link_placements[index] @ _origin_pose(collision),
+        placement=robot.tree.link_placements[index] @ origin_pose(collision),
         geometry=geometry,
         center=np.array(geometry.aabb_center, dtype=np.float64),
         radius=float(geometry.aabb_radius),
     )
 
 
-def _origin_pose(collision: XmlElement) -> FloatArray:
+def origin_pose(collision: XmlElement) -> FloatArray:
     """Return the pose (4, 4) of a collision element in its link."""
     xyz, rpy = parse_origin(collision.find('origin'))
     return pose_matrix(np.array(xyz), matrix_of_rpy(*rpy))
@@ -97,13 +97,13 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     if described.tag == 'capsule':
         return coal.Capsule(described.number('radius'), described.number('length'))
     if described.tag == 'mesh':
-        return _load_mesh(described, robot, coal)
+        return load_mesh(described, robot, coal)
     return (
         f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
     )
 
 
-def _load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
+def load_mesh(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     """Return the mesh that an element names, or a sentence that says why it is left out."""
     name = described.require('filename')
     path = resolve_package_uri(name)

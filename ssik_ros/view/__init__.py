@@ -1,0 +1,1 @@
+"""Pictures of robots, made without a window or a browser."""

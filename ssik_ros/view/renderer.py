@@ -1,0 +1,305 @@
+"""
+A picture of solids: perspective, light, shadow on the floor, and transparent ghosts, with numpy and scipy.
+
+Each layer of solids has its own depth buffer. Opaque solids share one layer. A ghost is a layer of its own, of which only the
+front surface shows, so that its inside does not.
+"""
+
+from collections.abc import Iterator
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import gaussian_filter
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.value_class import dataclass
+from ssik_ros.view.solids import join, Solid
+
+OVERSAMPLING = 2
+"""Samples along each edge of a pixel."""
+AT_ONCE = 1 << 21
+"""Samples that are compared with triangles at the same time."""
+LIGHTS = (((-0.35, -0.5, 0.8), 0.75), ((0.8, 0.3, 0.4), 0.25))
+"""Directions to the lights in the world, and their strengths."""
+NEAREST = 1e-3
+"""Triangles nearer than this to the camera are left out [m]."""
+SAME_DEPTH = 1.0 - 2e-4
+"""A ghost shows only where it is nearer than this part of the depth of the opaque solids: equal surfaces do not mix."""
+MARGIN = 1.04
+"""Distance of a camera beyond the one from which a box fills the picture."""
+AMBIENT = 0.32
+SHADOW = 0.28
+"""Part of the light that the shadow takes away."""
+BLUR = 0.006
+"""Width of the shadow's edge, as a part of the picture's width."""
+
+Colour = tuple[float, float, float]
+"""Red, green and blue, each from 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """Where a picture is taken from."""
+
+    eye: tuple[float, float, float]
+    """Position in the world [m]."""
+    target: tuple[float, float, float]
+    """Point in the middle of the picture [m]."""
+    angle: float = 32.0
+    """Vertical field of view [degrees]."""
+    size: tuple[int, int] = (960, 640)
+    """Width and height of the picture [pixels]."""
+
+    @classmethod
+    def around(
+        cls,
+        bounds: FloatArray,
+        direction: tuple[float, float, float] = (1.0, -0.9, 0.55),
+        size: tuple[int, int] = (960, 640),
+    ) -> 'Camera':
+        """
+        Return a camera that sees a box as large as possible.
+
+        :param bounds: (2, 3) lowest and highest coordinates [m].
+        :param direction: from the box to the camera.
+        :param size: width and height of the picture [pixels].
+        """
+        middle = bounds.mean(axis=0)
+        towards = np.array(direction) / np.linalg.norm(direction)
+        camera = cls(tuple(middle + towards), tuple(middle), size=size)
+        corners = np.array(list(itertools.product(*bounds.T))) - middle
+        seen = np.abs(corners @ camera.axes().T[:, :2])
+        slope = np.tan(np.radians(0.5 * camera.angle)) * np.array((size[0] / size[1], 1.0))
+        distance = float((seen / slope + (corners @ towards)[:, None]).max())
+        return cls(tuple(middle + MARGIN * distance * towards), tuple(middle), size=size)
+
+    def axes(self) -> FloatArray:
+        """Return (3, 3) the right, upper and forward directions of the picture in the world, as rows."""
+        forward = np.subtract(self.target, self.eye)
+        forward /= np.linalg.norm(forward)
+        right = np.cross(forward, (0.0, 0.0, 1.0))
+        right /= np.linalg.norm(right)
+        return np.stack((right, np.cross(right, forward), forward))
+
+
+class Picture:
+    """Collects solids and draws them."""
+
+    def __init__(self, camera: Camera, background: Colour = (1.0, 1.0, 1.0)) -> None:
+        """
+        Begin an empty picture.
+
+        :param camera: where it is taken from.
+        :param background: colour behind everything.
+        """
+        self._camera = camera
+        self._axes = camera.axes()
+        width, height = (OVERSAMPLING * edge for edge in camera.size)
+        self._shape = height, width
+        self._focal = 0.5 * height / np.tan(np.radians(0.5 * camera.angle))
+        self._background = np.array(background)
+        self._opaque: list[tuple[Solid, Colour]] = []
+        self._ghosts: list[tuple[list[tuple[Solid, Colour]], float]] = []
+
+    def add(self, solid: Solid, colour: Colour) -> None:
+        """
+        Add an opaque solid.
+
+        :param solid: the solid in the world.
+        :param colour: its colour.
+        """
+        self._opaque.append((solid, colour))
+
+    def add_ghost(self, solids: list[tuple[Solid, Colour]], opacity: float) -> None:
+        """
+        Add solids that show what is behind them, but not one another.
+
+        :param solids: the solids in the world with their colours.
+        :param opacity: from 0 (invisible) to 1.
+        """
+        self._ghosts.append((solids, opacity))
+
+    def draw(self, floor: float | None = 0.0) -> NDArray[np.uint8]:
+        """
+        Return the picture as (height, width, 3) bytes.
+
+        :param floor: height of the floor that takes the shadow [m]; None for no floor.
+        """
+        image = np.broadcast_to(self._background, (*self._shape, 3)).copy()
+        if floor is not None:
+            image *= 1.0 - SHADOW * self._shadow(floor)[..., None]
+        depth, colour = self._layer(self._opaque)
+        is_hit = np.isfinite(depth)
+        image[is_hit] = colour[is_hit]
+        layers = [(*self._layer(solids), opacity) for solids, opacity in self._ghosts]
+        layers.sort(key=lambda layer: -_middle(layer[0]))
+        for its_depth, its_colour, opacity in layers:
+            shows = its_depth < SAME_DEPTH * depth
+            image[shows] += opacity * (its_colour[shows] - image[shows])
+        height, width = (edge // OVERSAMPLING for edge in self._shape)
+        fine = image.reshape(height, OVERSAMPLING, width, OVERSAMPLING, 3)
+        return np.asarray(np.rint(255.0 * np.clip(fine.mean(axis=(1, 3)), 0.0, 1.0)), np.uint8)
+
+    def project(self, points: ArrayLike) -> FloatArray:
+        """
+        Return (k, 2) where points are in the picture [pixels from the upper left corner].
+
+        :param points: (k, 3) points in the world [m].
+        """
+        return (
+            self._project(np.atleast_2d(np.asarray(points, dtype=np.float64)))[:, :2]
+            / OVERSAMPLING
+        )
+
+    def _project(self, points: FloatArray) -> FloatArray:
+        """Return (k, 3) column, row and distance along the view [samples, samples, m]."""
+        seen = (points - np.array(self._camera.eye)) @ self._axes.T
+        distance = np.maximum(seen[:, 2:], 1e-6)
+        height, width = self._shape
+        flat = seen[:, :2] / distance * (self._focal, -self._focal) + (0.5 * width, 0.5 * height)
+        return np.hstack((flat, seen[:, 2:]))
+
+    def _layer(self, solids: list[tuple[Solid, Colour]]) -> tuple[FloatArray, FloatArray]:
+        """Return the depth (infinite where nothing is) and the colour of each sample."""
+        whole = join([solid for solid, _ in solids])
+        colours = np.concatenate(
+            [np.zeros((0, 3)), *(np.tile(c, (len(s.corners), 1)) for s, c in solids)]
+        )
+        depth, triangle, weights = self._rasterise(whole.corners)
+        normals = np.einsum('ki,kij->kj', weights, whole.normals[triangle])
+        samples = np.flatnonzero(np.isfinite(depth))
+        image = np.zeros((depth.size, 3))
+        image[samples] = _shade(normals, colours[triangle], -self._axes[2])
+        return depth.reshape(self._shape), image.reshape(*self._shape, 3)
+
+    def _shadow(self, floor: float) -> FloatArray:
+        """Return how much of each sample is in the shadow of all solids on the floor, from 0 to 1."""
+        solids = [*self._opaque, *(pair for ghost, _ in self._ghosts for pair in ghost)]
+        whole = join([solid for solid, _ in solids]).corners
+        light = np.array(LIGHTS[0][0])
+        height = whole[..., 2:] - floor
+        on_floor = whole - np.maximum(height, 0.0) * (light / light[2])
+        on_floor[..., 2] = floor
+        depth = self._rasterise(on_floor)[0].reshape(self._shape)
+        return gaussian_filter(np.isfinite(depth).astype(np.float64), BLUR * self._shape[1])
+
+    def _rasterise(self, corners: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return the depth of all samples; of those that are hit the triangle, and the weights of its corners."""
+        height, width = self._shape
+        flat = self._project(corners.reshape(-1, 3)).reshape(-1, 3, 3)
+        flat[flat[:, :, 2].min(axis=1) < NEAREST] = np.nan
+        planes = _weight_planes(flat)
+        inverse = planes.sum(axis=1)
+        triangle, row = _spread(*_bounds(flat[:, :, 1], height))
+        ends = _crossings(flat[triangle, :, :2], row + 0.5)
+        first, count = _bounds(ends, width)
+        depth = np.full(height * width, np.inf)
+        owner = np.zeros(height * width, dtype=np.int64)
+        for low, high in _pieces(count):
+            line, column = _spread(first[low:high], count[low:high])
+            line += low
+            near = 1.0 / _at_samples(inverse[triangle[line]], column, row[line])
+            _enter(row[line] * width + column, near, triangle[line], depth, owner)
+        samples = np.flatnonzero(np.isfinite(depth))
+        owners = owner[samples]
+        places = (samples % width)[:, None], (samples // width)[:, None]
+        weights = _at_samples(planes[owners], *places)
+        return depth, owners, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _weight_planes(flat: FloatArray) -> FloatArray:
+    """
+    Return the planes (k, 3, 3) of the corners' weights, divided by their distances, over the picture.
+
+    The weight of a corner at (x, y) is a x + b y + c. Perspective keeps these functions linear, and their sum is the
+    inverse of the distance.
+
+    :param flat: (k, 3, 3) corners in the picture and their distances.
+    """
+    x, y, distance = (flat[:, :, i] for i in range(3))
+    next_x, next_y = np.roll(x, -1, axis=1), np.roll(y, -1, axis=1)
+    last_x, last_y = np.roll(x, 1, axis=1), np.roll(y, 1, axis=1)
+    planes = np.stack(
+        (next_y - last_y, last_x - next_x, next_x * last_y - last_x * next_y), axis=2
+    )
+    area = planes[:, :, 2].sum(axis=1)[:, None, None]
+    return planes / (np.where(area == 0.0, np.nan, area) * distance[:, :, None])
+
+
+def _at_samples(planes: FloatArray, column: IntArray, row: IntArray) -> FloatArray:
+    """Return the values of linear functions in the middles of samples."""
+    values: FloatArray = planes[..., 0] * (column + 0.5)
+    values += planes[..., 1] * (row + 0.5)
+    values += planes[..., 2]
+    return values
+
+
+def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
+    """Return for each row of values the first sample whose middle lies between them, and the number of samples."""
+    is_seen = np.logical_and.reduce(np.isfinite(values), axis=1)
+    known = np.where(is_seen[:, None], values, 0.0)
+    first = np.clip(np.ceil(known.min(axis=1) - 0.5), 0, most)
+    last = np.clip(np.ceil(known.max(axis=1) - 0.5), 0, most)
+    return first.astype(np.int64), np.where(is_seen, last - first, 0).astype(np.int64)
+
+
+def _spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the index of each range and its numbers, one after the other."""
+    index = np.repeat(np.arange(len(count)), count)
+    return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count - first, count)
+
+
+def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
+    """Return (k, 2) where horizontal lines enter and leave triangles; infinite where they do not meet."""
+    ends = np.tile((np.inf, -np.inf), (len(flat), 1))
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        (x, y), (to_x, to_y) = flat[:, i].T, flat[:, j].T
+        is_met = (np.minimum(y, to_y) <= height) & (height < np.maximum(y, to_y))
+        at = x + (height - y) / np.where(is_met, to_y - y, 1.0) * (to_x - x)
+        ends[:, 0] = np.where(is_met, np.minimum(ends[:, 0], at), ends[:, 0])
+        ends[:, 1] = np.where(is_met, np.maximum(ends[:, 1], at), ends[:, 1])
+    return ends
+
+
+def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of lines with about ``AT_ONCE`` samples each."""
+    sums = np.cumsum(counts)
+    low = 0
+    while low < len(counts):
+        before = sums[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(sums, before + AT_ONCE)))
+        yield low, high
+        low = high
+
+
+def _enter(
+    sample: IntArray, near: FloatArray, triangle: IntArray, depth: FloatArray, owner: IntArray
+) -> None:
+    """Enter samples of triangles into the depth buffer; the nearest triangle owns a sample."""
+    kept = np.flatnonzero(near < depth[sample])
+    order = kept[np.argsort(-near[kept], kind='stable')]
+    # Of several values for one sample the last one stays.
+    depth[sample[order]], owner[sample[order]] = near[order], triangle[order]
+
+
+def _middle(depth: FloatArray) -> float:
+    """Return the mean of the finite depths."""
+    seen = depth[np.isfinite(depth)]
+    return float(seen.mean()) if seen.size else 0.0
+
+
+def _shade(normals: FloatArray, colours: FloatArray, viewer: FloatArray) -> FloatArray:
+    """Return colours in the light; surfaces are lit from both sides."""
+    normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    normals = normals * np.where(normals @ viewer < 0.0, -1.0, 1.0)[:, None]
+    light = np.full(len(normals), AMBIENT)
+    gleam = np.zeros(len(normals))
+    for direction, strength in LIGHTS:
+        towards = np.array(direction) / np.linalg.norm(direction)
+        half = (towards + viewer) / np.linalg.norm(towards + viewer)
+        light += strength * np.maximum(normals @ towards, 0.0)
+        gleam += 0.25 * strength * np.maximum(normals @ half, 0.0) ** 40
+    lit: FloatArray = np.clip(colours * light[:, None] + gleam[:, None], 0.0, 1.0)
+    return lit

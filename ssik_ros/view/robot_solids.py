@@ -1,0 +1,113 @@
+"""The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one."""
+
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.model.collision.checks import import_coal
+from ssik_ros.model.collision.geometry import load_mesh, origin_pose
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.urdf.xml_document import XmlElement
+from ssik_ros.view.renderer import Colour
+from ssik_ros.view.solids import join, make_box, make_cylinder, make_mesh, make_sphere, Solid
+
+PLAIN: Colour = (0.78, 0.8, 0.83)
+"""Colour of links without a material."""
+
+
+class RobotSolids:
+    """The solids of one robot, which its joints move."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """
+        Read the shapes of the URDF; meshes that cannot be read are left out with a warning.
+
+        :param robot: the robot.
+        """
+        self.robot = robot
+        self.warnings: list[str] = []
+        document = robot.urdf.document
+        self._materials = {m.get('name'): m for m in document.find_all('material')}
+        links = {element.get('name'): element for element in document.find_all('link')}
+        self._parts = [
+            (robot.tree.link(name), *part)
+            for name in robot.tree.link_names
+            if name in links
+            for part in self._parts_of(links[name])
+        ]
+
+    def at(
+        self, positions: FloatArray, colour: Colour | None = None
+    ) -> list[tuple[Solid, Colour]]:
+        """
+        Return the solids with their colours at a state of the robot.
+
+        :param positions: (nq) full state of the robot.
+        :param colour: colour of all solids; None for those of the URDF.
+        """
+        tree = self.robot.tree
+        poses = compute_joint_poses(tree, positions)
+        found = []
+        for link, solid, its_colour in self._parts:
+            carrier = tree.link_joints[link]
+            pose = tree.link_placements[link]
+            pose = pose if carrier < 0 else poses[carrier] @ pose
+            found.append((solid.moved(pose), colour or its_colour))
+        return found
+
+    def bounds(self, positions: FloatArray) -> FloatArray:
+        """
+        Return (2, 3) the lowest and the highest coordinates of all solids [m].
+
+        :param positions: (nq) full state of the robot.
+        """
+        corners = join([solid for solid, _ in self.at(positions)]).corners.reshape(-1, 3)
+        corners = corners if len(corners) else np.zeros((1, 3))
+        return np.stack((corners.min(axis=0), corners.max(axis=0)))
+
+    def _parts_of(self, link: XmlElement) -> list[tuple[Solid, Colour]]:
+        """Return the solids of a link in its frame."""
+        elements = list(link.find_all('visual')) or list(link.find_all('collision'))
+        parts = []
+        for element in elements:
+            solid = self._read_solid(element)
+            if solid is not None:
+                parts.append((solid.moved(origin_pose(element)), self._colour_of(element)))
+        return parts
+
+    def _read_solid(self, element: XmlElement) -> Solid | None:
+        holder = element.find('geometry')
+        described = next(iter(holder.children), None) if holder is not None else None
+        if described is None:
+            return None
+        if described.tag == 'box':
+            return make_box(described.vector('size', (0.0, 0.0, 0.0)))
+        if described.tag == 'sphere':
+            return make_sphere(described.number('radius'))
+        if described.tag in ('cylinder', 'capsule'):
+            return make_cylinder(described.number('radius'), described.number('length'))
+        return self._read_mesh(described)
+
+    def _read_mesh(self, described: XmlElement) -> Solid | None:
+        if described.tag != 'mesh':
+            return None
+        mesh: Any = load_mesh(described, self.robot, import_coal())
+        if isinstance(mesh, str):
+            self.warnings.append(mesh)
+            return None
+        corners = map(mesh.tri_indices, range(mesh.num_tris))
+        triangles = np.array([(t[0], t[1], t[2]) for t in corners]).reshape(-1, 3)
+        return make_mesh(np.asarray(mesh.vertices(), dtype=np.float64), triangles)
+
+    def _colour_of(self, element: XmlElement) -> Colour:
+        """Return the colour of a visual element's material, here or at the top of the URDF."""
+        material = element.find('material')
+        if material is not None and material.find('color') is None:
+            material = self._materials.get(material.get('name'))
+        colour = None if material is None else material.find('color')
+        if colour is None:
+            return PLAIN
+        red, green, blue, *_ = colour.vector('rgba', (*PLAIN, 1.0))
+        return (red, green, blue)

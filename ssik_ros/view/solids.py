@@ -1,0 +1,184 @@
+"""Triangles with normals: boxes, cylinders, spheres, cones and tubes, and their motions."""
+
+import itertools
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.value_class import dataclass
+
+SEGMENTS = 28
+"""Number of flat pieces around a circle."""
+SMOOTH = np.cos(np.radians(40.0))
+"""Cosine of the largest angle between two triangles of a mesh that share one smooth surface."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A surface of triangles."""
+
+    corners: FloatArray
+    """(k, 3, 3) corners of each triangle [m]."""
+    normals: FloatArray
+    """(k, 3, 3) unit normal at each corner."""
+
+    def moved(self, pose: FloatArray) -> 'Solid':
+        """
+        Return the solid at another place.
+
+        :param pose: (4, 4) rigid transform.
+        """
+        return Solid(self.corners @ pose[:3, :3].T + pose[:3, 3], self.normals @ pose[:3, :3].T)
+
+
+def join(solids: list[Solid]) -> Solid:
+    """
+    Return one solid with the triangles of several; no solids give no triangles.
+
+    :param solids: the solids.
+    """
+    empty = np.zeros((0, 3, 3))
+    return Solid(
+        np.concatenate([empty, *(solid.corners for solid in solids)]),
+        np.concatenate([empty, *(solid.normals for solid in solids)]),
+    )
+
+
+def make_box(size: ArrayLike) -> Solid:
+    """
+    Return a box around the origin.
+
+    :param size: (3) lengths of the edges [m].
+    """
+    half = 0.5 * np.asarray(size, dtype=np.float64)
+    corners, normals = [], []
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            normal, u, v = np.zeros(3), np.zeros(3), np.zeros(3)
+            normal[axis], u[(axis + 1) % 3], v[(axis + 2) % 3] = sign, 1.0, sign
+            a, b, c, d = (half * (normal + i * u + j * v) for i, j in _SQUARE)
+            corners += [(a, b, c), (a, c, d)]
+            normals += 2 * [3 * [normal]]
+    return Solid(np.array(corners), np.array(normals))
+
+
+def make_cylinder(radius: float, length: float, top: float | None = None) -> Solid:
+    """
+    Return a cylinder around the z axis, with the origin in its middle; another top radius gives a cone.
+
+    :param radius: radius at the bottom [m].
+    :param length: length [m].
+    :param top: radius at the top [m]; None means the radius at the bottom.
+    """
+    top = radius if top is None else top
+    angle = 2.0 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
+    circle = np.column_stack((np.cos(angle), np.sin(angle), np.zeros_like(angle)))
+    up = np.array((0.0, 0.0, 0.5 * length))
+    low, high = radius * circle - up, top * circle + up
+    slope = circle * length + np.array((0.0, 0.0, radius - top))
+    slope /= np.linalg.norm(slope, axis=1, keepdims=True)
+    side = _strip(low, high, slope, slope)
+    caps = [_fan(circle * size + end, end) for size, end in ((radius, -up), (top, up)) if size > 0]
+    return join([side, *caps])
+
+
+def make_sphere(radius: float) -> Solid:
+    """
+    Return a sphere around the origin.
+
+    :param radius: radius [m].
+    """
+    around = 2.0 * np.pi * np.arange(SEGMENTS + 1) / SEGMENTS
+    rings = []
+    for height in np.pi * np.arange(SEGMENTS // 2 + 1) / (SEGMENTS // 2):
+        ring = np.column_stack((np.cos(around), np.sin(around), np.zeros_like(around)))
+        rings.append(ring * np.sin(height) + np.array((0.0, 0.0, -np.cos(height))))
+    return join([_strip(radius * a, radius * b, a, b) for a, b in itertools.pairwise(rings)])
+
+
+def make_tube(points: FloatArray, radius: float) -> Solid:
+    """
+    Return a round line through points.
+
+    :param points: (k, 3) points [m].
+    :param radius: radius of the line [m].
+    """
+    pieces = [make_sphere(radius).moved(_at(point)) for point in points[[0, -1]]]
+    for a, b in itertools.pairwise(points):
+        length = float(np.linalg.norm(b - a))
+        if length > 0.0:
+            pieces.append(make_cylinder(radius, length).moved(_along(a, b)))
+    return join(pieces)
+
+
+def make_frame(size: float) -> list[tuple[Solid, tuple[float, float, float]]]:
+    """
+    Return three arrows with their colours: x red, y green, z blue.
+
+    :param size: length of each arrow [m].
+    """
+    arrows = []
+    for axis, colour in enumerate(((0.85, 0.2, 0.2), (0.25, 0.65, 0.25), (0.2, 0.35, 0.85))):
+        tip = np.zeros(3)
+        tip[axis] = size
+        shaft = make_cylinder(0.035 * size, 0.8 * size).moved(_along(np.zeros(3), 0.8 * tip))
+        head = make_cylinder(0.09 * size, 0.2 * size, 0.0).moved(_along(0.8 * tip, tip))
+        arrows.append((join([shaft, head]), colour))
+    return arrows
+
+
+def make_mesh(vertices: FloatArray, triangles: IntArray) -> Solid:
+    """
+    Return the surface of a mesh, smooth where its triangles meet at a small angle.
+
+    :param vertices: (n, 3) corners [m].
+    :param triangles: (k, 3) indices of corners.
+    """
+    corners = vertices[triangles]
+    area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    flat = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-300)
+    _, same = np.unique(np.round(vertices, 9), axis=0, return_inverse=True)
+    places = same.reshape(-1)[triangles]
+    mean = np.zeros((places.max() + 1 if len(places) else 0, 3))
+    np.add.at(mean, places, area[:, None, :])
+    mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
+    smooth = mean[places]
+    is_smooth = np.einsum('kij,kj->ki', smooth, flat) > SMOOTH
+    return Solid(corners, np.where(is_smooth[:, :, None], smooth, flat[:, None, :]))
+
+
+_SQUARE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
+
+
+def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArray) -> Solid:
+    """Return the surface between two closed lines of equally many points, with the normals at both."""
+    first = np.stack((low[:-1], low[1:], high[1:]), axis=1)
+    second = np.stack((low[:-1], high[1:], high[:-1]), axis=1)
+    normals = np.stack((below[:-1], below[1:], above[1:]), axis=1)
+    others = np.stack((below[:-1], above[1:], above[:-1]), axis=1)
+    return Solid(np.concatenate((first, second)), np.concatenate((normals, others)))
+
+
+def _fan(rim: FloatArray, centre: FloatArray) -> Solid:
+    """Return a flat disk whose normal points away from the origin."""
+    middle = np.broadcast_to(centre, rim[:-1].shape)
+    normals = np.broadcast_to(centre / np.linalg.norm(centre), (len(middle), 3, 3))
+    return Solid(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
+
+
+def _at(point: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a frame at a point, with the axes of the world."""
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    return pose
+
+
+def _along(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a frame in the middle of two points, with z from the first to the second."""
+    z = (b - a) / np.linalg.norm(b - a)
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    pose = _at(0.5 * (a + b))
+    pose[:3, :3] = np.column_stack((x, np.cross(z, x), z))
+    return pose

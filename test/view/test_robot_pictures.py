@@ -1,0 +1,109 @@
+"""Pictures of robots: their shapes move as their links do, and what cannot be drawn is named."""
+
+import numpy as np
+from PIL import Image
+import pytest
+
+from ssik_ros import load_robot, RobotState
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
+from ssik_ros.view.robot_solids import PLAIN, RobotSolids
+from ssik_ros.view.solids import make_box
+
+BODY = """
+<robot name="r">
+  <material name="blue"><color rgba="0.1 0.2 0.9 1"/></material>
+  <link name="base"><visual><geometry><box size="0.2 0.2 0.2"/></geometry></visual></link>
+  <joint name="turn" type="revolute">
+    <origin xyz="0 0 0.5"/><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" effort="1" velocity="1"/>
+  </joint>
+  <link name="arm">
+    <visual><origin xyz="1 0 0"/><geometry>{shape}</geometry><material name="blue"/></visual>
+    <collision><geometry><sphere radius="9"/></geometry></collision>
+  </link>
+  <joint name="end" type="fixed">
+    <origin xyz="2 0 0"/><parent link="arm"/><child link="tip"/>
+  </joint>
+  <link name="tip"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+</robot>
+"""
+
+
+def body(shape='<box size="0.4 0.2 0.2"/>'):
+    """Return the solids of a small robot."""
+    return RobotSolids(load_robot(BODY.format(shape=shape)))
+
+
+def test_solids_move_with_their_links():
+    solids = body()
+    for angle in (0.0, 0.5 * np.pi, -2.0):
+        (base, _), (arm, _), (tip, _) = solids.at(np.array([angle]))
+        direction = np.array((np.cos(angle), np.sin(angle), 0.0))
+        middle = arm.corners.reshape(-1, 3)
+        middle = 0.5 * (middle.min(axis=0) + middle.max(axis=0))
+        assert middle == pytest.approx(np.add(direction, (0.0, 0.0, 0.5)))
+        assert tip.corners.mean(axis=(0, 1)) == pytest.approx(
+            np.add(2.0 * direction, (0.0, 0.0, 0.5)), abs=1e-2
+        )
+        assert np.abs(base.corners).max() == pytest.approx(0.1)
+
+
+def test_colours_come_from_materials_or_are_plain():
+    colours = [colour for _, colour in body().at(np.zeros(1))]
+    assert colours == [PLAIN, (0.1, 0.2, 0.9), PLAIN]
+    assert {c for _, c in body().at(np.zeros(1), (0.5, 0.5, 0.5))} == {(0.5, 0.5, 0.5)}
+
+
+def test_collision_elements_stand_in_for_missing_visual_ones_only():
+    assert body().bounds(np.zeros(1))[1] == pytest.approx((2.1, 0.1, 0.6), abs=1e-2)
+
+
+def test_a_mesh_is_drawn_and_a_missing_one_named(tmp_path):
+    corners = make_box((1.0, 1.0, 1.0)).corners
+    lines = [f'v {x} {y} {z}' for x, y, z in corners.reshape(-1, 3)]
+    lines += [f'f {3 * i + 1} {3 * i + 2} {3 * i + 3}' for i in range(len(corners))]
+    path = tmp_path / 'box.obj'
+    path.write_text('\n'.join(lines) + '\n')
+    solids = body(f'<mesh filename="file://{path}" scale="0.2 0.2 0.2"/>')
+    assert not solids.warnings
+    found = solids.at(np.zeros(1))[1][0].corners.reshape(-1, 3)
+    assert found.min(axis=0) == pytest.approx((0.9, -0.1, 0.4))
+    missing = body('<mesh filename="package://nowhere/a.stl"/>')
+    assert len(missing.at(np.zeros(1))) == 2
+    assert 'package://nowhere/a.stl' in missing.warnings[0]
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5e', 'fanuc', 'gen3'])
+def test_every_robot_that_comes_along_can_be_drawn(name):
+    robot = load_robot(find_moveit_config(name).urdf_path)
+    state = RobotState(robot).positions
+    image = RobotPictures(robot, [state], size=(90, 60)).draw([state])
+    seen = (image < 250).any(axis=2)
+    assert image.shape == (60, 90, 3) and 0.03 < seen.mean() < 0.8
+
+
+def test_equal_states_give_equal_pictures_and_ghosts_add_to_them():
+    robot = body().robot
+    states = [np.array([0.0]), np.array([1.0])]
+    pictures = RobotPictures(robot, states, size=(90, 60))
+    alone, again = pictures.draw(states[:1]), pictures.draw(states[:1])
+    assert (alone == again).all()
+    with_ghost = pictures.draw(states, frames=[np.eye(4)], lines=[np.eye(3)])
+    assert (with_ghost != alone).any(axis=2).mean() > 0.02
+
+
+def test_files_hold_what_was_drawn(tmp_path):
+    robot = body().robot
+    states = [np.array([angle]) for angle in (0.0, 0.4, 0.8)]
+    pictures = RobotPictures(robot, states, size=(90, 60))
+    images = [pictures.draw([state]) for state in states]
+    save_picture(tmp_path / 'a.png', images[0])
+    assert (np.array(Image.open(tmp_path / 'a.png')) == images[0]).all()
+    save_animation(tmp_path / 'a.gif', images, 10.0)
+    animation = Image.open(tmp_path / 'a.gif')
+    assert animation.n_frames == 3 and animation.info['duration'] == 100
+    for number, image in enumerate(images):
+        animation.seek(number)
+        difference = np.abs(np.array(animation.convert('RGB')).astype(int) - image)
+        assert difference.mean() < 4.0
