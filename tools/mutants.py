@@ -481,7 +481,7 @@ MUTANTS = (
         1,
         'closed chains: answers of groups have open loops',
         'ssik_ros/mechanisms/closed_chain_solver.py',
-        'closed = loops <= self._own.loop_tolerance',
+        'closed = loops <= self._solver.parameters.loop_tolerance',
         'closed = True',
         (
             'test/mechanisms/test_closed_chain_solver.py::'

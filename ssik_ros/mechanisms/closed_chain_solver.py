@@ -1,4 +1,4 @@
-"""``ssik_ros/ClosedChain``: groups of robots, with loops and without, from a deterministic sequence of starts."""
+"""``ssik_ros/ClosedChain``: searches for a planning group, with or without loops, from repeatable starts."""
 
 import math
 from pathlib import Path
@@ -25,7 +25,7 @@ from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 from ssik_ros.solvers.search.iterative_solver import IterativeSolver, SearchArrays
 
 OPEN_LOOP = 100
-"""Code of a search in which tips were reached, but never with closed loops."""
+"""Code of a search that reached all tips, but only with open loops."""
 RIGID = 1e-4
 """How far the columns of a target's rotation may be from orthonormal."""
 SAME = 1e-4
@@ -33,7 +33,7 @@ SAME = 1e-4
 
 
 class ClosedChainSolver(IterativeSolver):
-    """A search for one group, whose joints are found together with the passive ones of the robot's loops."""
+    """Finds the joints of one planning group together with the passive joints of the robot's loops."""
 
     kernel = staticmethod(descent.solve)
     at_lower = pose_search.OPTIONS
@@ -59,20 +59,20 @@ class ClosedChainSolver(IterativeSolver):
         """
         rows = position_rows() if position_only else Rows()
         super().__init__(robot, group, 'ssik_ros/ClosedChain', None, None, rows)
-        self._own = options = options or ClosedChainGroupOptions()
+        self.parameters = options = options or ClosedChainGroupOptions()
         file = options.loop_closures_file
         loops = read_loop_closures(Path(file).expanduser()) if file else LoopClosures()
         closed = from_urdf(
             robot, loops=loops, use_constraints=options.use_constraints, free_root=False
         )
-        self._start = closed.positions
-        self._defaults = self._start[self.problem.idx_q]
+        self.initial_state = closed.positions
+        self._defaults = self.initial_state[self.problem.idx_q]
         self.middle = self._middle_of_limits()
         if closed.closures:
             self.reason = (
                 f'iterative: it closes {counted(len(closed.closures), "loop")} of the robot'
             )
-        self._solve_options = ClosedChainOptions(
+        self.solve_options = ClosedChainOptions(
             method=options.method,
             max_iterations=options.max_iterations,
             escapes=options.escapes,
@@ -89,10 +89,10 @@ class ClosedChainSolver(IterativeSolver):
         packed[pose_search.MAX_SEARCHES] = options.max_searches
         tolerances = np.full(len(self.tip_frames), options.target_tolerance)
         self.packed = np.concatenate([packed, problem.lower, problem.upper, tolerances])
-        self._places = problem.idx_q[problem.variable_q]
+        self.places = problem.idx_q[problem.variable_q]
         scalar = problem.variable_kind <= layout.LINEAR
-        self._limited = scalar & (problem.variable_q < problem.group_size)
-        """Which variables have limits of their own: what is not of the group is the mechanism's business."""
+        self.limited = scalar & (problem.variable_q < problem.group_size)
+        """Variables with limits that a request may narrow: scalar ones of the group."""
 
     def narrowed_options(
         self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
@@ -127,7 +127,8 @@ class ClosedChainSolver(IterativeSolver):
         except IndexError:
             posed = self._first.twin()
         try:
-            code = self._search(posed, options, timeout_ns, arrays, out, request, is_far)
+            search = _Search(self, posed, options, arrays, out, request)
+            code = search.run(timeout_ns, is_far)
         finally:
             self._idle.append(posed)
         if code == pose_search.FOUND:
@@ -135,167 +136,11 @@ class ClosedChainSolver(IterativeSolver):
         return code
 
     def _sort(self, found: FloatArray, reference: FloatArray) -> None:
-        """Put solutions in the order of their distance to the seed, without whole turns of joints without limits."""
-        size = self.problem.group_size
-        difference = found[:, :size] - reference[:size]
+        """Sort solutions by the distance to the seed, modulo 2 pi for joints without limits."""
+        difference = found[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
-        difference[:, endless] -= (
-            2.0 * math.pi * np.round(difference[:, endless] / (2.0 * math.pi))
-        )
+        difference[:, endless] -= math.tau * np.round(difference[:, endless] / math.tau)
         found[:] = found[np.argsort(np.linalg.norm(difference, axis=1), kind='stable')]
-
-    def _search(
-        self,
-        posed: GroupMechanism,
-        options: FloatArray,
-        timeout_ns: int,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        is_far: bool,
-    ) -> int:
-        """Search from start to start; for a target proved out of reach, once for the nearest posture."""
-        counters, nv, cancel = arrays.counters, self.problem.nv, self.flag_of(request)
-        limits = options[self.at_lower : self.at_lower + 2 * nv].reshape(2, nv)
-        end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf
-        generator = np.random.default_rng(self._own.seed)
-        best, code = math.inf, pose_search.EXHAUSTED
-        for search in range(int(options[self.at_max_searches])):
-            late = time.monotonic_ns() >= end
-            if search and (late or cancel[0]):
-                counters[pose_search.CLOCK_ENDED] = 1
-                ended = pose_search.DEADLINE if late else pose_search.CANCELLED
-                return pose_search.FOUND if counters[pose_search.COUNT] else ended
-            start = self._start_of(search, generator, limits, arrays, request)
-            found, errors, loops = self._descend(posed, start, limits, arrays, request, end)
-            if is_far:
-                arrays.best[:], arrays.errors[:] = found, errors.ravel()
-                return pose_search.OUT_OF_REACH
-            counters[pose_search.SEARCHES] += 1
-            reached = self._reaches(errors, options)
-            closed = loops <= self._own.loop_tolerance
-            miss = float(np.hypot(errors[:, 0], errors[:, 1]).max() + loops)
-            if miss < best:
-                best = miss
-                arrays.best[:], arrays.errors[:] = found, errors.ravel()
-            if reached and not closed and code == pose_search.EXHAUSTED:
-                code = OPEN_LOOP
-            if reached and closed and self._accept(found, errors, arrays, out, request):
-                return pose_search.FOUND
-        if counters[pose_search.COUNT]:
-            return pose_search.FOUND
-        if code == pose_search.EXHAUSTED and not counters[pose_search.REFUSALS]:
-            return self._look_beyond(posed, options, limits, arrays, out, request, end)
-        return code
-
-    def _reaches(self, errors: FloatArray, options: FloatArray) -> bool:
-        """Return whether every tip is at its target, given what each misses (t, 2)."""
-        tolerances = options[self.at_lower + 2 * self.problem.nv :]
-        return bool((np.hypot(errors[:, 0], errors[:, 1]) <= tolerances).all())
-
-    def _look_beyond(
-        self,
-        posed: GroupMechanism,
-        options: FloatArray,
-        limits: FloatArray,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        end: float,
-    ) -> int:
-        """Descend from the best state without the limits of the group's joints: whether these are the cause."""
-        start = self._full_state(request)
-        start[self.problem.idx_q] = arrays.best
-        is_free = limits[0] < limits[1]
-        wide = np.where(is_free, np.array([[-math.inf], [math.inf]]), limits)
-        found, errors, loops = self._descend(posed, start, wide, arrays, request, end)
-        if not self._reaches(errors, options) or loops > self._own.loop_tolerance:
-            return pose_search.EXHAUSTED
-        values = found[self.problem.variable_q]
-        outside = (values < limits[0]) | (values > limits[1])
-        if (outside & self._limited).any():
-            arrays.counters[pose_search.LIMITS_SEEN] += 1
-            return pose_search.EXHAUSTED
-        self._accept(found, errors, arrays, out, request)
-        found_one = bool(arrays.counters[pose_search.COUNT])
-        return pose_search.FOUND if found_one else pose_search.EXHAUSTED
-
-    def _full_state(self, request: SolveRequest) -> FloatArray:
-        """Return a copy of the (nq) state around a search."""
-        return (
-            self._start.copy() if request.state is None else np.array(request.state, dtype=float)
-        )
-
-    def _accept(
-        self,
-        found: FloatArray,
-        errors: FloatArray,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-    ) -> bool:
-        """Keep a solution that is new and that the request accepts; return whether there are enough."""
-        counters, size = arrays.counters, self.problem.group_size
-        count = int(counters[pose_search.COUNT])
-        known = out[:count, :size]
-        if (np.abs(known - found[:size]) < SAME).all(axis=1).any():
-            return False
-        if request.validate is not None and not request.validate(found[:size].copy()):
-            counters[pose_search.REFUSALS] += 1
-            return False
-        out[count, : len(found)] = found
-        out[count, self._error_columns] = errors.ravel()
-        out[count, -2] = float(np.linalg.norm(errors))
-        counters[pose_search.COUNT] = count + 1
-        return count + 1 >= request.max_solutions
-
-    def _start_of(
-        self,
-        search: int,
-        generator: 'np.random.Generator',
-        limits: FloatArray,
-        arrays: SearchArrays,
-        request: SolveRequest,
-    ) -> FloatArray:
-        """Return the (nq) full state that a search starts from: the seed, then draws within the limits."""
-        full = self._full_state(request)
-        full[self.problem.idx_q] = arrays.reference
-        if search:
-            drawn = generator.uniform(size=len(self._places))
-            for v, place in enumerate(self._places.tolist()):
-                if not self._limited[v]:
-                    continue
-                low, high = limits[:, v]
-                if self.problem.variable_kind[v] != layout.LINEAR:
-                    low, high = max(low, -math.pi), min(high, math.pi)
-                if math.isfinite(high - low) and low <= high:
-                    full[place] = low + (high - low) * drawn[v]
-        return full
-
-    def _descend(
-        self,
-        posed: GroupMechanism,
-        start: FloatArray,
-        limits: FloatArray,
-        arrays: SearchArrays,
-        request: SolveRequest,
-        end: float,
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Return what one start leads to: the problem's variables, errors of tips and of loops."""
-        tools = request.tool_offsets
-        stack = None if tools is None else np.reshape(tools, (-1, 4, 4))
-        posed.place(start, arrays.matrices, stack)
-        for v, place in enumerate(self._places.tolist()):
-            if self._limited[v]:
-                posed.narrow(place, *limits[:, v])
-        options = self._solve_options
-        if end < math.inf:
-            left = max(1e-9 * (end - time.monotonic_ns()), 1e-6)
-            options = options.changed(max_time=left)
-        cancel = self.flag_of(request)
-        arrays.counters[pose_search.ITERATIONS] += posed.solve(options, cancel)
-        errors, loops = posed.errors()
-        return posed.read()[self.problem.idx_q], errors, loops
 
     def explain(
         self,
@@ -311,10 +156,141 @@ class ClosedChainSolver(IterativeSolver):
         return super().explain(code, counters, targets, problem, options)
 
 
+class _Search:
+    """One request: starts, descents and the solutions found."""
+
+    def __init__(
+        self,
+        solver: ClosedChainSolver,
+        posed: GroupMechanism,
+        options: FloatArray,
+        arrays: SearchArrays,
+        out: FloatArray,
+        request: SolveRequest,
+    ) -> None:
+        """Read limits, tolerances and tools from the request; ``out`` gets the solutions."""
+        self._solver, self._posed, self._problem = solver, posed, solver.problem
+        self._arrays, self._out, self._request = arrays, out, request
+        self._counters = arrays.counters
+        self._cancel = solver.flag_of(request)
+        nv, at = self._problem.nv, solver.at_lower
+        self._limits = options[at : at + 2 * nv].reshape(2, nv)
+        self._tolerances = options[at + 2 * nv :]
+        self._most = int(options[solver.at_max_searches])
+        tools = request.tool_offsets
+        self._tools = None if tools is None else np.reshape(tools, (-1, 4, 4))
+
+    def run(self, timeout_ns: int, is_far: bool) -> int:
+        """Search from start to start; for a target out of reach, descend once to the nearest state."""
+        counters, arrays = self._counters, self._arrays
+        self._end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf
+        generator = np.random.default_rng(self._solver.parameters.seed)
+        best, code = math.inf, pose_search.EXHAUSTED
+        for search in range(self._most):
+            late = time.monotonic_ns() >= self._end
+            if search and (late or self._cancel[0]):
+                counters[pose_search.CLOCK_ENDED] = 1
+                ended = pose_search.DEADLINE if late else pose_search.CANCELLED
+                return pose_search.FOUND if counters[pose_search.COUNT] else ended
+            start = self._start(generator if search else None)
+            found, errors, loops = self._descend(start, self._limits)
+            miss = float(np.hypot(errors[:, 0], errors[:, 1]).max() + loops)
+            if is_far or miss < best:
+                best = miss
+                arrays.best[:], arrays.errors[:] = found, errors.ravel()
+            if is_far:
+                return pose_search.OUT_OF_REACH
+            counters[pose_search.SEARCHES] += 1
+            reached, closed = self._check(errors, loops)
+            if reached and not closed and code == pose_search.EXHAUSTED:
+                code = OPEN_LOOP
+            if reached and closed and self._accept(found, errors):
+                return pose_search.FOUND
+        if counters[pose_search.COUNT]:
+            return pose_search.FOUND
+        if code == pose_search.EXHAUSTED and not counters[pose_search.REFUSALS]:
+            return self._look_beyond_limits()
+        return code
+
+    def _check(self, errors: FloatArray, loops: float) -> tuple[bool, bool]:
+        """Return whether all tips are at their targets, and whether all loops are closed."""
+        closed = loops <= self._solver.parameters.loop_tolerance
+        return bool((np.hypot(errors[:, 0], errors[:, 1]) <= self._tolerances).all()), closed
+
+    def _look_beyond_limits(self) -> int:
+        """Descend from the best state without the limits of the group: these may be the cause of failure."""
+        lower, upper = self._limits
+        start = self._full_state()
+        start[self._problem.idx_q] = self._arrays.best
+        is_free = lower < upper
+        wide = np.where(is_free, np.array([[-math.inf], [math.inf]]), self._limits)
+        found, errors, loops = self._descend(start, wide)
+        if not all(self._check(errors, loops)):
+            return pose_search.EXHAUSTED
+        values = found[self._problem.variable_q]
+        if (((values < lower) | (values > upper)) & self._solver.limited).any():
+            self._counters[pose_search.LIMITS_SEEN] += 1
+            return pose_search.EXHAUSTED
+        self._accept(found, errors)
+        found_one = bool(self._counters[pose_search.COUNT])
+        return pose_search.FOUND if found_one else pose_search.EXHAUSTED
+
+    def _full_state(self) -> FloatArray:
+        """Return a copy of the (nq) state of the request, or the robot's initial state."""
+        state = self._request.state
+        return np.array(self._solver.initial_state if state is None else state, dtype=float)
+
+    def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
+        """Keep a new solution that the request accepts; return whether there are enough."""
+        size, out, request = self._problem.group_size, self._out, self._request
+        count = int(self._counters[pose_search.COUNT])
+        if (np.abs(out[:count, :size] - found[:size]) < SAME).all(axis=1).any():
+            return False
+        if request.validate is not None and not request.validate(found[:size].copy()):
+            self._counters[pose_search.REFUSALS] += 1
+            return False
+        n = len(found)
+        out[count, :n], out[count, n : n + errors.size] = found, errors.ravel()
+        out[count, -2] = float(np.linalg.norm(errors))
+        self._counters[pose_search.COUNT] = count + 1
+        return count + 1 >= request.max_solutions
+
+    def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
+        """Return the (nq) full state to start from: the seed, or a draw within the limits."""
+        full, problem = self._full_state(), self._problem
+        full[problem.idx_q] = self._arrays.reference
+        if generator is None:
+            return full
+        drawn = generator.uniform(size=len(self._solver.places))
+        for v, place in enumerate(self._solver.places.tolist()):
+            low, high = self._limits[:, v]
+            if problem.variable_kind[v] != layout.LINEAR:
+                low, high = max(low, -math.pi), min(high, math.pi)
+            if self._solver.limited[v] and math.isfinite(high - low) and low <= high:
+                full[place] = low + (high - low) * drawn[v]
+        return full
+
+    def _descend(
+        self, start: FloatArray, limits: FloatArray
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Return the result of one start: the problem's variables, errors of tips and of loops."""
+        posed, options = self._posed, self._solver.solve_options
+        posed.place(start, self._arrays.matrices, self._tools)
+        for v, place in enumerate(self._solver.places.tolist()):
+            if self._solver.limited[v]:
+                posed.narrow(place, *limits[:, v])
+        if self._end < math.inf:
+            left = max(1e-9 * (self._end - time.monotonic_ns()), 1e-6)
+            options = options.changed(max_time=left)
+        self._counters[pose_search.ITERATIONS] += posed.solve(options, self._cancel)
+        errors, loops = posed.errors()
+        return posed.read()[self._problem.idx_q], errors, loops
+
+
 def _are_rigid(poses: FloatArray) -> bool:
     """Return whether poses (t, 4, 4) are finite rigid transforms."""
     if not np.isfinite(poses).all() or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
         return False
-    turns = poses[:, :3, :3]
-    gaps = turns.transpose(0, 2, 1) @ turns - np.eye(3)
-    return bool(np.abs(gaps).max() < RIGID and (np.linalg.det(turns) > 0.0).all())
+    rotations = poses[:, :3, :3]
+    gaps = rotations.transpose(0, 2, 1) @ rotations - np.eye(3)
+    return bool(np.abs(gaps).max() < RIGID and (np.linalg.det(rotations) > 0.0).all())
