@@ -40,7 +40,7 @@ DEADLINE = 'test/promises/test_deadline.py'
 SILENT = 'test/promises/test_nothing_silent.py'
 PLAIN_REQUESTS = 'test/solvers/test_plain_requests.py'
 TASKS = 'ssik_ros/kernels/tasks'
-TASK_ROWS = f'{TASKS}/element_rows.py'
+TASK_ROWS = f'{TASKS}/task_rows.py'
 TASK_STEPS = f'{TASKS}/task_steps.py'
 TASK_HANDLING = f'{TASKS}/handling.py'
 ROW_TESTS = 'test/tasks/test_rows.py'
@@ -535,7 +535,7 @@ MUTANTS = (
         1,
         'task sets: takes any orientation for precise',
         TASK_ROWS,
-        'and w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]\n        ):',
+        'and w.errors[e, 1] <= t.task_f[e, packing.TASK_PRECISION + 1]\n        ):',
         'and True\n        ):',
         (f'{SOLVE_TESTS}::test_a_failed_orientation_restores_only_when_asked_for',),
     ),
@@ -551,8 +551,8 @@ MUTANTS = (
         1,
         'task sets: lets the last task set but one go unprotected',
         TASK_STEPS,
-        '        if g + 1 < groups:\n',
-        '        if g + 2 < groups:\n',
+        '        if g + 1 < sets:\n',
+        '        if g + 2 < sets:\n',
         (
             f'{PRIORITY_TESTS}::test_the_rows_of_higher_task_sets_are_the_same_with_task_sets_below',
         ),
@@ -593,8 +593,8 @@ MUTANTS = (
         1,
         'task sets: nests priorities from the first to the last',
         TASK_STEPS,
-        'for g in range(ints[packing.GROUPS] - 1, -1, -1):',
-        'for g in range(ints[packing.GROUPS]):',
+        'for g in range(ints[packing.SETS] - 1, -1, -1):',
+        'for g in range(ints[packing.SETS]):',
         (f'{PRIORITY_TESTS}::test_nested_priorities_are_the_documented_formula',),
     ),
     Mutant(
@@ -609,7 +609,7 @@ MUTANTS = (
         1,
         'task sets: tells numbers of values that were put back',
         TASK_HANDLING,
-        '        q[k] = w.start[k]\n    element_rows.measure(ints, reals, work, q)\n',
+        '        q[k] = w.start[k]\n    task_rows.measure(ints, reals, work, q)\n',
         '        q[k] = w.start[k]\n',
         (f'{SOLVE_TESTS}::test_numbers_belong_to_the_values_that_are_left',),
     ),

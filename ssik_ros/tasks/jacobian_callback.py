@@ -155,8 +155,8 @@ def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
 
     :param index: of the task set in the plan.
     """
-    groups = packing.TABLES.show(plan.ints, plan.reals).group_i
-    first, count = int(groups[index, packing.GROUP_ROW]), int(plan.views.counts[index])
+    groups = packing.TABLES.show(plan.ints, plan.reals).set_i
+    first, count = int(groups[index, packing.SET_ROW]), int(plan.views.counts[index])
     end = first + count
     return plan.views.jacobian[first:end], plan.views.residual[first:end]
 

@@ -75,7 +75,7 @@ class Plan:
 def make_numbers(task: int, max_iterations: int) -> IntArray:
     """Return what the kernel is told: a task, and the most steps of it."""
     numbers = np.zeros(handling.NUMBERS, dtype=np.int64)
-    numbers[handling.TASK] = task
+    numbers[handling.ACTION] = task
     numbers[handling.MAX_ITERATIONS] = max_iterations
     return numbers
 
@@ -131,10 +131,10 @@ class _Packer:
         self.node_run: list[list[int]] = []
         self.run: list[int] = []
         self.path: list[list[int]] = []
-        self.element_i: list[list[int]] = []
-        self.element_f: list[list[float]] = []
-        self.group_i: list[list[int]] = []
-        self.group_f: list[list[float]] = []
+        self.task_i: list[list[int]] = []
+        self.task_f: list[list[float]] = []
+        self.set_i: list[list[int]] = []
+        self.set_f: list[list[float]] = []
         self.margin: list[int] = []
         self.rows = 0
         self.widest = 0
@@ -202,10 +202,10 @@ class _Packer:
         ints = [*(node for node, _ in frames), *(start for start, _ in runs)]
         ints += [*(size for _, size in runs), int(has_target), bits]
         ints += [rotation.get(bits & 24, packing.NO_ROTATION), first, len(self.path) - first]
-        self.element_i.append([*ints, len(rows), 0])
+        self.task_i.append([*ints, len(rows), 0])
         linear, angular, overall = task.weights
         weights = [1.0, 1.0] if self.plain else [linear * overall, angular * overall]
-        self.element_f.append([*weights, *([1.0, 1.0] if gain else weights), *task.precision])
+        self.task_f.append([*weights, *([1.0, 1.0] if gain else weights), *task.precision])
         return tuple((task, k) for k in rows)
 
     def _add_path(self, chain: _Chain, lines: Sequence[list[IkObject]]) -> None:
@@ -227,7 +227,7 @@ class _Packer:
 
     def add_task_set(self, task_set: TaskSet, chains: list[_Chain]) -> None:
         """Write the rows of a task set."""
-        first_row, first_task = self.rows, len(self.element_i)
+        first_row, first_task = self.rows, len(self.task_i)
         names: tuple[tuple[Task, int], ...] = ()
         gain = task_set.weights_mode == 'gain' and not self.search
         for chain in chains:
@@ -242,10 +242,10 @@ class _Packer:
         damping = {Method.PSEUDO_INVERSE: PSEUDO_INVERSE_DAMPING}.get(method, task_set.damping)
         if self.search:
             damping = SEARCH_DAMPING
-        self.group_i.append(
+        self.set_i.append(
             [first_task, len(chains), method, first_row, len(self.margin), len(margins), 0]
         )
-        self.group_f.append([damping * damping])
+        self.set_f.append([damping * damping])
         self.margin += margins
         self.rows += len(names) + len(margins)
         self.widest = max(self.widest, len(names) + len(margins))
@@ -329,15 +329,15 @@ def _pack(
         packer.node_run,
         packer.run,
         variable_i,
-        packer.element_i,
+        packer.task_i,
         packer.path,
-        packer.group_i,
+        packer.set_i,
         packer.margin,
         follower_i,
         slot_f,
         variable_f,
-        packer.element_f,
-        packer.group_f,
+        packer.task_f,
+        packer.set_f,
         follower_f,
     )
     work = np.zeros(packing.WORKSPACE.place(header) + 1)
@@ -379,9 +379,9 @@ def _write_counts(
         (packing.NODES, len(packer.node_i)),
         (packing.VARIABLES, sum(joint.columns for joint in packer.columns)),
         (packing.POSITIONS, len(world.values)),
-        (packing.ELEMENTS, len(packer.element_i)),
+        (packing.TASKS, len(packer.task_i)),
         (packing.ROWS, packer.rows),
-        (packing.GROUPS, len(task_sets)),
+        (packing.SETS, len(task_sets)),
         (packing.PATHS, len(packer.path)),
         (packing.MARGINS, len(packer.margin)),
         (packing.FOLLOWERS, len(packer.follower_tables()[0])),

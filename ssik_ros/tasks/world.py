@@ -19,7 +19,7 @@ from ssik_ros.errors import (
     quote,
     RequestError,
 )
-from ssik_ros.kernels.tasks import element_rows, packing
+from ssik_ros.kernels.tasks import packing, task_rows
 from ssik_ros.tasks.constants import JointType, WORLD
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject, Reference
@@ -289,7 +289,7 @@ class World:
         """
         run = np.array([above.slot for above in item.ancestors()][::-1], dtype=np.int64)
         out, spare = np.empty(12), np.empty(12)
-        element_rows.fold(out, run, *self.slot_tables(), self.poses, self.values, moved, spare)
+        task_rows.fold(out, run, *self.slot_tables(), self.poses, self.values, moved, spare)
         return out
 
     def _dependent_joints(self) -> tuple[tuple[Joint, ...], frozenset[int]]:

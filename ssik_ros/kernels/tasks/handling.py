@@ -1,11 +1,11 @@
 """
-One call for everything that iterates: handling of groups, single steps, rows alone, searches from many starts.
+One call for everything that iterates: handling of sets, single steps, rows alone, searches from many starts.
 
-It is one kernel, and not one for each task, because all of them take the same steps: the compiler then sees that code
+It is one kernel, and not one for each action, because all of them take the same steps: the compiler then sees that code
 once.
 
 Handling
-    Steps until every element is within its precision.
+    Steps until every task is within its precision.
 
 Search
     Start 0 is where the joints stand. The others are points of a low-discrepancy sequence in the joint ranges, angles
@@ -30,9 +30,9 @@ from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import clock, restarts
-from ssik_ros.kernels.tasks import element_rows, packing, protection, task_steps
+from ssik_ros.kernels.tasks import packing, protection, task_rows, task_steps
 
-# Tasks.
+# Actions.
 HANDLE = 0
 EVALUATE = 1
 """Errors, residual and Jacobian where the joints stand."""
@@ -40,10 +40,10 @@ STEP = 2
 """One step for the rows that are there."""
 SEARCH = 3
 PROTECT = 4
-"""Judge the state after a step, which was evaluated, and go elsewhere if that cost a group above too much."""
+"""Judge the state after a step, which was evaluated, and go elsewhere if that cost a set above too much."""
 
-# What a task is told, and where a search keeps its place.
-TASK = 0
+# What an action is told, and where a search keeps its place.
+ACTION = 0
 MAX_ITERATIONS = 1
 RESTORE = 2
 FIRST_START = 3
@@ -86,44 +86,44 @@ LAST = 4
 @kernel
 def run(ints, reals, work, poses, q, numbers):
     """
-    Do a task for packed groups.
+    Do an action for packed task sets.
 
     :param poses: (S, 12) local poses of all objects.
     :param q: (nq,) joint values, moved in place, dependent joints included. A search starts from ``start`` of the
         workspace instead and leaves what it found here.
-    :param numbers: (NUMBERS,) int64, the task and what it is told.
+    :param numbers: (NUMBERS,) int64, the action and what it is told.
     :returns: reason bits, iterations, largest linear and angular error. A search returns in place of the reason the
-        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; a task of rows 1 where all is within precision; a protection
+        start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; an action of rows 1 where all is within precision; a protection
         1 where q moved and has to be evaluated again.
     """
     w = packing.view_workspace(ints, work)
-    task, limit = numbers[TASK], numbers[MAX_ITERATIONS]
+    action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
     index = numbers[FIRST_START]
-    if task == PROTECT:
+    if action == PROTECT:
         return go_on_protecting(ints, reals, work, q), 0, 0.0, 0.0
-    if task == SEARCH:
+    if action == SEARCH:
         if not begin_start(ints, reals, work, numbers, index, q):
             return EXHAUSTED, 0, 0.0, 0.0
-    elif task == HANDLE:
+    elif action == HANDLE:
         for k in range(q.shape[0]):
             w.start[k] = q[k]
         for v in range(ints[packing.VARIABLES]):
             w.hits[v] = 0.0
-    if task != STEP:
-        element_rows.prepare(ints, reals, work, poses, q)
+    if action != STEP:
+        task_rows.prepare(ints, reals, work, poses, q)
     reason, iterations, within, measured = 0, 0, False, False
     while True:
-        if task != STEP:
+        if action != STEP:
             if not measured:
-                within = element_rows.measure(ints, reals, work, q)
+                within = task_rows.measure(ints, reals, work, q)
             halted = reason & task_steps.LIMIT_HIT and ints[packing.STOP_ON_LIMIT_HIT] == 1
-            if task == HANDLE and (within or iterations >= limit or halted):
+            if action == HANDLE and (within or iterations >= limit or halted):
                 break
-            element_rows.fill_rows(ints, reals, work, q)
-        if task == EVALUATE:
+            task_rows.fill_rows(ints, reals, work, q)
+        if action == EVALUATE:
             return int(within), 0, w.scalars[0], w.scalars[1]
         damping = task_steps.OWN_DAMPING
-        if task == SEARCH:
+        if action == SEARCH:
             square = squared_residual(ints, reals, work)
             verdict = judge(ints, reals, work, q, within, square, iterations, limit)
             if verdict == FOUND:
@@ -138,19 +138,19 @@ def run(ints, reals, work, poses, q, numbers):
                 iterations = 0
                 continue
             damping = task_steps.fading_damping(square)
-        flag = task_steps.compute_step(ints, reals, work, q, damping, ints[packing.GROUPS])
+        flag = task_steps.compute_step(ints, reals, work, q, damping, ints[packing.SETS])
         if flag & task_steps.CANNOT_INVERT == 0:
             protection.begin(ints, reals, work, q)
             flag |= task_steps.apply_step(ints, reals, work, q)
-            if task == HANDLE and protection.is_needed(ints):
+            if action == HANDLE and protection.is_needed(ints):
                 within, measured = measure_protected(ints, reals, work, q), True
         iterations += 1
-        if task != SEARCH:
+        if action != SEARCH:
             reason |= flag
-            if task == STEP or flag & task_steps.CANNOT_INVERT:
+            if action == STEP or flag & task_steps.CANNOT_INVERT:
                 iterations -= 1 if flag & task_steps.CANNOT_INVERT else 0
                 break
-    if task == HANDLE and not within:
+    if action == HANDLE and not within:
         reason |= NOT_WITHIN_TOLERANCE
         if numbers[RESTORE] != 0 and must_restore(ints, reals, work, reason, numbers[RESTORE]):
             restore(ints, reals, work, q)
@@ -160,10 +160,10 @@ def run(ints, reals, work, poses, q, numbers):
 
 @kernel
 def measure_protected(ints, reals, work, q):
-    """Measure after a step, and bring the joints to where no group lost by those below; return as ``measure`` does."""
-    within = element_rows.measure(ints, reals, work, q)
+    """Measure after a step, and bring the joints to where no set lost by those below; return as ``measure`` does."""
+    within = task_rows.measure(ints, reals, work, q)
     while protection.next_trial(ints, reals, work, q):
-        within = element_rows.measure(ints, reals, work, q)
+        within = task_rows.measure(ints, reals, work, q)
     return within
 
 
@@ -181,7 +181,7 @@ def restore(ints, reals, work, q):
     w = packing.view_workspace(ints, work)
     for k in range(q.shape[0]):
         q[k] = w.start[k]
-    element_rows.measure(ints, reals, work, q)
+    task_rows.measure(ints, reals, work, q)
 
 
 @kernel
@@ -190,9 +190,9 @@ def must_restore(ints, reals, work, reason, flags):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if reason & task_steps.CANNOT_INVERT:
         return True
-    for e in range(ints[packing.ELEMENTS]):
-        linear = w.errors[e, 0] <= t.element_f[e, packing.ELEMENT_PRECISION]
-        angular = w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]
+    for e in range(ints[packing.TASKS]):
+        linear = w.errors[e, 0] <= t.task_f[e, packing.TASK_PRECISION]
+        angular = w.errors[e, 1] <= t.task_f[e, packing.TASK_PRECISION + 1]
         if (not linear and flags & RESTORE_LINEAR) or (not angular and flags & RESTORE_ANGULAR):
             return True
     return False
@@ -288,9 +288,9 @@ def is_near(ints, reals, work):
     if math.isinf(w.options[packing.MAX_DISTANCE]):
         return True
     total = 0.0
-    for e in range(ints[packing.ELEMENTS]):
+    for e in range(ints[packing.TASKS]):
         square = (w.options[packing.METRIC + 3] * w.errors[e, 1]) ** 2
-        bits = t.element_i[e, packing.ELEMENT_BITS]
+        bits = t.task_i[e, packing.TASK_BITS]
         for k in range(3):
             if bits & (1 << k):
                 square += (w.options[packing.METRIC + k] * w.components[e, k]) ** 2
@@ -303,8 +303,8 @@ def squared_residual(ints, reals, work):
     """Return the squared norm of all rows."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     total = 0.0
-    for g in range(ints[packing.GROUPS]):
-        first = t.group_i[g, packing.GROUP_ROW]
+    for g in range(ints[packing.SETS]):
+        first = t.set_i[g, packing.SET_ROW]
         for a in range(first, first + int(w.counts[g])):
             total += w.residual[a] * w.residual[a]
     return total

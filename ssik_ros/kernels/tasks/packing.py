@@ -1,5 +1,5 @@
 """
-How groups of elements are packed: structure in one integer and one float array, scratch and state in a third.
+How sets of tasks are packed: structure in one integer and one float array, scratch and state in a third.
 
 ``ints`` starts with a header (counts, places of the tables, places in the workspace). Poses of objects and joint
 values are no part of it: they are values, and come as arguments of every call.
@@ -10,10 +10,10 @@ table          one row per
 slot           object of the environment: kind of joint (-1 for a dummy), place of its value
 node           joint that moves during a solve, parents first; columns as in ``kernels.layout``
 variable       degree of freedom (column of the Jacobian)
-element        tip that is to meet a target
-path           node that moves tip, target or constraint base of an element
-group          elements solved together, in the order of priority
-margin         variable that a group keeps away from its limits
+task        tip that is to meet a target
+path           node that moves tip, target or constraint base of an task
+set          tasks solved together, in the order of priority
+margin         variable that a set keeps away from its limits
 follower       dependent joint whose value is linear in another one
 =============  =================================================================================
 """
@@ -28,14 +28,14 @@ SLOTS = 0
 NODES = 1
 VARIABLES = 2
 POSITIONS = 3
-ELEMENTS = 4
+TASKS = 4
 ROWS = 5
-GROUPS = 6
+SETS = 6
 PATHS = 7
 MARGINS = 8
 FOLLOWERS = 9
 WIDEST = 10
-"""Most rows that one group can have."""
+"""Most rows that one set can have."""
 RUNS = 11
 NESTED = 12
 """1 for nested priorities, 0 for strict ones."""
@@ -69,23 +69,23 @@ VARIABLE_SCALE = 2
 VARIABLE_MAX_STEP = 3
 VARIABLE_MARGIN = 4
 
-# Frames of an element: constraint base, target, tip; each a node and a run of slots.
-ELEMENT_INTS = 16
-ELEMENT_NODE = 0
-ELEMENT_RUN = 3
-ELEMENT_RUN_SIZE = 6
-ELEMENT_HAS_TARGET = 9
-ELEMENT_BITS = 10
-ELEMENT_ROTATION = 11
-ELEMENT_PATH = 12
-ELEMENT_PATHS = 13
-ELEMENT_ROWS = 14
+# Frames of an task: constraint base, target, tip; each a node and a run of slots.
+TASK_INTS = 16
+TASK_NODE = 0
+TASK_RUN = 3
+TASK_RUN_SIZE = 6
+TASK_HAS_TARGET = 9
+TASK_BITS = 10
+TASK_ROTATION = 11
+TASK_PATH = 12
+TASK_PATHS = 13
+TASK_ROWS = 14
 BASE, TARGET, TIP = 0, 1, 2
 NO_ROTATION = -1
-ELEMENT_REALS = 6
-ELEMENT_ERROR_WEIGHT = 0
-ELEMENT_ROW_WEIGHT = 2
-ELEMENT_PRECISION = 4
+TASK_REALS = 6
+TASK_ERROR_WEIGHT = 0
+TASK_ROW_WEIGHT = 2
+TASK_PRECISION = 4
 """Two numbers each: linear, angular."""
 
 PATH_INTS = 2
@@ -93,14 +93,14 @@ PATH_NODE = 0
 PATH_MOVES = 1
 MOVES_BASE, MOVES_TARGET, MOVES_TIP = 1, 2, 4
 
-GROUP_INTS = 7
-GROUP_ELEMENT = 0
-GROUP_ELEMENTS = 1
-GROUP_METHOD = 2
-GROUP_ROW = 3
-GROUP_MARGIN = 4
-GROUP_MARGINS = 5
-GROUP_REALS = 1
+SET_INTS = 7
+SET_ELEMENT = 0
+SET_ELEMENTS = 1
+SET_METHOD = 2
+SET_ROW = 3
+SET_MARGIN = 4
+SET_MARGINS = 5
+SET_REALS = 1
 
 FOLLOWER_INTS = 2
 FOLLOWER_REALS = 2
@@ -119,9 +119,9 @@ SEQUENCE = 5
 
 SCALARS = 12
 
-# Rows of the errors that the protection of groups compares.
+# Rows of the errors that the protection of sets compares.
 BEFORE, ALONE = 0, 1
-GROUP_ERRORS = 2
+SET_ERRORS = 2
 LONGER_SIDE = 'max(ints[WIDEST], ints[VARIABLES])'
 
 
@@ -133,15 +133,15 @@ class Tables(NamedTuple):
     node_run: Annotated[Ints, 'ints[NODES]', NODE_RUN_INTS]
     run: Annotated[Ints, 'ints[RUNS]']
     variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
-    element_i: Annotated[Ints, 'ints[ELEMENTS]', ELEMENT_INTS]
+    task_i: Annotated[Ints, 'ints[TASKS]', TASK_INTS]
     path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
-    group_i: Annotated[Ints, 'ints[GROUPS]', GROUP_INTS]
+    set_i: Annotated[Ints, 'ints[SETS]', SET_INTS]
     margin: Annotated[Ints, 'ints[MARGINS]']
     follower_i: Annotated[Ints, 'ints[FOLLOWERS]', FOLLOWER_INTS]
     slot_f: Annotated[Floats, 'ints[SLOTS]']
     variable_f: Annotated[Floats, 'ints[VARIABLES]', VARIABLE_REALS]
-    element_f: Annotated[Floats, 'ints[ELEMENTS]', ELEMENT_REALS]
-    group_f: Annotated[Floats, 'ints[GROUPS]', GROUP_REALS]
+    task_f: Annotated[Floats, 'ints[TASKS]', TASK_REALS]
+    set_f: Annotated[Floats, 'ints[SETS]', SET_REALS]
     follower_f: Annotated[Floats, 'ints[FOLLOWERS]', FOLLOWER_REALS]
 
 
@@ -152,17 +152,17 @@ class Workspace(NamedTuple):
     """Placements of the nodes, written anew by every solve."""
     poses: Annotated[Floats, 'ints[NODES]', 12]
     """Poses of the nodes."""
-    placements: Annotated[Floats, '3 * ints[ELEMENTS]', 12]
+    placements: Annotated[Floats, '3 * ints[TASKS]', 12]
     """Constraint base, target and tip of each task in their nodes."""
-    frames: Annotated[Floats, '3 * ints[ELEMENTS]', 12]
+    frames: Annotated[Floats, '3 * ints[TASKS]', 12]
     """The same in the world."""
-    components: Annotated[Floats, 'ints[ELEMENTS]', 6]
+    components: Annotated[Floats, 'ints[TASKS]', 6]
     """Errors before selection and weights."""
-    maps: Annotated[Floats, '3 * ints[ELEMENTS]', 9]
+    maps: Annotated[Floats, '3 * ints[TASKS]', 9]
     """Matrices that take world twists to the rows of each task."""
     jacobian: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
     residual: Annotated[Floats, 'ints[ROWS]']
-    counts: Annotated[Floats, 'ints[GROUPS]']
+    counts: Annotated[Floats, 'ints[SETS]']
     """Rows that each set has at the moment."""
     projected: Annotated[Floats, 'ints[WIDEST]', 'ints[VARIABLES]']
     """Rows of one set without their parts along the basis."""
@@ -200,11 +200,11 @@ class Workspace(NamedTuple):
     """Largest linear and angular error, then the single numbers of a search and of the protection."""
     options: Annotated[Floats, f'{SEQUENCE} + 2 * ints[VARIABLES]']
     """Largest distance, metric (4,), alpha and shift of each variable."""
-    errors: Annotated[Floats, 'ints[ELEMENTS]', 2]
+    errors: Annotated[Floats, 'ints[TASKS]', 2]
     """Linear and angular error of each task."""
     hits: Annotated[Floats, 'ints[VARIABLES]']
     """By how much each joint would have gone beyond a limit, with sign."""
-    levels: Annotated[Floats, 'ints[GROUPS]', 'ints[VARIABLES]']
+    levels: Annotated[Floats, 'ints[SETS]', 'ints[VARIABLES]']
     """Motion that each set added to the step, divided by the scales."""
     reference: Annotated[Floats, 'ints[ROWS]']
     """Residual of each set where its own level ended; every margin has a place of its own."""
@@ -212,7 +212,7 @@ class Workspace(NamedTuple):
     """Values at the start of a step."""
     kept: Annotated[Floats, 'ints[POSITIONS]']
     """Values where the last level ended that was accepted."""
-    group_errors: Annotated[Floats, GROUP_ERRORS, 'ints[GROUPS]']
+    set_errors: Annotated[Floats, SET_ERRORS, 'ints[SETS]']
     """Norm of each set's residual before the step, and where its own level ended."""
 
 

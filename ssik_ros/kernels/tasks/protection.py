@@ -1,34 +1,34 @@
 """
-What a step of groups with strict priorities may cost the groups above: nothing but a share of what they gain in it.
+What a step of sets with strict priorities may cost the sets above: nothing but a share of what they gain in it.
 
 Problem
-    Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a group leave the rows of all groups above alone to first
+    Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set leave the rows of all sets above alone to first
     order. What is left is of second order in the step, and steps are long where a target is far or out of reach. With
-    s_k the state where the step ends without the groups below k, group k shall end the whole step with
+    s_k the state where the step ends without the sets below k, set k shall end the whole step with
 
         |e_k| <= |e_k(s_k)| + COST max(0, |e_k(before)| - |e_k(s_k)|)
 
-    or be met: each of its elements nearer than ``MET``.
+    or be met: each of its tasks nearer than ``MET``.
 
 Method
-    1. All motions at once. Done where each group but the last is met, or has lost all but ``COST`` of its error.
+    1. All motions at once. Done where each set but the last is met, or has lost all but ``COST`` of its error.
     2. Otherwise level by level from the start of the step. The first level ends at s_0. Level g goes on from s_(g-1)
-       with the motion of group g.
-    3. Where that costs a group above too much: damped Newton corrections back to e_k(s_k), in the same order of
+       with the motion of set g.
+    3. Where that costs a set above too much: damped Newton corrections back to e_k(s_k), in the same order of
        priority and within the same limits. They converge as squares of what is left.
     4. Where a correction does not halve what is left, or a joint would move further than it may: half the motion of
-       group g, from s_(g-1) again; in the end none.
+       set g, from s_(g-1) again; in the end none.
 
     The states are measured by the caller between two calls of :func:`next_trial`: values of dependent joints may be
     functions of the user.
 
 Degeneracies
-    At a singular posture of a group above, corrections have no way back in the singular direction. Only short motions
-    pass, so that groups below creep there; what they could gain by more would be the other group's loss.
+    At a singular posture of a set above, corrections have no way back in the singular direction. Only short motions
+    pass, so that sets below creep there; what they could gain by more would be the other set's loss.
 
 Cost
     Where step 1 ends it, the comparison. Otherwise one measurement for each level, and for each correction one step
-    of the groups above.
+    of the sets above.
 
 References
     [Absil2008] for retractions: steps in a tangent space, brought back to the constraint set.
@@ -37,18 +37,18 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.tasks import element_rows, packing, task_steps
+from ssik_ros.kernels.tasks import packing, task_rows, task_steps
 
 COST = 0.5
-"""Share of what a group gains in a step that the groups below may take away: it still converges. Less would cost
-corrections on the way to targets that all groups reach."""
+"""Share of what a set gains in a step that the sets below may take away: it still converges. Less would cost
+corrections on the way to targets that all sets reach."""
 MET = 1e-8
-"""Distance and angle of an element from which it counts as met [m, rad]."""
+"""Distance and angle of an task from which it counts as met [m, rad]."""
 ROUNDING = 1e-8
-"""Relative error that counts as none where a group is not met."""
+"""Relative error that counts as none where a set is not met."""
 CORRECTIONS = 6
 LEAST_SHARE = 1e-3
-"""Share of its motion below which a group is given none."""
+"""Share of its motion below which a set is given none."""
 HALVED = 0.25
 """Share of the squared residual that a correction may leave."""
 FAR_ENOUGH = 1e-9
@@ -66,8 +66,8 @@ LEFT = 9
 
 @inline_kernel
 def is_needed(ints):
-    """Return whether some group has to be protected from others."""
-    return ints[packing.GROUPS] > 1 and ints[packing.NESTED] == 0
+    """Return whether some set has to be protected from others."""
+    return ints[packing.SETS] > 1 and ints[packing.NESTED] == 0
 
 
 @kernel
@@ -80,8 +80,8 @@ def begin(ints, reals, work, q):
         return
     for k in range(q.shape[0]):
         w.before[k] = q[k]
-    for g in range(ints[packing.GROUPS] - 1):
-        w.group_errors[packing.BEFORE, g] = group_error(ints, reals, work, q, g)
+    for g in range(ints[packing.SETS] - 1):
+        w.set_errors[packing.BEFORE, g] = set_error(ints, reals, work, q, g)
     w.scalars[BY_LEVELS] = 0.0
 
 
@@ -93,7 +93,7 @@ def next_trial(ints, reals, work, q):
     :returns: whether the joints moved, and have to be measured.
     """
     w = packing.view_workspace(ints, work)
-    last = ints[packing.GROUPS] - 1
+    last = ints[packing.SETS] - 1
     if w.scalars[BY_LEVELS] == 0.0:
         if all_gained(ints, reals, work, q):
             return False
@@ -125,13 +125,12 @@ def next_trial(ints, reals, work, q):
 
 @kernel
 def all_gained(ints, reals, work, q):
-    """Return whether each group but the last is met, or has lost all but a share of its error."""
+    """Return whether each set but the last is met, or has lost all but a share of its error."""
     w = packing.view_workspace(ints, work)
-    for g in range(ints[packing.GROUPS] - 1):
-        before = w.group_errors[packing.BEFORE, g]
+    for g in range(ints[packing.SETS] - 1):
+        before = w.set_errors[packing.BEFORE, g]
         if not (
-            group_error(ints, reals, work, q, g) <= COST * before
-            or is_met(ints, reals, work, q, g)
+            set_error(ints, reals, work, q, g) <= COST * before or is_met(ints, reals, work, q, g)
         ):
             return False
     return True
@@ -139,13 +138,13 @@ def all_gained(ints, reals, work, q):
 
 @kernel
 def is_protected(ints, reals, work, q, level):
-    """Return whether the groups above a level are as near as they have to be, and no joint moved too far."""
+    """Return whether the sets above a level are as near as they have to be, and no joint moved too far."""
     w = packing.view_workspace(ints, work)
     for g in range(level):
-        alone = w.group_errors[packing.ALONE, g]
-        gain = max(0.0, w.group_errors[packing.BEFORE, g] - alone)
+        alone = w.set_errors[packing.ALONE, g]
+        gain = max(0.0, w.set_errors[packing.BEFORE, g] - alone)
         bound = (1.0 + ROUNDING) * alone + COST * gain
-        if not (group_error(ints, reals, work, q, g) <= bound or is_met(ints, reals, work, q, g)):
+        if not (set_error(ints, reals, work, q, g) <= bound or is_met(ints, reals, work, q, g)):
             return False
     return not is_too_far(ints, reals, work)
 
@@ -172,7 +171,7 @@ def longest_way(ints, variable_i, variable_f, v):
 
 @kernel
 def start_level(ints, reals, work, q, level):
-    """Go from the state that was kept by the motion of a group, or by a share of it."""
+    """Go from the state that was kept by the motion of a set, or by a share of it."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
     for k in range(q.shape[0]):
@@ -195,43 +194,43 @@ def start_level(ints, reals, work, q, level):
 
 @kernel
 def keep(ints, reals, work, q, level):
-    """Keep the state where a level ended, and how its own group stands there."""
+    """Keep the state where a level ended, and how its own set stands there."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):
         w.kept_travel[v] = w.travel[v]
     for k in range(q.shape[0]):
         w.kept[k] = q[k]
-    w.group_errors[packing.ALONE, level] = group_error(ints, reals, work, q, level)
-    row = t.group_i[level, packing.GROUP_ROW]
-    first = t.group_i[level, packing.GROUP_ELEMENT]
-    for e in range(first, first + t.group_i[level, packing.GROUP_ELEMENTS]):
-        bits = t.element_i[e, packing.ELEMENT_BITS]
+    w.set_errors[packing.ALONE, level] = set_error(ints, reals, work, q, level)
+    row = t.set_i[level, packing.SET_ROW]
+    first = t.set_i[level, packing.SET_ELEMENT]
+    for e in range(first, first + t.set_i[level, packing.SET_ELEMENTS]):
+        bits = t.task_i[e, packing.TASK_BITS]
         for k in range(6):
-            if element_rows.selected(bits, k):
-                w.reference[row] = weight_of(t.element_f, e, k) * w.components[e, k]
+            if task_rows.selected(bits, k):
+                w.reference[row] = weight_of(t.task_f, e, k) * w.components[e, k]
                 row += 1
-    first = t.group_i[level, packing.GROUP_MARGIN]
-    for k in range(first, first + t.group_i[level, packing.GROUP_MARGINS]):
-        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+    first = t.set_i[level, packing.SET_MARGIN]
+    for k in range(first, first + t.set_i[level, packing.SET_MARGINS]):
+        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         w.reference[row] = abs(way)
         row += 1
 
 
 @inline_kernel
-def weight_of(element_f, e, k):
-    """Return the weight of error row k of an element."""
-    return element_f[e, packing.ELEMENT_ERROR_WEIGHT + (0 if k < 3 else 1)]
+def weight_of(task_f, e, k):
+    """Return the weight of error row k of an task."""
+    return task_f[e, packing.TASK_ERROR_WEIGHT + (0 if k < 3 else 1)]
 
 
 @kernel
 def correct(ints, reals, work, q, level):
     """
-    Move the joints so that the groups above a level come back to where they were.
+    Move the joints so that the sets above a level come back to where they were.
 
     :returns: False where the correction before did not help, or there were enough.
     """
     w = packing.view_workspace(ints, work)
-    element_rows.fill_rows(ints, reals, work, q)
+    task_rows.fill_rows(ints, reals, work, q)
     square = 0.0
     for g in range(level):
         square += subtract_reference(ints, reals, work, q, g)
@@ -249,19 +248,19 @@ def correct(ints, reals, work, q, level):
 
 @kernel
 def subtract_reference(ints, reals, work, q, g):
-    """Subtract from the residual of a group what it was where its own level ended; return its squared norm."""
+    """Subtract from the residual of a set what it was where its own level ended; return its squared norm."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    first = t.group_i[g, packing.GROUP_ROW]
-    row, margin = first, t.group_i[g, packing.GROUP_MARGIN]
-    margins = t.group_i[g, packing.GROUP_MARGINS]
-    start = t.group_i[g, packing.GROUP_ELEMENT]
-    for e in range(start, start + t.group_i[g, packing.GROUP_ELEMENTS]):
-        row += t.element_i[e, packing.ELEMENT_ROWS]
+    first = t.set_i[g, packing.SET_ROW]
+    row, margin = first, t.set_i[g, packing.SET_MARGIN]
+    margins = t.set_i[g, packing.SET_MARGINS]
+    start = t.set_i[g, packing.SET_ELEMENT]
+    for e in range(start, start + t.set_i[g, packing.SET_ELEMENTS]):
+        row += t.task_i[e, packing.TASK_ROWS]
     place = row
     for a in range(first, row):
         w.residual[a] -= w.reference[a]
     for k in range(margin, margin + margins):
-        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         if way != 0.0:
             w.residual[row] -= w.reference[place + k - margin]
             row += 1
@@ -272,40 +271,40 @@ def subtract_reference(ints, reals, work, q, g):
 
 
 @kernel
-def group_error(ints, reals, work, q, g):
-    """Return the norm of a group's weighted residual in the state that was measured last."""
+def set_error(ints, reals, work, q, g):
+    """Return the norm of a set's weighted residual in the state that was measured last."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     square = margins_left(ints, reals, q, g)
-    first = t.group_i[g, packing.GROUP_ELEMENT]
-    for e in range(first, first + t.group_i[g, packing.GROUP_ELEMENTS]):
-        bits = t.element_i[e, packing.ELEMENT_BITS]
+    first = t.set_i[g, packing.SET_ELEMENT]
+    for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
+        bits = t.task_i[e, packing.TASK_BITS]
         for k in range(6):
-            if element_rows.selected(bits, k):
-                error = weight_of(t.element_f, e, k) * w.components[e, k]
+            if task_rows.selected(bits, k):
+                error = weight_of(t.task_f, e, k) * w.components[e, k]
                 square += error * error
     return math.sqrt(square)
 
 
 @kernel
 def margins_left(ints, reals, q, g):
-    """Return the squared way of all joints out of the margins that a group keeps free."""
+    """Return the squared way of all joints out of the margins that a set keeps free."""
     t = packing.view_tables(ints, reals)
     square = 0.0
-    first = t.group_i[g, packing.GROUP_MARGIN]
-    for k in range(first, first + t.group_i[g, packing.GROUP_MARGINS]):
-        way = element_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+    first = t.set_i[g, packing.SET_MARGIN]
+    for k in range(first, first + t.set_i[g, packing.SET_MARGINS]):
+        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         square += way * way
     return square
 
 
 @kernel
 def is_met(ints, reals, work, q, g):
-    """Return whether all that a group asks for with some weight is met, in the state that was measured last."""
+    """Return whether all that a set asks for with some weight is met, in the state that was measured last."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    first = t.group_i[g, packing.GROUP_ELEMENT]
-    for e in range(first, first + t.group_i[g, packing.GROUP_ELEMENTS]):
+    first = t.set_i[g, packing.SET_ELEMENT]
+    for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
         for kind in range(2):
-            counts = t.element_f[e, packing.ELEMENT_ERROR_WEIGHT + kind] != 0.0
+            counts = t.task_f[e, packing.TASK_ERROR_WEIGHT + kind] != 0.0
             if counts and not w.errors[e, kind] <= MET:
                 return False
     return margins_left(ints, reals, q, g) <= MET * MET

@@ -1,15 +1,15 @@
 """
-One joint step for groups in order of priority, within limits.
+One joint step for sets in order of priority, within limits.
 
 Problem
-    Groups with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
+    Sets with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
     some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
 
 Method
     Inverses. pseudo_inverse and damped_least_squares: J^T (J J^T + damping I)^-1; undamped: by rank; transpose: a J^T
     with a = e.JJ^Te / |JJ^Te|^2, the best length along the gradient.
 
-    Strict priorities. With B an orthonormal basis of the rows of all groups above, P_i = J_i - J_i B^T B, and x the
+    Strict priorities. With B an orthonormal basis of the rows of all sets above, P_i = J_i - J_i B^T B, and x the
     motion so far, x += P_i^+ (e_i - J_i x). The motion that is added lies in the complement of B, so that nothing above
     changes, whatever damping P_i^+ has. A joint that would go beyond a limit goes to the limit, by the shortest
     motion in the same complement, and its axis joins B: the level is solved again for the others. Where B leaves no
@@ -17,12 +17,12 @@ Method
 
     That is true of the linear model; :mod:`ssik_ros.kernels.tasks.protection` makes it true of the robot.
 
-    Nested priorities, the document's formula. From the last group to the first, x <- x_i + (I - J_i^+ J_i) x, which is
+    Nested priorities, the document's formula. From the last set to the first, x <- x_i + (I - J_i^+ J_i) x, which is
     x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there, their columns are dropped and their
     motion is taken out of all errors, then everything is solved again.
 
 Cost
-    O(m^2 n) per group and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its level.
+    O(m^2 n) per set and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its level.
 
 References
     [Siciliano1991] for projected priorities, [Flacco2015] for limits in the null space of higher tasks.
@@ -38,7 +38,7 @@ from ssik_ros.kernels.tasks import orthogonal_rows, packing
 LIMIT_SLACK = 1e-12
 """Rounding by which a step may end beyond a limit before it counts [rad or m]; the value itself is then clamped."""
 OWN_DAMPING = -1.0
-"""Stands for the damping and the method of each group itself."""
+"""Stands for the damping and the method of each set itself."""
 FAR = 0.05
 NEAR = 1e-3
 LARGEST_DAMPING = 1.0
@@ -57,12 +57,12 @@ def fading_damping(square):
 
 
 @kernel
-def compute_step(ints, reals, work, q, damping, groups):
+def compute_step(ints, reals, work, q, damping, sets):
     """
-    Write the joint step, divided by the scales, into ``move`` for the rows of :func:`element_rows.fill_rows`.
+    Write the joint step, divided by the scales, into ``move`` for the rows of :func:`task_rows.fill_rows`.
 
-    :param damping: used for every group instead of its own method, unless it is ``OWN_DAMPING``.
-    :param groups: how many of them take part, from the first on. The motion of each is kept if all do.
+    :param damping: used for every set instead of its own method, unless it is ``OWN_DAMPING``.
+    :param sets: how many of them take part, from the first on. The motion of each is kept if all do.
     :returns: reason bits.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
@@ -77,16 +77,16 @@ def compute_step(ints, reals, work, q, damping, groups):
     if ints[packing.NESTED] == 1:
         return nested_step(ints, reals, work, q, damping)
     reason, rank = 0, 0
-    for g in range(groups):
+    for g in range(sets):
         flag, rank = add_level(ints, reals, work, q, g, rank, damping)
         reason |= flag
         if flag & CANNOT_INVERT:
             break
-        if groups == ints[packing.GROUPS]:
+        if sets == ints[packing.SETS]:
             for v in range(nv):
                 w.levels[g, v] = w.move[v] - w.level[v]
-        if g + 1 < groups:
-            first = t.group_i[g, packing.GROUP_ROW]
+        if g + 1 < sets:
+            first = t.set_i[g, packing.SET_ROW]
             for a in range(first, first + int(w.counts[g])):
                 rank = orthogonal_rows.add_row(
                     w.basis, rank, w.jacobian[a], orthogonal_rows.COVERED
@@ -96,7 +96,7 @@ def compute_step(ints, reals, work, q, damping, groups):
 
 @kernel
 def add_level(ints, reals, work, q, g, rank, damping):
-    """Add to ``move`` what a group asks for in the complement of the basis; return reason bits and the new rank."""
+    """Add to ``move`` what a set asks for in the complement of the basis; return reason bits and the new rank."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     m = int(w.counts[g])
@@ -136,9 +136,9 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
 @kernel
 def write_right_side(ints, reals, work, g):
-    """Write e - J move of a group."""
+    """Write e - J move of a set."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    first = t.group_i[g, packing.GROUP_ROW]
+    first = t.set_i[g, packing.SET_ROW]
     for a in range(int(w.counts[g])):
         total = w.residual[first + a]
         for v in range(w.move.shape[0]):
@@ -148,10 +148,10 @@ def write_right_side(ints, reals, work, g):
 
 @kernel
 def project(ints, reals, work, g, rank):
-    """Write the rows of a group without their parts along the basis."""
+    """Write the rows of a set without their parts along the basis."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
-    first = t.group_i[g, packing.GROUP_ROW]
+    first = t.set_i[g, packing.SET_ROW]
     projected = matrix(work, ints[packing.AT_PROJECTED], m, nv)
     for a in range(m):
         square = 0.0
@@ -167,16 +167,16 @@ def project(ints, reals, work, g, rank):
 
 @kernel
 def invert(ints, reals, work, g, projected, damping):
-    """Write into ``step`` the inverse of a group's rows times the right side."""
+    """Write into ``step`` the inverse of a set's rows times the right side."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
     place = ints[packing.AT_PROJECTED]
     if not projected:
-        place = ints[packing.AT_JACOBIAN] + t.group_i[g, packing.GROUP_ROW] * nv
+        place = ints[packing.AT_JACOBIAN] + t.set_i[g, packing.SET_ROW] * nv
     rows = matrix(work, place, m, nv)
-    method = t.group_i[g, packing.GROUP_METHOD]
+    method = t.set_i[g, packing.SET_METHOD]
     if damping >= 0.0 or method == packing.PSEUDO_INVERSE or method == packing.DAMPED:
-        damping = damping if damping >= 0.0 else t.group_f[g, 0]
+        damping = damping if damping >= 0.0 else t.set_f[g, 0]
         steps.damped_step(rows, w.right, damping, w.normal, w.solution, w.step)
     elif method == packing.UNDAMPED:
         # The inverse by rank overwrites its rows.
@@ -186,10 +186,10 @@ def invert(ints, reals, work, g, projected, damping):
             w.step, copy, w.right, w.own_basis, w.factors, w.columns, w.normal
         )
     else:
-        # The nested formula has the inverse that the group would use alone.
+        # The nested formula has the inverse that the set would use alone.
         error = w.right
         if ints[packing.NESTED] == 1:
-            first = ints[packing.AT_RESIDUAL] + t.group_i[g, packing.GROUP_ROW]
+            first = ints[packing.AT_RESIDUAL] + t.set_i[g, packing.SET_ROW]
             error = vector(work, first, m)
         gradient_step(rows, w.right, error, w.step)
 
@@ -293,7 +293,7 @@ def nested_step(ints, reals, work, q, damping):
     for _ in range(nv + 1):
         for v in range(nv):
             w.move[v] = 0.0
-        for g in range(ints[packing.GROUPS] - 1, -1, -1):
+        for g in range(ints[packing.SETS] - 1, -1, -1):
             if w.counts[g] > 0.0:
                 write_right_side(ints, reals, work, g)
                 invert(ints, reals, work, g, False, damping)
@@ -320,7 +320,7 @@ def nested_step(ints, reals, work, q, damping):
 
 @kernel
 def drop_joint(ints, reals, work, q, v, beyond):
-    """Send a joint to the limit that it would cross, and take it out of the rows of all groups."""
+    """Send a joint to the limit that it would cross, and take it out of the rows of all sets."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
     way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]

@@ -1,8 +1,8 @@
 """
-Error and Jacobian rows of elements: a tip that is to meet a target, measured in a constraint base.
+Error and Jacobian rows of tasks: a tip that is to meet a target, measured in a constraint base.
 
 Problem
-    With the constraint base C, the target T and the tip B, all poses in the world, the rows of an element are, in this
+    With the constraint base C, the target T and the tip B, all poses in the world, the rows of an task are, in this
     order and only those selected: R_C^T (p_T - p_B) (x, y, z), and the rotation vector log(R_B^T R_T) in the axes of
     the tip (alpha, beta, gamma). alpha and beta without gamma keep the z axes together, gamma alone the spin about
     them, as in :mod:`ssik_ros.kernels.rows.rows`. The Jacobian is J = -de/dq.
@@ -89,13 +89,13 @@ def prepare(ints, reals, work, poses, q):
     for i in range(ints[packing.NODES]):
         run = vector(ints, ints[packing.AT_RUN] + t.node_run[i, 0], t.node_run[i, 1])
         fold(w.node_f[i], run, t.slot_i, t.slot_f, poses, q, False, w.spare)
-    for e in range(ints[packing.ELEMENTS]):
+    for e in range(ints[packing.TASKS]):
         for f in range(3):
-            start = t.element_i[e, packing.ELEMENT_RUN + f]
+            start = t.task_i[e, packing.TASK_RUN + f]
             run = vector(
                 ints,
                 ints[packing.AT_RUN] + start,
-                t.element_i[e, packing.ELEMENT_RUN_SIZE + f],
+                t.task_i[e, packing.TASK_RUN_SIZE + f],
             )
             fold(w.placements[3 * e + f], run, t.slot_i, t.slot_f, poses, q, True, w.spare)
 
@@ -103,7 +103,7 @@ def prepare(ints, reals, work, poses, q):
 @kernel
 def measure(ints, reals, work, q):
     """
-    Write poses, frames, errors and maps at some joint values; return whether every element is within its precision.
+    Write poses, frames, errors and maps at some joint values; return whether every task is within its precision.
 
     Also writes the largest linear and angular error into ``scalars``.
     """
@@ -111,14 +111,14 @@ def measure(ints, reals, work, q):
     tree.forward(t.node_i, w.node_f, q, w.poses)
     linear, angular = 0.0, 0.0
     within = True
-    for e in range(ints[packing.ELEMENTS]):
-        element_error(ints, reals, work, e)
+    for e in range(ints[packing.TASKS]):
+        task_error(ints, reals, work, e)
         linear = max(linear, w.errors[e, 0])
         angular = max(angular, w.errors[e, 1])
         # Written so that NaN is never within.
         if not (
-            w.errors[e, 0] <= t.element_f[e, packing.ELEMENT_PRECISION]
-            and w.errors[e, 1] <= t.element_f[e, packing.ELEMENT_PRECISION + 1]
+            w.errors[e, 0] <= t.task_f[e, packing.TASK_PRECISION]
+            and w.errors[e, 1] <= t.task_f[e, packing.TASK_PRECISION + 1]
         ):
             within = False
     w.scalars[0], w.scalars[1] = linear, angular
@@ -126,21 +126,21 @@ def measure(ints, reals, work, q):
 
 
 @kernel
-def element_error(ints, reals, work, e):
-    """Write frames, the six error components, the maps and the two distances of one element."""
+def task_error(ints, reals, work, e):
+    """Write frames, the six error components, the maps and the two distances of one task."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
     maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
     components = w.components[e]
     for f in range(3):
-        node = t.element_i[e, packing.ELEMENT_NODE + f]
+        node = t.task_i[e, packing.TASK_NODE + f]
         tree.frame_pose(frames[f], w.poses, node, w.placements[3 * e + f], 0)
     base, target, tip = frames[packing.BASE], frames[packing.TARGET], frames[packing.TIP]
-    if t.element_i[e, packing.ELEMENT_HAS_TARGET] == 0:
+    if t.task_i[e, packing.TASK_HAS_TARGET] == 0:
         for k in range(12):
             target[k] = tip[k]
     dx, dy, dz = target[9] - tip[9], target[10] - tip[10], target[11] - tip[11]
-    bits = t.element_i[e, packing.ELEMENT_BITS]
+    bits = t.task_i[e, packing.TASK_BITS]
     square = 0.0
     for i in range(3):
         maps[0, 3 * i], maps[0, 3 * i + 1], maps[0, 3 * i + 2] = base[i], base[3 + i], base[6 + i]
@@ -148,7 +148,7 @@ def element_error(ints, reals, work, e):
         if bits & (1 << i):
             square += components[i] * components[i]
     w.errors[e, 0] = math.sqrt(square)
-    rotation = t.element_i[e, packing.ELEMENT_ROTATION]
+    rotation = t.task_i[e, packing.TASK_ROTATION]
     if rotation == packing.NO_ROTATION:
         w.errors[e, 1] = 0.0
         return
@@ -167,15 +167,15 @@ def element_error(ints, reals, work, e):
 
 @kernel
 def fill_rows(ints, reals, work, q):
-    """Write residual and Jacobian of all groups where :func:`measure` was called last; limit rows come last."""
+    """Write residual and Jacobian of all sets where :func:`measure` was called last; limit rows come last."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    for g in range(ints[packing.GROUPS]):
-        row = t.group_i[g, packing.GROUP_ROW]
-        first_row, first = row, t.group_i[g, packing.GROUP_ELEMENT]
-        for e in range(first, first + t.group_i[g, packing.GROUP_ELEMENTS]):
-            row = element_rows(ints, reals, work, e, row)
-        first = t.group_i[g, packing.GROUP_MARGIN]
-        for k in range(first, first + t.group_i[g, packing.GROUP_MARGINS]):
+    for g in range(ints[packing.SETS]):
+        row = t.set_i[g, packing.SET_ROW]
+        first_row, first = row, t.set_i[g, packing.SET_ELEMENT]
+        for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
+            row = rows_of_task(ints, reals, work, e, row)
+        first = t.set_i[g, packing.SET_MARGIN]
+        for k in range(first, first + t.set_i[g, packing.SET_MARGINS]):
             row = margin_row(
                 t.variable_i, t.variable_f, q, t.margin[k], w.jacobian, w.residual, row
             )
@@ -212,21 +212,21 @@ def way_out_of_margin(variable_i, variable_f, q, v):
 
 
 @kernel
-def element_rows(ints, reals, work, e, row):
-    """Write the selected, weighted rows of one element; return the next free row."""
+def rows_of_task(ints, reals, work, e, row):
+    """Write the selected, weighted rows of one task; return the next free row."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    bits = t.element_i[e, packing.ELEMENT_BITS]
-    end = row + t.element_i[e, packing.ELEMENT_ROWS]
+    bits = t.task_i[e, packing.TASK_BITS]
+    end = row + t.task_i[e, packing.TASK_ROWS]
     rows.clear_rows(w.jacobian, row, end)
     a = row
     for k in range(6):
         if selected(bits, k):
             kind = 0 if k < 3 else 1
-            weight = t.element_f[e, packing.ELEMENT_ERROR_WEIGHT + kind]
+            weight = t.task_f[e, packing.TASK_ERROR_WEIGHT + kind]
             w.residual[a] = weight * w.components[e, k]
             a += 1
-    start = t.element_i[e, packing.ELEMENT_PATH]
-    for entry in range(start, start + t.element_i[e, packing.ELEMENT_PATHS]):
+    start = t.task_i[e, packing.TASK_PATH]
+    for entry in range(start, start + t.task_i[e, packing.TASK_PATHS]):
         node = t.path[entry, packing.PATH_NODE]
         moves = t.path[entry, packing.PATH_MOVES]
         kind, v = t.node_i[node, layout.NODE_KIND], t.node_i[node, layout.NODE_V]
@@ -252,7 +252,7 @@ def selected(bits, k):
 
 @kernel
 def add_column(ints, reals, work, e, row, node, moves, axis, turn, slide, v):
-    """Add the effect of one joint axis, through every frame it carries, to the rows of an element."""
+    """Add the effect of one joint axis, through every frame it carries, to the rows of an task."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     base, target, tip = w.frames[3 * e], w.frames[3 * e + 1], w.frames[3 * e + 2]
     pose = w.poses[node]
@@ -269,9 +269,9 @@ def add_column(ints, reals, work, e, row, node, moves, axis, turn, slide, v):
     vy = turn * (zz * lx - zx * lz) + along * zy
     vz = turn * (zx * ly - zy * lx) + along * zz
     spin = (b - g) * turn
-    bits = t.element_i[e, packing.ELEMENT_BITS]
-    linear = t.element_f[e, packing.ELEMENT_ROW_WEIGHT]
-    angular = t.element_f[e, packing.ELEMENT_ROW_WEIGHT + 1]
+    bits = t.task_i[e, packing.TASK_BITS]
+    linear = t.task_f[e, packing.TASK_ROW_WEIGHT]
+    angular = t.task_f[e, packing.TASK_ROW_WEIGHT + 1]
     for k in range(3):
         if bits & (1 << k):
             change = base[k] * vx + base[3 + k] * vy + base[6 + k] * vz
