@@ -15,7 +15,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form import plan as planning
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
 
@@ -43,12 +43,13 @@ def test_the_winner_is_the_first_rule_that_holds(name):
 
 def time_of(plan, poses):
     """Return how long a search takes, the best of some rounds over all poses [s]."""
-    arrays, options = BranchArrays(plan.size, search.BRANCHES_OF_SIX), plan.options
+    arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
+    prepared = Prepared(plan.ints, plan.reals, np.zeros(1), np.zeros(6), plan.options)
     rounds = []
     for _ in range(12):
         begin = time.process_time()
         for pose in poses:
-            arrays.search(plan.ints, plan.reals, np.zeros(1), pose, np.zeros(6), options)
+            arrays.search(prepared, pose)
         rounds.append(time.process_time() - begin)
     return min(rounds)
 

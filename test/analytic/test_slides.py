@@ -7,7 +7,7 @@ import pytest
 
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, chain as chains, ranking
-from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 KINDS = ('PRRRRR', 'RRPRRR', 'RRRRRP', 'PPPRRR', 'RPRPRRR', 'RRRRRR')
@@ -204,7 +204,9 @@ def test_an_arm_on_a_rail_has_the_branches_of_the_arm_moved(name):
         pose = arm.chain.pose(q)
         wanted = ask(arm, pose).q
         pose[:3, 3] += length * axis
-        count = arrays.search(ints, reals, np.array([length]), pose, np.zeros(7), options)
+        count = arrays.search(
+            Prepared(ints, reals, np.array([length]), np.zeros(7), options), pose
+        )
         found = arrays.rows[:count]
         assert count == len(wanted) > 0
         assert (found[:, 0] == length).all()

@@ -82,3 +82,8 @@ def invert_pose(matrix: FloatArray) -> FloatArray:
     """Return the inverse of a pose (4, 4)."""
     rotation = matrix[:3, :3].T
     return pose_matrix(-rotation @ matrix[:3, 3], rotation)
+
+
+def pose_numbers(pose: FloatArray) -> FloatArray:
+    """Return a pose (4, 4) as the twelve numbers of the kernels: rotation by rows, then position."""
+    return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])

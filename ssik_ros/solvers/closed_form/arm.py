@@ -4,11 +4,11 @@ One chain and its closed form: the branches of a pose as arrays, for the solver 
 ``n`` joints, ``k`` branches. Poses are those of the tip in the base.
 """
 
+from collections.abc import Callable
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidLimits
@@ -21,7 +21,7 @@ from ssik_ros.kernels.rows import reach_hull
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import EXACT_MEETING, EXACT_PARALLEL
-from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.placing import place
 from ssik_ros.solvers.closed_form.plan import (
     AnalyticPlan,
@@ -103,15 +103,8 @@ class BranchRequest(NamedTuple):
 PLAIN = BranchRequest()
 
 
-class Prepared(NamedTuple):
-    """A question as arrays for the kernel."""
-
-    ints: NDArray[np.int64]
-    reals: FloatArray
-    samples: FloatArray
-    """Values of the held joint; one number that is not read where none is held."""
-    seed: FloatArray
-    options: FloatArray
+Found = TypeVar('Found')
+Read = Callable[[BranchArrays, int, Prepared], Found]
 
 
 class AnalyticArm:
@@ -149,43 +142,29 @@ class AnalyticArm:
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
-    def branches(self, pose: FloatArray, question: BranchRequest = PLAIN) -> Branches | None:
+    def branches(self, pose: FloatArray, request: BranchRequest = PLAIN) -> Branches | None:
         """
         Return the branches of a pose, None when it is no rigid transform.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
-        :param question: what else is asked.
-        :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
+        :param request: what is wanted.
+        :raises TopologyMismatch: when the request holds a joint for which there is no closed form.
         """
-        ints, reals, samples, seed, options = self.prepare(question, pose)
-        arrays = self._take_arrays(len(samples))
-        try:
-            count = arrays.search(ints, reals, samples, pose, seed, options)
-            if count < 0:
-                return None
-            return self._read(arrays, count, len(samples))
-        finally:
-            self._pool.append(arrays)
+        return self._search(pose, self.prepare(request, pose), None, self._read)
 
     def rows(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray, columns: int
     ) -> FloatArray | None:
         """
-        Return the branches of a pose and nothing else, for a question that was prepared once and is asked often.
+        Return the branches of a pose and nothing else, for a request that is prepared once and sent often.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param prepared: from :meth:`prepare`, for a chain without a held joint.
-        :param seed: (n,) in place of the prepared question's; not read if that has none.
+        :param seed: (n,) in place of the prepared request's; not read if that has none.
         :param columns: how many of the n + 3 numbers of each branch to return.
         :returns: (k, columns) joint angles, then errors, best first; None for no rigid transform.
         """
-        arrays = self._take_arrays(1)
-        try:
-            ints, reals, samples, _, options = prepared
-            count = arrays.search(ints, reals, samples, pose, seed, options)
-            return None if count < 0 else arrays.rows[:count, :columns].copy()
-        finally:
-            self._pool.append(arrays)
+        return self._search(pose, prepared, seed, lambda a, k, _: a.rows[:k, :columns].copy())
 
     def best(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
@@ -195,81 +174,85 @@ class AnalyticArm:
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """
-        arrays = self._take_arrays(1)
+        return self._search(pose, prepared, seed, _read_best) or (None, 0)
+
+    def _search(
+        self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
+    ) -> Found | None:
+        """Return what a function reads from the arrays after a search; None for no rigid transform."""
         try:
-            ints, reals, samples, _, options = prepared
-            count = arrays.search(ints, reals, samples, pose, seed, options)
-            certified = int(arrays.counters[search.CERTIFIED])
-            return (arrays.rows[0].copy() if count > 0 else None), certified
+            arrays = self._pool.pop()
+        except IndexError:
+            arrays = BranchArrays(self.plan.size, max(self._capacity, prepared.capacity))
+        if arrays.capacity < prepared.capacity:
+            arrays = BranchArrays(self.plan.size, prepared.capacity)
+        try:
+            count = arrays.search(prepared, pose, seed)
+            return None if count < 0 else read(arrays, count, prepared)
         finally:
             self._pool.append(arrays)
 
     def branches_refined(
-        self, pose: FloatArray, question: BranchRequest = PLAIN
+        self, pose: FloatArray, request: BranchRequest = PLAIN
     ) -> Branches | None:
         """
         Return the branches of a pose, a sampled joint being sampled where they are within limits.
 
         Where no sample meets the pose, a search for one posture says which value of the joint does.
 
-        :param pose, question: as for :meth:`branches`.
+        :param pose, request: as for :meth:`branches`.
         """
-        if not self.is_refinable(question):
-            return self.branches(pose, question)
-        if self.has_arcs(question):
-            found = self._branches_on_arcs(pose, question)
-            if found is None or found.is_too_far or _is_met(found, question):
+        if not self.is_refinable(request):
+            return self.branches(pose, request)
+        if self.has_arcs(request):
+            found = self._search(pose, self.prepare_arcs(request), None, self._read)
+            if found is None or found.is_too_far or _is_met(found, request):
                 return found
-            if found.branches == 0 and self._is_proved_away(pose, question):
+            held, limits = self._plan_for(request.held).held, self._limits(request)
+            if found.branches == 0 and self._posture_search(held).proves_none(
+                _tip_pose(pose, request), limits
+            ):
                 return found._replace(is_too_far=True)
-            found = self._refine(pose, question, found._replace(branches=0, dropped=0))
+            found = self._refine(pose, request, found._replace(branches=0, dropped=0))
         else:
-            found = self._refine(pose, question, self.branches(pose, question))
-        if found is None or found.is_too_far or _is_met(found, question):
+            found = self._refine(pose, request, self.branches(pose, request))
+        if found is None or found.is_too_far or _is_met(found, request):
             return found
         # Those that are exact only beside a limit are outside.
-        return self._branches_by_search(pose, question, found._replace(dropped=found.branches))
+        return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
 
-    def _is_proved_away(self, pose: FloatArray, question: BranchRequest) -> bool:
-        """Return whether a proof says that no posture reaches a pose, limits left out."""
-        aim = pose if question.tool is None else pose @ invert_pose(question.tool)
-        lower = self.chain.lower if question.lower is None else question.lower
-        upper = self.chain.upper if question.upper is None else question.upper
-        search_for = self._posture_search(self._plan_for(question.held).held)
-        return search_for.proves_none(aim, Limits(lower, upper, question.mode == WITHIN_LIMITS))
+    def _limits(self, request: BranchRequest) -> Limits:
+        """Return the limits of a request, the chain's where it has none."""
+        lower = self.chain.lower if request.lower is None else request.lower
+        upper = self.chain.upper if request.upper is None else request.upper
+        return Limits(lower, upper, request.mode == WITHIN_LIMITS)
 
     def _branches_by_search(
-        self, pose: FloatArray, question: BranchRequest, found: Branches
+        self, pose: FloatArray, request: BranchRequest, found: Branches
     ) -> Branches:
         """
         Return the branches at the held joint's value in a posture that a search finds, that posture among them.
 
         :param found: what samples have met: nothing within limits.
         """
-        plan = self._plan_for(question.held)
-        tolerance = self.accepted(question.tolerance)
-        lower = self.chain.lower if question.lower is None else question.lower
-        upper = self.chain.upper if question.upper is None else question.upper
-        aim = pose if question.tool is None else pose @ invert_pose(question.tool)
-        limits = Limits(lower, upper, question.mode == WITHIN_LIMITS)
+        plan, limits = self._plan_for(request.held), self._limits(request)
+        tolerance, aim = self.accepted(request.tolerance), _tip_pose(pose, request)
         search_for = self._posture_search(plan.held)
-        posture = search_for.find(aim, question.seed, limits, tolerance)
+        posture = search_for.find(aim, request.seed, limits, tolerance)
         starts = found.starts + posture.starts
         if posture.q is None:
             found = found._replace(starts=starts, is_too_far=posture.is_too_far)
             if not (posture.is_outside and found.branches == 0):
                 return found
-            posture = search_for.find(
-                aim, question.seed, limits._replace(are_kept=False), tolerance
-            )
-            met = int(posture.q is not None)
+            free = limits._replace(are_kept=False)
+            met = int(search_for.find(aim, request.seed, free, tolerance).q is not None)
             return found._replace(raw=found.raw + met, certified=met, branches=met, dropped=met)
-        row = place(plan, posture.q, aim, question.seed, (lower, upper), question.mode)
+        row = place(plan, posture.q, aim, request.seed, limits[:2], request.mode)
         values = posture.q[plan.held : plan.held + 1].copy()
-        there = self.branches(pose, question._replace(held_values=values))
+        there = self.branches(pose, request._replace(held_values=values))
         if row is None or there is None or row[-1] > tolerance:
             return found._replace(starts=starts)
-        return with_row(there, row, question, plan)._replace(
+        return with_row(there, row, request, plan)._replace(
             samples=found.samples + 1, starts=starts
         )
 
@@ -292,99 +275,81 @@ class AnalyticArm:
             self._searches[held] = PostureSearch(self.chain, held, starts)
         return self._searches[held]
 
-    def _branches_on_arcs(self, pose: FloatArray, question: BranchRequest) -> Branches | None:
-        """Return the branches within limits at values of the held joint on the arcs where there are any."""
-        plan, spread = self._plan_for(question.held), self.spread(question)
-        seed = self._no_seed if question.seed is None else question.seed
-        options, reals = self._options_for(plan, question), self._reals(plan, question)
-        arrays = self._take_arrays(self.arc_capacity(question) // search.BRANCHES_OF_SIX)
-        try:
-            count = arrays.search_arcs(plan.ints, reals, spread, pose, seed, options)
-            tried = int(spread[held_search.TRIED])
-            return None if count < 0 else self._read(arrays, count, tried)
-        finally:
-            self._pool.append(arrays)
-
-    def spread(self, question: BranchRequest) -> FloatArray:
+    def prepare_arcs(self, request: BranchRequest) -> Prepared:
         """
-        Return how the held joint is sampled, for :mod:`ssik_ros.kernels.closed_form.branches.held_search`.
+        Return a request of which :meth:`has_arcs` is true as arrays for a search on arcs.
 
-        :param question: what is asked.
+        :param request: what is wanted.
         """
-        low, high = self.held_range(self._plan_for(question.held).held, question)
-        return np.array([low, high, question.samples or self.samples, 0.0])
+        low, high = self.held_range(self._plan_for(request.held).held, request)
+        wanted = request.samples or self.samples
+        spread = np.array([low, high, wanted, 0.0])
+        return self._prepared(request, spread, 3 * wanted + AT_ONCE)._replace(is_on_arcs=True)
 
-    def arc_capacity(self, question: BranchRequest) -> int:
-        """
-        Return how many branches a search on arcs may keep.
-
-        :param question: what is asked.
-        """
-        values = 3 * (question.samples or self.samples) + AT_ONCE
-        return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * values)
-
-    def _read(self, arrays: BranchArrays, count: int, samples: int) -> Branches:
+    def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
         """Return what a search has written."""
-        rows, n = arrays.rows, self.plan.size
-        raw, certified, different, dropped, _, _, proved = arrays.counters[
-            : search.COUNTERS
-        ].tolist()
-        q, errors = rows[:count, :n].copy(), rows[:count, n:].copy()
+        n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
+        raw, certified, different, dropped, _, _, proved = counts
+        q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()
         if proved:
             return Branches(q, errors, 0, 0, 0, 0, 0, is_too_far=True)
-        return Branches(q, errors, raw, certified, different, dropped, samples)
+        samples = prepared.samples
+        tried = int(samples[held_search.TRIED]) if prepared.is_on_arcs else len(samples)
+        return Branches(q, errors, raw, certified, different, dropped, tried)
 
     def _refine(
-        self, pose: FloatArray, question: BranchRequest, found: Branches | None
+        self, pose: FloatArray, request: BranchRequest, found: Branches | None
     ) -> Branches | None:
         """Return the branches of finer samples of a held joint where there are none yet."""
         for samples in FINER_SAMPLES:
             # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
-            if found is None or found.is_too_far or _is_met(found, question):
+            if found is None or found.is_too_far or _is_met(found, request):
                 break
             if not found.branches and samples > AT_ONCE:
                 break
-            samples = max(samples, question.samples or 0)
-            found = self.branches(pose, question._replace(samples=samples))
+            samples = max(samples, request.samples or 0)
+            found = self.branches(pose, request._replace(samples=samples))
         return found
 
-    def has_arcs(self, question: BranchRequest) -> bool:
+    def has_arcs(self, request: BranchRequest) -> bool:
         """
         Return whether a sampled joint is sampled on the arcs that are within limits.
 
-        :param question: what is asked.
+        :param request: what is asked.
         """
-        plan = self._plan_for(question.held)
-        is_sampled = plan.held >= 0 and question.held_values is None
-        is_limited = question.mode == WITHIN_LIMITS
+        plan = self._plan_for(request.held)
+        is_sampled = plan.held >= 0 and request.held_values is None
+        is_limited = request.mode == WITHIN_LIMITS
         is_turning = plan.ints[search.KIND] in TURNING and plan.ints[search.SLIDES] == 0
         return bool(is_sampled and is_limited and is_turning)
 
-    def is_refinable(self, question: BranchRequest) -> bool:
+    def is_refinable(self, request: BranchRequest) -> bool:
         """
         Return whether postures may lie between the samples that are tried, and may be looked for.
 
-        :param question: what is asked.
+        :param request: what is asked.
         """
-        return self._plan_for(question.held).held >= 0 and question.held_values is None
+        return self._plan_for(request.held).held >= 0 and request.held_values is None
 
-    def prepare(self, question: BranchRequest, pose: FloatArray | None = None) -> Prepared:
+    def prepare(self, request: BranchRequest, pose: FloatArray | None = None) -> Prepared:
         """
-        Return a question as arrays for the kernel, which only reads them.
+        Return a request as arrays for the kernel, which only reads them.
 
-        :param question: what is asked besides the pose.
+        :param request: what is asked besides the pose.
         :param pose: (4, 4); of a slide, the values that are tried depend on it.
-        :raises TopologyMismatch: when the question holds a joint for which there is no closed form.
+        :raises TopologyMismatch: when the request holds a joint for which there is no closed form.
         """
-        plan = self._plan_for(question.held)
-        seed = self._no_seed if question.seed is None else question.seed
-        return Prepared(
-            plan.ints,
-            self._reals(plan, question),
-            self._held_values(plan, question, pose),
-            seed,
-            self._options_for(plan, question),
-        )
+        plan = self._plan_for(request.held)
+        samples = self._held_values(plan, request, pose)
+        return self._prepared(request, samples, len(samples))
+
+    def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
+        """Return a request as arrays with the values of the held joint, and room for the branches at so many."""
+        plan = self._plan_for(request.held)
+        seed = self._no_seed if request.seed is None else request.seed
+        reals, options = self._reals(plan, request), self._options_for(plan, request)
+        capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * values)
+        return Prepared(plan.ints, reals, samples, seed, options, capacity)
 
     def accepted(self, tolerance: float | None) -> float:
         """
@@ -397,32 +362,23 @@ class AnalyticArm:
         wanted = TOLERANCE if tolerance is None else tolerance
         return max(wanted * self._share, min(wanted, ROUNDING))
 
-    def _options_for(self, plan: AnalyticPlan, question: BranchRequest) -> FloatArray:
+    def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
         """Return the kernel's options; those of the last few different questions are kept."""
-        has_seed, own = question.seed is not None, (question.tolerance, question.same)
-        key = (plan.held, question.mode, question.metric, question.max_solutions, has_seed, *own)
+        has_seed, own = request.seed is not None, (request.tolerance, request.same)
+        key = (plan.held, request.mode, request.metric, request.max_solutions, has_seed, *own)
         options = self._options.get(key)
         if options is None:
             options = plan.options
-            options[search.MODE], options[search.METRIC] = question.mode, question.metric
-            options[search.MAX_SOLUTIONS] = question.max_solutions
+            options[search.MODE], options[search.METRIC] = request.mode, request.metric
+            options[search.MAX_SOLUTIONS] = request.max_solutions
             options[search.HAS_SEED] = has_seed
-            options[search.TOLERANCE] = self.accepted(question.tolerance)
-            if question.same is not None:
-                options[search.SAME] = question.same
+            options[search.TOLERANCE] = self.accepted(request.tolerance)
+            if request.same is not None:
+                options[search.SAME] = request.same
             if len(self._options) >= 64:
                 self._options.clear()
             self._options[key] = options
         return options
-
-    def _take_arrays(self, samples: int) -> BranchArrays:
-        """Return arrays that nobody else uses, large enough for so many values of a held joint."""
-        wanted = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * samples)
-        try:
-            arrays = self._pool.pop()
-        except IndexError:
-            return BranchArrays(self.plan.size, max(self._capacity, wanted))
-        return arrays if arrays.capacity >= wanted else BranchArrays(self.plan.size, wanted)
 
     def _make_plan(self, held: int | None) -> AnalyticPlan:
         """Return the plan that holds a joint."""
@@ -437,23 +393,23 @@ class AnalyticArm:
         return self._plans[held]
 
     def _held_values(
-        self, plan: AnalyticPlan, question: BranchRequest, pose: FloatArray | None
+        self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
         """Return the values of the held joint: the seed's, then some that spread over the limits."""
         if plan.held < 0:
             return self._no_samples
-        if question.held_values is not None:
-            return question.held_values
+        if request.held_values is not None:
+            return request.held_values
         if self.is_slide(plan.held):
-            low, high = self._slide_range(plan, question, pose)
+            low, high = self._slide_range(plan, request, pose)
         else:
-            low, high = self.held_range(plan.held, question)
+            low, high = self.held_range(plan.held, request)
         # Halfway points: the ends of the range are the postures nobody wants.
-        count = self.samples if question.samples is None else question.samples
+        count = self.samples if request.samples is None else request.samples
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
-        if question.seed is not None:
-            own = float(question.seed[plan.held])
+        if request.seed is not None:
+            own = float(request.seed[plan.held])
             values.insert(0, held_search.into_range(own, low, high, self.is_slide(plan.held)))
         return np.array(values)
 
@@ -466,12 +422,12 @@ class AnalyticArm:
         return joint >= 0 and bool(self.chain.kinds[joint] == JointKind.PRISMATIC)
 
     def _slide_range(
-        self, plan: AnalyticPlan, question: BranchRequest, pose: FloatArray | None
+        self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> tuple[float, float]:
         """Return the range over which the values of a held slide are spread [m]; nothing much without a pose."""
         if pose is None:
             return 0.0, 0.0
-        low, high = held_slide.slide_range(plan.ints, self._reals(plan, question), pose)
+        low, high = held_slide.slide_range(plan.ints, self._reals(plan, request), pose)
         if not math.isinf(high - low):
             return low, high
         name = self.chain.joint_names[plan.held]
@@ -481,27 +437,24 @@ class AnalyticArm:
             joint=name,
         )
 
-    def held_range(self, held: int, question: BranchRequest) -> tuple[float, float]:
+    def held_range(self, held: int, request: BranchRequest) -> tuple[float, float]:
         """
         Return the range over which the values of a held joint that turns are spread: its limits, or a turn [rad].
 
         :param held: index of the joint.
-        :param question: what is asked.
+        :param request: what is asked.
         """
-        lower = self.chain.lower if question.lower is None else question.lower
-        upper = self.chain.upper if question.upper is None else question.upper
-        low, high = held_search.turning_range(
-            float(lower[held]), float(upper[held]), question.mode == WITHIN_LIMITS
-        )
+        lower, upper, are_kept = self._limits(request)
+        low, high = held_search.turning_range(float(lower[held]), float(upper[held]), are_kept)
         return float(low), float(high)
 
-    def _reals(self, plan: AnalyticPlan, question: BranchRequest) -> FloatArray:
-        """Return the plan's numbers with the limits and the tool of a question."""
-        if question.lower is None and question.upper is None and question.tool is None:
+    def _reals(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
+        """Return the plan's numbers with the limits and the tool of a request."""
+        if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
         n, reals = plan.size, plan.reals.copy()
-        if question.tool is not None:
-            home = self.chain.home @ question.tool
+        if request.tool is not None:
+            home = self.chain.home @ request.tool
             reals[6 * n : 6 * n + 9] = home[:3, :3].ravel()
             reals[6 * n + 9 : 6 * n + 12] = home[:3, 3]
             inverse = np.empty(12)
@@ -510,46 +463,57 @@ class AnalyticArm:
             hull = search.plan_size(n) - reach_hull.BLOCK
             place = reals[hull + reach_hull.POINT : hull + reach_hull.POINT + 3]
             reals[hull + reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
-        if question.lower is not None:
-            reals[6 * n + 24 : 7 * n + 24] = question.lower
-        if question.upper is not None:
-            reals[7 * n + 24 : 8 * n + 24] = question.upper
+        if request.lower is not None:
+            reals[6 * n + 24 : 7 * n + 24] = request.lower
+        if request.upper is not None:
+            reals[7 * n + 24 : 8 * n + 24] = request.upper
         return reals
 
 
-def _is_met(found: Branches, question: BranchRequest) -> bool:
+def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
+    """Return the first row that a search has written, None for none, and how many branches reach the pose."""
+    certified = int(arrays.counters[search.CERTIFIED])
+    return (arrays.rows[0].copy() if count > 0 else None), certified
+
+
+def _tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
+    """Return the pose of the tip: that of the tool without the tool."""
+    return pose if request.tool is None else pose @ invert_pose(request.tool)
+
+
+def _is_met(found: Branches, request: BranchRequest) -> bool:
     """Return whether there is a branch within limits, even where none is wanted."""
-    is_any_wanted = question.max_solutions > 0
+    is_any_wanted = request.max_solutions > 0
     return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
 
 
 def with_row(
-    found: Branches, row: FloatArray, question: BranchRequest, plan: AnalyticPlan
+    found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
     Return branches with one more, in its place of their order, unless they have it.
 
     :param found: the branches, best first.
     :param row: (n + 3,) joint values and errors.
-    :param question: what says which order.
+    :param request: what says which order.
     :param plan: of the chain.
     """
     n, chain = plan.size, plan.chain
-    same = SAME if question.same is None else question.same
+    same = SAME if request.same is None else request.same
     away = chain.wrap_turns(found.q - row[:n])
     if (np.abs(away) < same).all(axis=1).any():
         return found
     rows = np.vstack([np.hstack([found.q, found.errors]), row])
-    if question.seed is not None:
-        lower = chain.lower if question.lower is None else question.lower
-        upper = chain.upper if question.upper is None else question.upper
-        slides, metric = int(plan.ints[search.SLIDES]), question.metric
+    if request.seed is not None:
+        lower = chain.lower if request.lower is None else request.lower
+        upper = chain.upper if request.upper is None else request.upper
+        slides, metric = int(plan.ints[search.SLIDES]), request.metric
         keys = [
-            ranking.distance(each, question.seed, n, slides, lower, upper, metric)
+            ranking.distance(each, request.seed, n, slides, lower, upper, metric)
             for each in np.ascontiguousarray(rows[:, :n])
         ]
         rows = rows[np.argsort(keys, kind='stable')]
-    rows = rows[: question.max_solutions]
+    rows = rows[: request.max_solutions]
     return found._replace(
         q=np.ascontiguousarray(rows[:, :n]),
         errors=np.ascontiguousarray(rows[:, n:]),

@@ -1,7 +1,7 @@
 """
 Many poses of one arm: chunks over Python threads, each chunk one kernel call that holds no lock.
 
-Every pose is answered as if it were asked alone, to the byte, whatever the number of threads.
+Each pose has the bytes that a request for it alone has, whatever the number of threads.
 """
 
 from collections import deque
@@ -14,9 +14,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import batch, held_search, search
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, Prepared
-from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
-from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 
 CHUNK = 256
 """Poses of one kernel call."""
@@ -40,37 +39,31 @@ class ManyBranches(NamedTuple):
 class _Chunks:
     """The arrays of one running thread, and the calls that use them."""
 
-    def __init__(self, arm: AnalyticArm, prepared: Prepared, question: BranchRequest) -> None:
+    def __init__(self, arm: AnalyticArm, prepared: Prepared, request: BranchRequest) -> None:
         """Allocate."""
-        self.n, samples = arm.plan.size, prepared.samples.copy()
-        self.held = int(prepared.ints[search.HELD])
-        self.capacity = rows_per_pose(samples)
-        self.prepared = prepared._replace(samples=samples)
-        self.rail = (arm, question) if arm.is_slide(self.held) else None
-        held_range = arm.held_range(self.held, question) if self.held >= 0 else (0.0, 0.0)
+        self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
+        self.prepared = prepared._replace(samples=prepared.samples.copy())
+        self.rail = (arm, request) if arm.is_slide(self.held) else None
+        held_range = arm.held_range(self.held, request) if self.held >= 0 else (0.0, 0.0)
         self.held_range = np.array(held_range)
-        self.is_eliminating = bool(prepared.ints[search.CUT] >= 0)
-        self.spread = arm.spread(question) if arm.has_arcs(question) else None
-        if self.spread is not None:
-            self.capacity = arm.arc_capacity(question)
-        self.one = BranchArrays(self.n, self.capacity)
-        self.rows = np.empty((self.capacity, self.n + 3))
-        self.counters = np.zeros(search.COUNTERS + self.capacity, dtype=np.int64)
-        self.work = np.empty(search.work_size(self.n, self.capacity))
+        is_eliminating = bool(prepared.ints[search.CUT] >= 0)
+        self.is_slow = is_eliminating or prepared.is_on_arcs or self.rail is not None
+        """Whether one pose takes so long that a call for each costs nothing."""
+        self.arrays = BranchArrays(self.n, prepared.capacity)
         self.room: tuple[FloatArray, FloatArray] | None = None
-        """Where the rows of a chunk are written before anybody knows how many there are."""
+        """Where the rows of a chunk are written before their number is known."""
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
         """Return the branches of a chunk, in arrays that the next one may overwrite."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
-        if self.is_eliminating or self.spread is not None or self.rail is not None:
+        if self.is_slow:
             return self._one_by_one(poses, seeds, counts)
-        ints, reals, samples, _, options = self.prepared
-        rows = len(poses) * self.capacity
+        own, rows = self.arrays, len(poses) * self.arrays.capacity
         if self.room is None or len(self.room[1]) < rows:
-            # Of this room only what is used becomes memory.
+            # The system gives memory only for the part that is used.
             self.room = np.empty((rows, self.n)), np.empty(rows)
         q, residuals = self.room
+        ints, reals, samples, _, options, *_ = self.prepared
         used = batch.search_many(
             q,
             residuals,
@@ -82,35 +75,37 @@ class _Chunks:
             reals,
             samples,
             options,
-            self.rows,
-            self.counters,
-            self.work,
+            own.rows,
+            own.counters,
+            own.work,
         )
         return ManyBranches(q[:used], residuals[:used], counts)
 
     def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
-        """Return the branches of a chunk by one call for each pose, which is long enough: elimination, or arcs."""
-        ints, reals, samples, _, options = self.prepared
+        """Return the branches of a chunk by one call for each pose."""
         rows = [np.empty((0, self.n + 3))]
-        for pose in range(len(poses)):
-            seed = seeds[pose if len(seeds) > 1 else 0]
-            if self.spread is not None:
-                count = self.one.search_arcs(ints, reals, self.spread, poses[pose], seed, options)
-            else:
-                if self.rail is not None:
-                    arm, question = self.rail
-                    own = seed if options[search.HAS_SEED] else None
-                    samples = arm.prepare(question._replace(seed=own), poses[pose]).samples
-                elif options[search.HAS_SEED] and self.held >= 0:
-                    low, high = self.held_range
-                    samples[0] = held_search.into_range(seed[self.held], low, high, False)
-                count = self.one.search(ints, reals, samples, poses[pose], seed, options)
-            counts[pose] = self.one.counters[: search.COUNTERS]
-            counts[pose, search.COUNT] = count
-            rows.append(self.one.rows[: max(count, 0)].copy())
+        for number, pose in enumerate(poses):
+            seed = seeds[number if len(seeds) > 1 else 0]
+            count = self.arrays.search(self._prepared_for(pose, seed), pose, seed)
+            counts[number] = self.arrays.counters[: search.COUNTERS]
+            counts[number, search.COUNT] = count
+            rows.append(self.arrays.rows[: max(count, 0)].copy())
         together = np.concatenate(rows)
         q, residuals = together[:, : self.n].copy(), together[:, self.n + 2].copy()
         return ManyBranches(q, residuals, counts)
+
+    def _prepared_for(self, pose: FloatArray, seed: FloatArray) -> Prepared:
+        """Return the request with the values of the held joint for one pose."""
+        has_seed = bool(self.prepared.options[search.HAS_SEED])
+        if self.rail is not None:
+            arm, request = self.rail
+            own = request._replace(seed=seed if has_seed else None)
+            return self.prepared._replace(samples=arm.prepare(own, pose).samples)
+        if has_seed and self.held >= 0 and not self.prepared.is_on_arcs:
+            low, high = self.held_range
+            value = held_search.into_range(seed[self.held], low, high, False)
+            self.prepared.samples[0] = value
+        return self.prepared
 
 
 class OrderedBranches:
@@ -172,20 +167,11 @@ class OrderedBranches:
         self._q, self._residuals = q, residuals
 
 
-def rows_per_pose(samples: FloatArray) -> int:
-    """
-    Return how many branches one pose may have.
-
-    :param samples: values of the held joint, one number where none is held.
-    """
-    return min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * len(samples))
-
-
 def search_batch(
     arm: AnalyticArm,
     poses: FloatArray,
     seeds: FloatArray | None,
-    question: BranchRequest,
+    request: BranchRequest,
     threads: int,
 ) -> ManyBranches:
     """
@@ -194,28 +180,31 @@ def search_batch(
     :param arm: the closed form.
     :param poses: (m, 4, 4) contiguous.
     :param seeds: (m, n) one seed for each pose, (1, n) the same for all, or None.
-    :param question: what else is asked; its seed is not read.
+    :param request: what else is wanted; its seed is not read.
     :param threads: how many threads share the work.
     """
     first = None if seeds is None else seeds[0]
-    prepared = arm.prepare(question._replace(seed=first))
-    size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / rows_per_pose(prepared.samples))))
+    own = request._replace(seed=first)
+    prepared = arm.prepare(own)
+    size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / prepared.capacity)))
+    if arm.has_arcs(own):
+        prepared = arm.prepare_arcs(own)
     starts = range(0, len(poses), size)
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 
     out = OrderedBranches(len(poses), arm.plan.size, size)
-    # Taken by whoever is free: a thread that has to wait for a processor takes fewer.
+    # A free thread takes the next chunk: a thread that waits for a processor takes fewer.
     pending = deque(enumerate(starts))
 
     def work(_: int) -> None:
-        chunks = _Chunks(arm, prepared, question)
+        chunks = _Chunks(arm, prepared, request)
         while pending:
             try:
                 index, start = pending.popleft()
             except IndexError:
                 return
-            own = every[start : start + size] if len(every) > 1 else every
-            out.take(index, chunks.search(poses[start : start + size], own))
+            seeds = every[start : start + size] if len(every) > 1 else every
+            out.take(index, chunks.search(poses[start : start + size], seeds))
 
     count = max(1, min(threads, len(starts)))
     if count == 1:

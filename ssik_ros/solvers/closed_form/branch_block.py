@@ -7,7 +7,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import branch_block, search
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, Prepared
+from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
+from ssik_ros.solvers.closed_form.branch_arrays import Prepared
 
 NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
 POSE_SHAPE = (4, 4)

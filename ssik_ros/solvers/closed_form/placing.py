@@ -5,16 +5,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
+from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
-
-
-def pose_numbers(pose: FloatArray) -> FloatArray:
-    """
-    Return a pose as twelve numbers: rotation by rows, then position.
-
-    :param pose: (4, 4).
-    """
-    return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
 
 
 def measure(plan: AnalyticPlan, q: FloatArray, pose: FloatArray) -> FloatArray:

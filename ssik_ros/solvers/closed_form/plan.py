@@ -17,13 +17,13 @@ from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.closed_form.elimination import general_6r
-from ssik_ros.kernels.geometry.rotations import rotate_about
+from ssik_ros.kernels.geometry.rotations import pose_numbers, rotate_about
 from ssik_ros.kernels.search import restarts
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.problem.reach_hull import hull_of_wrist
-from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.rules import Match, matches, RULES
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
@@ -169,18 +169,6 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
         lock = '' if held < 0 else f", with joint '{chain.joint_names[held]}' held"
         n = len(chain.joint_names)
         ints = _pack_ints(chain, held, candidates.GENERAL, 0, start)
-        home = np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]])
-        reals = search.pack_plan(
-            chain.axes,
-            chain.points,
-            home,
-            chain.lower,
-            chain.upper,
-            np.full(6, np.nan),
-            chain.axes,
-            chain.points,
-            hull_of_wrist(chain),
-        )
         yield AnalyticPlan(
             chain=chain,
             name='general_6r' if n >= 6 else f'general_{n}r',
@@ -188,7 +176,7 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
             reason=f'{_why_elimination(n)}{lock}',
             held=held,
             ints=ints,
-            reals=np.concatenate([reals, constants]),
+            reals=_pack_reals(chain, np.full(6, np.nan), chain, constants),
         )
 
 
@@ -286,17 +274,6 @@ def _pack(
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.BEHIND : search.BEHIND + 2] = _sides(match, held) or (False, False)
-    reals = search.pack_plan(
-        chain.axes,
-        chain.points,
-        np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]]),
-        chain.lower,
-        chain.upper,
-        match.special.points,
-        nearby.axes,
-        nearby.points,
-        hull_of_wrist(chain),
-    )
     where = ' of the reversed chain' if match.is_reversed else ''
     lock = '' if held < 0 else f" with joint '{chain.joint_names[held]}' held"
     nearly = '' if is_exact else f', nearly (by {1000.0 * drift:.3g} mm)'
@@ -307,9 +284,24 @@ def _pack(
         reason=f'{match.rule.reason}{where}{lock}{nearly}',
         held=held,
         ints=ints,
-        reals=np.concatenate([reals, constants]),
+        reals=_pack_reals(chain, match.special.points, nearby, constants),
         drift=0.0 if is_exact else drift,
     )
+
+
+def _pack_reals(
+    chain: SerialChain, special: FloatArray, own: SerialChain | AxisGeometry, constants: FloatArray
+) -> FloatArray:
+    """
+    Return the real numbers of a plan.
+
+    :param special: (6,) special points of the class, NaN for none.
+    :param own: the axes from which candidates are made.
+    :param constants: of the elimination.
+    """
+    home = pose_numbers(chain.home)
+    reach = chain.lower, chain.upper, special, own.axes, own.points, hull_of_wrist(chain)
+    return np.concatenate([search.pack_plan(chain.axes, chain.points, home, *reach), constants])
 
 
 def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
@@ -371,8 +363,8 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
         posture[slides] *= size / np.pi
         target = plan.chain.pose(posture)
         samples = posture[plan.held : plan.held + 1] if plan.held >= 0 else np.zeros(1)
-        count = arrays.search(plan.ints, plan.reals, samples.copy(), target, posture, options)
-        found = arrays.out[:count]
+        prepared = Prepared(plan.ints, plan.reals, samples.copy(), posture, options)
+        found = arrays.rows[: arrays.search(prepared, target), : plan.size]
         differences = np.abs(np.exp(1j * found) - np.exp(1j * posture))
         differences[:, slides] = np.abs(found - posture)[:, slides] / size
         missed += not (differences.max(axis=1) < FOUND).any()

@@ -11,10 +11,10 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.geometry.rotations import rotate_about
+from ssik_ros.kernels.geometry.rotations import pose_numbers, rotate_about
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, KEEP_ALL
-from ssik_ros.solvers.closed_form.placing import measure, place, pose_numbers
+from ssik_ros.solvers.closed_form.placing import measure, place
 
 SHIFTS = (5e-3, 10e-3, 20e-3, 50e-3)
 """Sizes of the perturbations of the target [m and rad]."""

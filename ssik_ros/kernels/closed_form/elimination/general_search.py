@@ -200,13 +200,7 @@ def loop_size(n):
     return WORKSPACE + (3 + ROWS) * n + singular_postures.scratch_size(n)
 
 
-class EliminationArrays:
-    """Scratch of the elimination; never shared by two searches at a time."""
-
-    __slots__ = ('loop_ints', 'loop_work', 'six')
-
-    def __init__(self) -> None:
-        """Allocate."""
-        self.six = np.empty((common.BRANCHES_OF_SIX, 6))
-        _, self.loop_ints = general_6r.workspace()
-        self.loop_work = np.zeros(loop_size(MOST_JOINTS))
+def make_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``six``, ``loop_work`` and ``loop_ints`` of a search."""
+    _, loop_ints = general_6r.workspace()
+    return np.empty((common.BRANCHES_OF_SIX, 6)), np.zeros(loop_size(MOST_JOINTS)), loop_ints
