@@ -1,16 +1,17 @@
 """
-Every posture that reaches a pose: branches, their names, turns of joints, held joints, and a picture of them.
+Compute every posture that reaches a pose: branches, their names, windings, held joints, and a picture of the postures.
 
-An arm with a closed form answers with all of them. With matplotlib and a file name as argument they are drawn.
+A file name as argument, such as ``branches.png``, is where the picture goes.
 """
 
 import sys
 
 import numpy as np
 
-from ssik_ros import Manipulator
+from ssik_ros import Manipulator, RobotState
+from ssik_ros.model.description_files import find_moveit_config
 
-arm = Manipulator.from_prebuilt('ur5e')
+arm = Manipulator.from_urdf(find_moveit_config('ur5e').urdf_path, base='base_link', ee='tool0')
 print(arm)
 posture = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
 target = arm.fk(posture)
@@ -21,7 +22,7 @@ for solution, name in zip(solutions, names, strict=True):
     print(f'{name:30s} {np.round(solution.q, 3).tolist()}  residual {solution.fk_residual:.0e}')
 print(diagnostic.summary())
 
-# Five joints turn twice around: each branch stands for many postures. The nearest three, without building all.
+# Five joints make two revolutions, so each branch stands for many postures. This solve returns the nearest three only.
 _, windings = arm.solve(
     target, q_seed=posture, enumerate_windings=True, max_solutions=3, explain=True
 )
@@ -36,18 +37,12 @@ print(f'{len(iiwa.solve(target, hold={2: -0.4}))} with joint 3 held, ', end='')
 print(f'{len(iiwa.solve(target, arm_angle=0.5))} with the elbow held')
 
 if len(sys.argv) > 1:
-    import matplotlib
+    from ssik_ros.view.pictures import RobotPictures, save_picture
 
-    matplotlib.use('Agg')
-    import matplotlib.pyplot as plt
-
-    body = arm.kinbody
-    axes = plt.figure(figsize=(7.0, 6.0)).add_subplot(projection='3d')
-    for solution, name in zip(solutions, names, strict=True):
-        corners, pose = [np.zeros(3)], np.eye(4)
-        for joint, angle in zip(body.joints, solution.q, strict=True):
-            corners.append((pose @ [*joint.point, 1.0])[:3])
-            pose = pose @ joint.motion(angle)
-        axes.plot(*np.array([*corners, (pose @ body.home)[:3, 3]]).T, marker='o', label=name)
-    axes.legend(fontsize=7)
-    plt.savefig(sys.argv[1])
+    states = []
+    for solution in solutions:
+        state = RobotState(arm.robot)
+        state.set_group_positions(arm.group, solution.q)
+        states.append(state.positions)
+    picture = RobotPictures(arm.robot, states).draw(states, frames=[arm.fk(solutions[0].q)])
+    save_picture(sys.argv[1], picture)
