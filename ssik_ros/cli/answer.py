@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.cli.printing import open_console
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import IkResult
@@ -93,9 +93,8 @@ def print_answer(answer: Answer) -> None:
 
     :param answer: the answer.
     """
-    result, group, console = answer.result, answer.group, Console()
-    if not console.is_terminal:
-        console = Console(width=_NAME_WIDTH + _CELL_WIDTH * (len(answer.vectors) + 2))
+    result, group = answer.result, answer.group
+    console = open_console(_NAME_WIDTH + _CELL_WIDTH * (len(answer.vectors) + 2))
     tips = ', '.join(answer.solver.tip_frames)
     heading = f'{answer.solver.name}: {group.name}, {answer.solver.base_frame} -> {tips}'
     console.print(heading, markup=False, highlight=False, soft_wrap=True)

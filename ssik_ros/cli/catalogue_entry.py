@@ -6,8 +6,8 @@ import re
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.arm_choice import ChosenArm
 from ssik_ros.cli.arm_class import classify_arm
+from ssik_ros.cli.robot_choice import ChosenGroup
 from ssik_ros.errors import counted, InvalidOption, ModelError
 from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, rpy_of_matrix
 from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
@@ -25,7 +25,7 @@ POSTURE_SEED = 20_250_901
 
 
 def describe_arm(
-    chosen: ChosenArm, name: str, vendor: str, title: str, source: str
+    chosen: ChosenGroup, name: str, vendor: str, title: str, source: str
 ) -> CatalogueArm:
     """
     Return the figures of an arm.
@@ -68,7 +68,7 @@ def describe_arm(
 
 
 def _describe_joint(
-    chosen: ChosenArm, chain: SerialChain, index: int, frame: FloatArray
+    chosen: ChosenGroup, chain: SerialChain, index: int, frame: FloatArray
 ) -> CatalogueJoint:
     """Return one joint; the numbers of the description where nothing was multiplied in."""
     name, kind = chain.joint_names[index], JointKind(chain.kinds[index])

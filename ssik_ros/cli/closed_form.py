@@ -2,7 +2,7 @@
 
 import sys
 
-from ssik_ros.cli.arm_choice import ChosenArm
+from ssik_ros.cli.robot_choice import ChosenGroup
 from ssik_ros.errors import TopologyMismatch, UnsupportedJoint
 from ssik_ros.manipulator.solver_answer import SolverFacts
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
@@ -16,7 +16,7 @@ _TIERS = (
 )
 
 
-def find_closed_form(verb: str, chosen: ChosenArm) -> AnalyticArm | None:
+def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
     """
     Return the closed form of an arm; print why there is none and return None otherwise.
 

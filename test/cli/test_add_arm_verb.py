@@ -93,7 +93,8 @@ def test_the_catalogue_that_comes_along_is_meant_by_default(capsys):
 @pytest.mark.parametrize('name', list_arms())
 def test_every_arm_is_described_as_it_stands_in_the_catalogue(name):
     arm, robot = arm_data(name), load_arm(name)
-    chosen = catalogue_entry.ChosenArm(robot, arm.base_link, arm.tip_link)
+    group = robot.group_from_links(arm.base_link, arm.tip_link)
+    chosen = catalogue_entry.ChosenGroup(robot, group)
     again = catalogue_entry.describe_arm(chosen, name, arm.vendor, arm.title, arm.source)
     assert again.expected_class == arm.expected_class
     assert (again.near_miss is None) == (arm.near_miss is None)
@@ -187,7 +188,7 @@ def test_a_chain_of_eight_joints_has_no_class(tmp_path, capsys):
     [
         (['--robot', 'ur5e', '--name', 'My-Arm'], 'lower case with underscores'),
         (['--robot', 'ur5e', '--name', 'x', '--base', 'no'], 'no'),
-        (['--name', 'x'], 'one arm'),
+        (['--name', 'x'], 'Name one robot'),
         (['--robot', 'ur5e', '--name', 'x', '--vendor', ' '], 'vendor'),
     ],
 )

@@ -136,7 +136,7 @@ def test_an_arm_with_a_slide_is_built_like_others(name, tmp_path, capsys):
         (['--validate-poses', '0'], 'without a trial'),
         (['--out', 'no/such/folder/x.py', *FEW], 'cannot be written'),
         (['--base', 'no_link'], 'no_link'),
-        (['--robot', 'ur5e'], 'one arm'),
+        (['--robot', 'ur5e'], 'Name one robot'),
         (['--xacro-arg', 'a=b'], 'NAME:=VALUE'),
     ],
 )

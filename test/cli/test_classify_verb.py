@@ -132,13 +132,13 @@ def test_a_follower_in_the_chain_ends_with_one(capsys, tmp_path):
 @pytest.mark.parametrize(
     ('words', 'message'),
     [
-        ([], 'one arm'),
-        (['a.urdf', '--robot', 'ur5e'], 'one arm'),
+        ([], 'Name one robot'),
+        (['a.urdf', '--robot', 'ur5e'], 'Name one robot'),
         (['gone.urdf'], 'gone.urdf'),
         (['--robot', 'panda_arn'], "Did you mean 'panda'"),
         (['--robot', 'ur5e', '--base', 'bas_link'], "Did you mean 'base_link'"),
         (['--robot', 'ur5e', '--base', 'tool0', '--ee', 'base_link'], 'tool0'),
-        (['--robot', 'ur5e', '--xacro-arg', 'a:=1'], 'goes with a xacro file'),
+        (['--robot', 'ur5e', '--xacro-arg', 'a:=1'], 'go with a URDF'),
     ],
 )
 def test_a_question_that_makes_no_sense_ends_with_two(words, message, capsys):

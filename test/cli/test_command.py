@@ -45,7 +45,9 @@ def test_words_that_make_no_sense_end_with_two(words, capsys):
 def test_an_error_of_ours_is_one_line_and_ends_with_two(capsys):
     assert run('solve', '--robot', 'pandda', '--joints', '0') == 2
     text = capsys.readouterr().err
-    assert text.startswith("ssik solve: There is no MoveIt configuration 'pandda'")
+    assert text.startswith(
+        "ssik solve: There is no robot 'pandda', neither as a MoveIt configuration"
+    )
     assert text.count('\n') == 1
 
 

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm
 from ssik_ros.cli.catalogue_entry import describe_arm, entry_text, with_entry
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.errors import InvalidOption, ModelError
 from ssik_ros.model.catalogue import catalogue_path, CatalogueArm, parse_catalogue
 from ssik_ros.strict_yaml import parse_yaml
@@ -23,26 +24,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    add_arm_arguments(parser)
+    add_robot_options(parser)
     group = parser.add_argument_group('entry')
-    group.add_argument(
-        '--name', required=True, metavar='NAME', help='its key: lower case with underscores'
-    )
-    group.add_argument('--vendor', default='unknown', metavar='TEXT', help='who makes it')
-    group.add_argument('--title', metavar='TEXT', help="default: the robot's name")
-    group.add_argument(
-        '--source',
-        metavar='TEXT',
-        help='where the figures come from: owner/repository, robot (default: the name of the file)',
-    )
-    group.add_argument(
-        '--catalogue',
-        type=Path,
-        metavar='FILE',
-        help='a catalogue, made where there is none (default: the one that comes along)',
-    )
-    group.add_argument('--force', action='store_true', help='replace an arm of that name')
-    group.add_argument('--dry-run', action='store_true', help='print the entry, write nothing')
+    text = 'key of the entry: lower case with underscores'
+    add_option(group, '--name NAME', text, required=True)
+    add_option(group, '--vendor TEXT', 'the maker of the arm', default='unknown')
+    add_option(group, '--title TEXT', "default: the robot's name")
+    text = 'where the figures come from: owner/repository, robot (default: the name of the file)'
+    add_option(group, '--source TEXT', text)
+    text = 'the catalogue file; a missing file is created (default: the shipped catalogue)'
+    add_option(group, '--catalogue FILE', text, type=Path)
+    add_option(group, '--force', 'replace an existing arm of that name')
+    add_option(group, '--dry-run', 'print the entry and write nothing')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.name,
         arguments.vendor,
         arguments.title or chosen.robot.name,
-        arguments.source or str(arguments.robot or arguments.urdf.name),
+        arguments.source or _file_or_robot(arguments),
     )
     path = arguments.catalogue or catalogue_path()
     before = path.read_text(encoding='utf-8') if path.is_file() else ''
@@ -82,6 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
             f'  pytest test/model/test_catalogue.py -k {arm.name}'
         )
     return 0
+
+
+def _file_or_robot(arguments: argparse.Namespace) -> str:
+    """Return what the options name: a robot, a package or a file."""
+    path = arguments.path or arguments.urdf
+    return str(arguments.robot or arguments.moveit_config or path.name)
 
 
 def _read(text: str, path: Path) -> dict[str, CatalogueArm]:

@@ -33,6 +33,8 @@ from ssik_ros.benchmark.session import (
     prepare_benchmark,
     write_results,
 )
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import open_console
 from ssik_ros.errors import ConfigError, InvalidOption
 
 EXAMPLES = (
@@ -40,7 +42,7 @@ EXAMPLES = (
     'ssik bench ik_benchmarking.yaml        the file of ik_benchmarking, unchanged',
     'ssik bench panda fanuc gen3 -o results three robots, one folder each, and a grid of plots',
     'ssik bench panda --samples 1000 --solver PoseIK --no-plots',
-    'ssik bench panda --goals results/goals.jsonl   the very same questions again',
+    'ssik bench panda --goals results/goals.jsonl   the very same requests again',
 )
 DEFAULT_OUTPUT = 'ik_benchmark_results'
 LOG_WIDTH = 110
@@ -59,28 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a file in the format of ik_benchmarking, or the name of a shipped one (panda, fanuc, '
         'gen3, ur5e)',
     )
-    parser.add_argument(
-        '-o',
-        '--output',
-        type=Path,
-        default=Path(DEFAULT_OUTPUT),
-        metavar='DIR',
-        help='folder for data, goals, summary and plots; files of an earlier run are replaced '
-        '(default: %(default)s)',
-    )
-    parser.add_argument('--samples', type=int, metavar='N', help='samples instead of sample_size')
-    parser.add_argument(
-        '--solver',
-        action='append',
-        default=[],
-        metavar='NAME',
-        help='run only this solver of the configuration; may be repeated',
-    )
-    parser.add_argument(
-        '--goals', type=Path, metavar='FILE', help='ask the questions of this goals file'
-    )
-    parser.add_argument('--no-plots', action='store_true', help='write no PNG files')
-    parser.add_argument('--json', action='store_true', help='print the summary as JSON')
+    text = 'folder for the results; files of an earlier run are replaced (default: %(default)s)'
+    add_option(parser, '-o --output DIR', text, type=Path, default=Path(DEFAULT_OUTPUT))
+    add_option(parser, '--samples N', 'number of samples instead of sample_size', type=int)
+    text = 'run only this solver of the configuration; may be repeated'
+    add_option(parser, '--solver NAME', text, action='append')
+    add_option(parser, '--goals FILE', 'send the requests of this goals file', type=Path)
+    add_option(parser, '--no-plots', 'write no PNG files')
+    add_option(parser, '--json', 'print the summary as JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,9 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(report: BenchmarkReport) -> None:
     """Print the outcome; a log file gets the full width."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=LOG_WIDTH)
+    console = open_console(LOG_WIDTH)
     console.print(make_table(report))
     console.print(describe(report), markup=False, highlight=False, soft_wrap=True)
 

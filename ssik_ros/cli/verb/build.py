@@ -10,9 +10,10 @@ import tempfile
 from ssik_ros.artifact.module_text import ArtifactSubject, write_module
 from ssik_ros.artifact.sources import SourceNotPortable
 from ssik_ros.artifact.trial import EXACT, load_module, make_judge, TrialReport, try_module
-from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.analytic_solutions import describe_plan
 
@@ -30,20 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    add_arm_arguments(parser)
+    add_robot_options(parser)
     group = parser.add_argument_group('module')
-    group.add_argument(
-        '--out', type=Path, metavar='FILE', help='file to write (default: ROBOT_ik.py here)'
+    add_option(group, '--out FILE', 'file to write (default: ROBOT_ik.py here)', type=Path)
+    text = (
+        'random poses for the trial: N within the limits, N over full revolutions (default: 100)'
     )
-    group.add_argument(
-        '--validate-poses',
-        type=int,
-        default=100,
-        metavar='N',
-        help='random poses within the limits that it has to solve, and as many over full turns; '
-        'default: 100',
-    )
-    group.add_argument('--force', action='store_true', help='overwrite the file')
+    add_option(group, '--validate-poses N', text, type=int, default=100)
+    add_option(group, '--force', 'overwrite the file')
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,15 +5,13 @@ import json
 import math
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from ssik_ros.cli.arm_choice import add_arm_arguments, choose_arm, ChosenArm
 from ssik_ros.cli.axis_relations import AxisRelation, find_relations
 from ssik_ros.cli.branch_sample import BranchSample, sample_branches
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import print_table
+from ssik_ros.cli.robot_choice import add_robot_options, choose_arm, ChosenGroup
 from ssik_ros.errors import counted
 from ssik_ros.manipulator.analytic_solutions import describe_plan
 from ssik_ros.model.kinematic_tree import JointKind
@@ -36,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    add_arm_arguments(parser)
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_robot_options(parser)
+    add_option(parser, '--json', 'print JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_mapping(
-    chosen: ChosenArm, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
+    chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> dict[str, Any]:
     """Return the report for JSON."""
     plan, facts = arm.plan, describe_plan(arm.plan)
@@ -114,7 +112,7 @@ def _joints(chain: SerialChain) -> list[dict[str, Any]]:
 
 
 def _print_report(
-    chosen: ChosenArm, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
+    chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> None:
     """Print the report."""
     plan, chain, facts = arm.plan, arm.chain, describe_plan(arm.plan)
@@ -148,13 +146,8 @@ def _print_report(
 
 def _print_joints(chain: SerialChain) -> None:
     """Print the joints as a table."""
-    table = Table()
-    for column in ('', 'joint', 'type', 'lower [rad]', 'upper [rad]'):
-        table.add_column(column, no_wrap=True)
+    rows = []
     for number, joint in enumerate(_joints(chain), start=1):
         limits = ['none' if joint[k] is None else f'{joint[k]:.4f}' for k in ('lower', 'upper')]
-        table.add_row(str(number), escape(joint['name']), joint['type'], *limits)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
-    console.print(table)
+        rows.append((str(number), joint['name'], joint['type'], *limits))
+    print_table(('', 'joint', 'type', 'lower [rad]', 'upper [rad]'), rows, 120)

@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ssik_ros.cli.installation import examine_installation
+from ssik_ros.cli.options import add_option
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.findings import Finding, Level
 
 _WIDTH = 150
+_FILES = {
+    '--srdf': 'SRDF',
+    '--kinematics': 'kinematics.yaml',
+    '--joint-limits': 'joint_limits.yaml',
+}
 _WORDS = {Level.FINE: 'fine', Level.NOTE: 'note', Level.FAULT: 'fault'}
 
 EXAMPLES = ('ssik doctor', 'ssik doctor panda', 'ssik doctor my_robot_moveit_config --json')
@@ -28,10 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a MoveIt configuration package, a robot that comes along, or the path of a URDF or xacro file; '
         'without it the installation is checked',
     )
-    parser.add_argument('--srdf', type=Path, help='SRDF, instead of that of the package')
-    parser.add_argument('--kinematics', type=Path, help='kinematics.yaml, likewise')
-    parser.add_argument('--joint-limits', type=Path, help='joint_limits.yaml, likewise')
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    for option, file in _FILES.items():
+        add_option(parser, f'{option} PATH', f'{file}, instead of that of the package', type=Path)
+    add_option(parser, '--json', 'print JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,12 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     :param arguments: the parsed arguments.
     :raises InvalidOption: when files are given without a robot.
     """
-    given = {
-        'srdf': arguments.srdf,
-        'kinematics': arguments.kinematics,
-        'joint_limits': arguments.joint_limits,
-    }
-    given = {name: path for name, path in given.items() if path is not None}
+    names = [option.removeprefix('--').replace('-', '_') for option in _FILES]
+    given = {name: path for name in names if (path := getattr(arguments, name)) is not None}
     if arguments.robot is not None:
         findings = _examine_robot(arguments.robot, given)
     elif given:
@@ -95,19 +96,11 @@ def _print_lines(findings: list[Finding]) -> None:
 
 def _print_table(findings: list[Finding]) -> None:
     """Print findings as a table."""
-    from rich.console import Console
-    from rich.table import Table
+    from ssik_ros.cli.printing import print_table
 
-    table = Table()
-    for column in ('', 'where', 'what', 'what to do'):
-        table.add_column(column, overflow='fold')
-    for finding in findings:
-        table.add_row(_WORDS[finding.level], finding.where, finding.what, finding.mend)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
-    console.print(table)
-    console.print(_count(findings))
+    rows = [(_WORDS[f.level], f.where, f.what, f.mend) for f in findings]
+    print_table(('', 'where', 'what', 'what to do'), rows, _WIDTH)
+    print(_count(findings))
 
 
 def _count(findings: list[Finding]) -> str:

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -30,7 +29,9 @@ from ssik_ros.benchmark.recommendation import (
     Recommendation,
 )
 from ssik_ros.cli.command import NO
-from ssik_ros.cli.group_choice import add_group_arguments, choose_group, ChosenGroup
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import open_console
+from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.errors import InvalidOption
 from ssik_ros.solvers.registry import list_solvers, solver_spec
 
@@ -52,46 +53,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    add_group_arguments(parser)
+    add_robot_options(parser)
     settings, trial = TrialSettings(), parser.add_argument_group('trial')
-    trial.add_argument(
-        '--seconds',
-        type=float,
-        default=settings.seconds,
-        metavar='S',
-        help='time for all questions; preparing the solvers comes before (default: %(default)s)',
+    text = 'time for all requests; the solvers are prepared before (default: %(default)s)'
+    add_option(trial, '--seconds S', text, type=float, default=settings.seconds)
+    text = 'time for one request (default: %(default)s)'
+    add_option(trial, '--timeout S', text, type=float, default=settings.timeout)
+    text = (
+        'most requests with a seed anywhere, the other kinds in proportion (default: %(default)s)'
     )
-    trial.add_argument(
-        '--timeout',
-        type=float,
-        default=settings.timeout,
-        metavar='S',
-        help='time for one question (default: %(default)s)',
-    )
-    trial.add_argument(
-        '--samples',
-        type=int,
-        default=settings.samples,
-        metavar='N',
-        help='most questions with a seed anywhere, the other kinds in proportion '
-        '(default: %(default)s)',
-    )
-    trial.add_argument(
-        '--random-seed',
-        type=int,
-        default=settings.random_seed,
-        metavar='N',
-        help='decides poses and seeds (default: %(default)s)',
-    )
-    trial.add_argument(
-        '--solver',
-        action='append',
-        default=[],
-        metavar='NAME',
-        help='try only this solver, such as Auto or ssik_ros/Auto (default: all of `ssik solvers`); '
-        'may be repeated',
-    )
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_option(trial, '--samples N', text, type=int, default=settings.samples)
+    text = 'seed of the random poses and seeds (default: %(default)s)'
+    add_option(trial, '--random-seed N', text, type=int, default=settings.random_seed)
+    text = 'try only this solver, such as Auto or ssik_ros/Auto (default: all of `ssik solvers`); may be repeated'
+    add_option(trial, '--solver NAME', text, action='append')
+    add_option(parser, '--json', 'print JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -185,9 +161,7 @@ def _print_report(
     chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
 ) -> None:
     """Print the report."""
-    console, group = Console(), chosen.group
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    console, group = open_console(WIDTH), chosen.group
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

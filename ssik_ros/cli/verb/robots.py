@@ -4,9 +4,8 @@ import argparse
 import json
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import print_table
 from ssik_ros.model.catalogue import arm_data, list_arms
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.loader import load_robot
@@ -22,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the verb's parser.
     """
-    parser.add_argument('--all', action='store_true', help='the arms of the catalogue as well')
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_option(parser, '--all', 'the arms of the catalogue as well')
+    add_option(parser, '--json', 'print JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,17 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(robots, indent=2))
         return 0
-    table = Table()
-    for column in ('robot', 'group or class', 'joints', 'base', 'tips'):
-        table.add_column(column, overflow='fold')
+    rows = []
     for robot in robots:
         for group in robot['groups']:
             joints, tips = str(len(group['joints'])), ', '.join(group['tips'])
-            table.add_row(robot['name'], group['name'], joints, group['base'], tips)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
-    console.print(table)
+            rows.append((robot['name'], group['name'], joints, group['base'], tips))
+    print_table(('robot', 'group or class', 'joints', 'base', 'tips'), rows, _WIDTH)
     return 0
 
 

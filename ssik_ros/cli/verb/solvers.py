@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ssik_ros.cli.options import add_option
 from ssik_ros.errors import SsikError
 from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     :param parser: the verb's parser.
     """
     parser.add_argument('names', nargs='*', metavar='NAME', help='solvers to list (default: all)')
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_option(parser, '--json', 'print JSON')
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,50 @@
+"""Options of the verbs: their declaration in one line each, and ``KEY=VALUE`` words as mappings."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from ssik_ros.errors import InvalidOption
+
+
+def add_option(parser: argparse._ActionsContainer, usage: str, text: str, **settings: Any) -> None:
+    """
+    Declare one option.
+
+    :param parser: a parser or a group of its options.
+    :param usage: names and value as the help shows them: ``--json``, ``--tip --ee LINK``, ``--seed Q...``.
+    :param text: the help.
+    :param settings: more arguments of ``add_argument``.
+    """
+    names = [word for word in usage.split() if word.startswith('-')]
+    value = usage.split()[-1]
+    if value in names:
+        settings['action'] = 'store_true'
+    else:
+        settings['metavar'] = value.removesuffix('...')
+    if value.endswith('...'):
+        settings['nargs'] = '+'
+    if settings.get('action') == 'append':
+        settings['default'] = []
+    parser.add_argument(*names, help=text, **settings)
+
+
+def read_pairs(words: Sequence[str], usage: str) -> dict[str, str]:
+    """
+    Return the values of a repeated option by name.
+
+    :param words: as given, such as ``epsilon=1e-6``.
+    :param usage: of the option, such as ``--param KEY=VALUE``.
+    :raises InvalidOption: for another form, and for a name that is given twice.
+    """
+    option, form = usage.split()
+    sign = ':=' if ':=' in form else '='
+    given: dict[str, str] = {}
+    for word in words:
+        name, separator, value = word.partition(sign)
+        if not separator or not name:
+            raise InvalidOption(f"{option} takes {form}, not '{word}'.")
+        if name in given:
+            raise InvalidOption(f"{option} names '{name}' twice.")
+        given[name] = value
+    return given

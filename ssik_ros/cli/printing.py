@@ -1,0 +1,33 @@
+"""Tables of the verbs, on a terminal and in files."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def open_console(width: int) -> Console:
+    """
+    Return the terminal, or a console of a fixed width for files and pipes.
+
+    :param width: for files and pipes.
+    """
+    console = Console()
+    return console if console.is_terminal else Console(width=width)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:
+    """
+    Print a table.
+
+    :param columns: their titles.
+    :param rows: their cells.
+    :param width: of the console in files and pipes.
+    """
+    table = Table()
+    for column in columns:
+        table.add_column(escape(column), overflow='fold')
+    for row in rows:
+        table.add_row(*map(escape, row))
+    open_console(width).print(table)

@@ -1,0 +1,179 @@
+"""The robot and the planning group that the options of a verb choose."""
+
+import argparse
+from pathlib import Path
+
+from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.errors import DescriptionNotFound, InvalidOption
+from ssik_ros.model.arm_ends import find_ends
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
+from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.kinematics_yaml import read_kinematics_yaml
+from ssik_ros.value_class import dataclass
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ChosenGroup:
+    """A robot and some of its joints."""
+
+    robot: RobotModel
+    group: JointGroup
+
+    @property
+    def is_named(self) -> bool:
+        """Return whether the group has its name from a semantic description."""
+        return self.robot.groups.get(self.group.name) is self.group
+
+    def chain(self) -> SerialChain:
+        """
+        Return the chain from the group's base link to its tip.
+
+        :raises UnsupportedJoint: when a joint between them has no place in a serial chain.
+        """
+        return SerialChain.from_robot(self.robot, self.group.base_link, self.group.tip)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _LoadedRobot:
+    """A robot, and what its files say about the arm."""
+
+    robot: RobotModel
+    kinematics_path: Path | None = None
+    base: str | None = None
+    tip: str | None = None
+
+
+def add_robot_options(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the options that choose a robot and a group.
+
+    :param parser: the verb's parser.
+    """
+    group = parser.add_argument_group('robot and group')
+    group.add_argument('path', nargs='?', type=Path, metavar='URDF', help='a URDF or xacro file')
+    add_option(group, '--urdf PATH', 'the same as an option', type=Path)
+    add_option(group, '--srdf PATH', 'the semantic description of the URDF', type=Path)
+    text = 'an argument for xacro; may be repeated'
+    add_option(group, '--xacro-arg NAME:=VALUE', text, action='append')
+    text = 'instead of a URDF: a shipped robot, a catalogue arm (`ssik robots --all`) or an installed robot'
+    add_option(group, '--robot NAME', text)
+    text = 'instead of a URDF: a MoveIt configuration package or its folder'
+    add_option(group, '--moveit-config PACKAGE', text)
+    add_option(group, '--group NAME', 'a planning group of the SRDF (default: the only one)')
+    add_option(group, '--base LINK', 'base link of the chain (default: the root link)')
+    text = 'tip link of the chain (default: the last moved link of the longest chain)'
+    add_option(group, '--tip --ee LINK', text)
+
+
+def choose_group(arguments: argparse.Namespace) -> ChosenGroup:
+    """
+    Return the robot and the group that the options name.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the robot cannot be loaded, or several groups are possible.
+    """
+    loaded = _load(arguments)
+    if arguments.group is not None:
+        return _named_group(loaded.robot, arguments)
+    if arguments.base is None and arguments.tip is None and loaded.robot.groups:
+        groups = _likely_groups(loaded, list(loaded.robot.groups.values()))
+        if len(groups) != 1:
+            raise InvalidOption(
+                f"Say which joints of robot '{loaded.robot.name}': --group "
+                f'({", ".join(loaded.robot.groups)}) or --base and --tip.'
+            )
+        return ChosenGroup(loaded.robot, groups[0])
+    base, tip = arguments.base or loaded.base, arguments.tip or loaded.tip
+    return _group_between(loaded.robot, base, tip)
+
+
+def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
+    """
+    Return the robot and the group with one tip that the options name; without any option the longest chain.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the robot cannot be loaded, or several chains are possible.
+    """
+    loaded = _load(arguments)
+    if arguments.group is not None:
+        return _named_group(loaded.robot, arguments)
+    base, tip = loaded.base, loaded.tip
+    groups = [group for group in loaded.robot.groups.values() if len(group.tips) == 1]
+    groups = _likely_groups(loaded, groups)
+    if len(groups) == 1:
+        base, tip = groups[0].base_link, groups[0].tip
+    return _group_between(loaded.robot, arguments.base or base, arguments.tip or tip)
+
+
+def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGroup:
+    """Return the group of ``--group``."""
+    if arguments.base is not None or arguments.tip is not None:
+        raise InvalidOption('Name the joints by --group, or by --base and --tip; not by both.')
+    return ChosenGroup(robot, robot.group(arguments.group))
+
+
+def _likely_groups(loaded: _LoadedRobot, groups: list[JointGroup]) -> list[JointGroup]:
+    """Return several groups without those that the kinematics.yaml does not name."""
+    if len(groups) < 2 or loaded.kinematics_path is None:
+        return groups
+    named = read_kinematics_yaml(loaded.kinematics_path)
+    return [group for group in groups if group.name in named]
+
+
+def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> ChosenGroup:
+    """Return the group of the semantic description that is this chain, or a new one."""
+    between = robot.group_from_links(*find_ends(robot, base, tip))
+    same = (
+        group
+        for group in robot.groups.values()
+        if group.is_chain
+        and (group.base_link, group.tips) == (between.base_link, between.tips)
+        and group.joint_names == between.joint_names
+    )
+    return ChosenGroup(robot, next(same, between))
+
+
+def _load(arguments: argparse.Namespace) -> _LoadedRobot:
+    """Return the robot that one of the options names."""
+    files = [path for path in (arguments.path, arguments.urdf) if path is not None]
+    names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]
+    if len(files) + len(names) != 1:
+        raise InvalidOption(
+            'Name one robot: a URDF file, --robot NAME or --moveit-config PACKAGE.'
+        )
+    if files:
+        xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
+        return _LoadedRobot(load_robot(files[0], arguments.srdf, xacro_args=xacro_args or None))
+    if arguments.srdf is not None or arguments.xacro_arg:
+        raise InvalidOption('--srdf and --xacro-arg go with a URDF; a named robot brings its own.')
+    if arguments.moveit_config is not None:
+        return _from_package(arguments.moveit_config)
+    return _by_name(arguments.robot)
+
+
+def _by_name(name: str) -> _LoadedRobot:
+    """Return a shipped robot, an arm of the catalogue, or an installed robot."""
+    shipped, arms = list_shipped_robots(), list_arms()
+    if name in arms and name not in shipped:
+        data = arm_data(name)
+        return _LoadedRobot(load_arm(name), None, data.base_link, data.tip_link)
+    try:
+        return _from_package(name)
+    except DescriptionNotFound as error:
+        text = (
+            f"There is no robot '{name}', neither as a MoveIt configuration nor in the catalogue"
+        )
+        raise DescriptionNotFound.unknown(text, name, dict.fromkeys([*shipped, *arms])) from error
+
+
+def _from_package(name: str) -> _LoadedRobot:
+    """Return the robot of a MoveIt configuration."""
+    files = find_moveit_config(name)
+    robot = load_robot(
+        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
+    )
+    return _LoadedRobot(robot, files.kinematics_path)
