@@ -194,7 +194,7 @@ def compare_solvers(
     for kind, questions in _blocks(source, settings.samples):
         for runner in runners:
             runner.answer(kind, questions, stop, clock)
-        # Who comes first finds the caches filled by the drawing of questions: everybody in turn.
+        # Rotate the order of solvers so that no solver always runs with a warm CPU cache.
         runners = runners[1:] + runners[:1]
         if clock() >= stop or all(entrant.refusal for entrant in entrants):
             break

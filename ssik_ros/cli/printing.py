@@ -1,10 +1,12 @@
 """Tables of the verbs, on a terminal and in files."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def open_console(width: int) -> Console:
@@ -13,6 +15,9 @@ def open_console(width: int) -> Console:
 
     :param width: for files and pipes.
     """
+    # ssik doctor works without rich and imports this module.
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=width)
 
@@ -25,6 +30,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: in
     :param rows: their cells.
     :param width: of the console in files and pipes.
     """
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table()
     for column in columns:
         table.add_column(escape(column), overflow='fold')

@@ -600,7 +600,7 @@ def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
 
 
 def _is_usable(result: IkResult) -> bool:
-    """Return whether the nearest posture of a failed search is one."""
+    """Return whether the closest state of a failed search is finite and may be returned."""
     nearest = result.nearest
     return (
         nearest is not None and math.isfinite(result.residual) and bool(np.isfinite(nearest).all())

@@ -8,6 +8,7 @@ from typing import Any
 
 from ssik_ros.cli.installation import examine_installation
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import print_table
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.findings import Finding, Level
 
@@ -96,8 +97,6 @@ def _print_lines(findings: list[Finding]) -> None:
 
 def _print_table(findings: list[Finding]) -> None:
     """Print findings as a table."""
-    from ssik_ros.cli.printing import print_table
-
     rows = [(_WORDS[f.level], f.where, f.what, f.mend) for f in findings]
     print_table(('', 'where', 'what', 'what to do'), rows, _WIDTH)
     print(_count(findings))

@@ -27,7 +27,7 @@ class SolidKind(Enum):
     """a, b, c, d of a x + b y + c z + d = 0."""
     MESH = 0
     UNKNOWN = -1
-    """A kind that a message names and nobody knows."""
+    """Unknown shape type in a collision object message."""
 
     @property
     def count(self) -> int:

@@ -59,7 +59,10 @@ class ValidityService:
             self._live.current(server.states),
         )
         if judgement.text:
-            _LOGGER.warning('check_state_validity: called invalid unjudged. %s', judgement.text)
+            _LOGGER.warning(
+                'check_state_validity: reported invalid, the state could not be checked: %s',
+                judgement.text,
+            )
         response.valid = judgement.is_valid
         response.constraint_result = [
             ConstraintEvalResult(result=verdict.holds, distance=verdict.distance)

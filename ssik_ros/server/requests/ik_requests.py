@@ -75,7 +75,7 @@ class CarriedGiven(NamedTuple):
 
     objects: Sequence[ObjectGiven] = ()
     forgets: bool = False
-    """Whether the robot carries nothing else: a state that is no difference says all."""
+    """Whether the robot carries nothing else: a state with is_diff=false replaces the whole robot state."""
 
 
 NOTHING_CARRIED = CarriedGiven()

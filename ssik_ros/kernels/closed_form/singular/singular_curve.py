@@ -202,7 +202,7 @@ def _mean_zero(g, a):
             own = abs(a[m]) * _power(radius, m)
             if own > 2.0 * (total - own):
                 return m, -a[m - 1] / (m * a[m])
-    # Zeros of many coming together look so only from their middle: a first guess.
+    # Clustered roots are detected from their mean, which is the first guess.
     best, power = 2, -1.0
     for m in range(2, PLACES):
         own = abs(a[m]) * _power(FARTHEST, m)
