@@ -41,6 +41,7 @@ SILENT = 'test/promises/test_nothing_silent.py'
 PLAIN_REQUESTS = 'test/solvers/test_plain_requests.py'
 TASKS = 'ssik_ros/kernels/tasks'
 TASK_ROWS = f'{TASKS}/task_rows.py'
+ROWS = 'ssik_ros/kernels/rows/rows.py'
 TASK_STEPS = f'{TASKS}/task_steps.py'
 TASK_HANDLING = f'{TASKS}/handling.py'
 ROW_TESTS = 'test/tasks/test_rows.py'
@@ -502,33 +503,33 @@ MUTANTS = (
     Mutant(
         1,
         "task sets: columns of positions in the world's axes",
-        TASK_ROWS,
-        'change = base[k] * vx + base[3 + k] * vy + base[6 + k] * vz',
+        ROWS,
+        'change = maps[0, 3 * k] * vx + maps[0, 3 * k + 1] * vy + maps[0, 3 * k + 2] * vz',
         'change = vx if k == 0 else vy if k == 1 else vz',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
         'task sets: forgets that constraint bases move',
-        TASK_ROWS,
-        'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9]) + c * (target[9] - tip[9])',
-        'lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9])',
+        ROWS,
+        'share = (1.0 if side & moves_axes else 0.0) - moves_goal',
+        'share = -moves_goal',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
         'task sets: forgets that targets slide',
-        TASK_ROWS,
-        'along = (b - g) * slide',
-        'along = b * slide',
+        ROWS,
+        'vx = turn * (zy * lz - zz * ly) + sign * slide * zx',
+        'vx = turn * (zy * lz - zz * ly) + moves_b * slide * zx',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
         1,
         'task sets: gives gamma to alpha_beta',
-        TASK_ROWS,
-        'if bits & (8 if k < 2 else 16):',
-        'if bits & (8 if k < 3 else 16):',
+        ROWS,
+        'if (mask >> (3 + k)) & 1:\n            i = 3 * k',
+        'if (mask >> (3 + min(k, 1))) & 1:\n            i = 3 * k',
         (f'{ROW_TESTS}::test_jacobian_is_the_derivative_of_the_error',),
     ),
     Mutant(
@@ -625,7 +626,7 @@ MUTANTS = (
         1,
         'task sets: measures distances of tips in all rows',
         TASK_HANDLING,
-        '            if bits & (1 << k):\n                square += (w.options',
+        '            if (mask >> k) & 1:\n                square += (w.options',
         '            if True:\n                square += (w.options',
         (f'{SEARCH_TESTS}::test_only_the_selected_rows_count_for_the_distance',),
     ),

@@ -311,7 +311,7 @@ class _Nodes:
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
         self.reals.append(
-            np.concatenate([_twelve(placement @ turn), [multiplier, offset, lead, 0.0]])
+            np.concatenate([_twelve(placement @ turn), [multiplier, offset, lead, multiplier]])
         )
         self.driven.append((v, kind, multiplier))
         return len(self.ints) - 1, turn.T
@@ -595,15 +595,17 @@ def _pack_constraint(
     plain = simple and node_a < 0 and node_b >= 0 and target >= 0
     plain = plain and np.allclose(place_a, IDENTITY, rtol=0.0, atol=1e-15)
     first = len(path_table)
+    moves_a = layout.MOVES_A + layout.MOVES_GOAL
     for node in sorted(set(path_a) | set(path_b)):
-        side = layout.MOVES_B * (node in path_b) + layout.MOVES_A * (node in path_a)
+        side = layout.MOVES_B * (node in path_b) + moves_a * (node in path_a)
         path_table.append([node, side])
     centre, reach = np.zeros(3), np.inf
     if plain:
         centre = nodes.reals[path_b[0]][9:12]
         reach = _reach(nodes, path_b, place_b, [travel[node] for node in path_b])
     ints = [node_a, node_b, target, rows.position_axes, rows.rotation_axes, rows.rotation]
-    ints += [int(rows.boxed), int(plain), first, len(path_table) - first]
+    mask = sum(1 << k for k in range(6) if rows.weights[k] != 0.0)
+    ints += [int(rows.boxed), int(plain), first, len(path_table) - first, mask]
     parts = [_twelve(place_a), _twelve(place_b), rows.weights, rows.lower, rows.upper]
     reals = np.concatenate([*parts, centre, [reach, 0.0, 0.0]])
     return [int(value) for value in ints], reals

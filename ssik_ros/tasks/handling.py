@@ -9,6 +9,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.constants import Outcome, Reason, REASON_TEXT, TaskSetFlag
 from ssik_ros.tasks.jacobian_callback import combine
@@ -150,7 +151,7 @@ def write_rates(plan: Plan, values: FloatArray) -> None:
             master = item.dependency.master
             rate *= item.dependency.rate(item, float(values[master.place_in_values]))
             item = master
-        plan.views.node_f[node, packing.NODE_RATE] = rate
+        plan.views.node_f[node, layout.NODE_RATE] = rate
 
 
 def evaluate(

@@ -199,18 +199,22 @@ class _Packer:
         self._add_path(chain, lines if has_target else (lines[0], [], lines[2]))
         rotation = {8: layout.ALIGN, 16: layout.SPIN, 24: layout.FULL}
         rows = [k for k in range(6) if bits & (1, 2, 4, 8, 8, 16)[k]]
-        ints = [*(node for node, _ in frames), *(start for start, _ in runs)]
-        ints += [*(size for _, size in runs), int(has_target), bits]
-        ints += [rotation.get(bits & 24, packing.NO_ROTATION), first, len(self.path) - first]
-        self.task_i.append([*ints, len(rows), 0])
+        (base, _), (_, _), (tip, _) = frames
+        ints = [base, tip, -1, layout.FRAME_A, layout.FRAME_B]
+        ints += [rotation.get(bits & 24, layout.NO_ROTATION), 0, 0, first, len(self.path) - first]
+        ints += [sum(1 << k for k in rows), *(node for node, _ in frames)]
+        ints += [*(start for start, _ in runs), *(size for _, size in runs)]
+        self.task_i.append([*ints, int(has_target), len(rows)])
         linear, angular, overall = task.weights
-        weights = [1.0, 1.0] if self.plain else [linear * overall, angular * overall]
-        self.task_f.append([*weights, *([1.0, 1.0] if gain else weights), *task.precision])
+        weights = [linear * overall] * 3 + [angular * overall] * 3
+        ones = [1.0] * 6
+        error_weights = ones if self.plain else weights
+        self.task_f.append([*(ones if gain else error_weights), *error_weights, *task.precision])
         return tuple((task, k) for k in rows)
 
     def _add_path(self, chain: _Chain, lines: Sequence[list[IkObject]]) -> None:
         """Write which nodes move which frames of a task."""
-        bits = (packing.MOVES_BASE, packing.MOVES_TARGET, packing.MOVES_TIP)
+        bits = (layout.MOVES_A, layout.MOVES_GOAL, layout.MOVES_B)
         moves: dict[int, int] = {}
         for line, bit in zip(lines, bits, strict=True):
             for item in line:
@@ -220,7 +224,7 @@ class _Packer:
                     moves[node] = moves.get(node, 0) | bit
         for node, moved in sorted(moves.items()):
             if not chain.task.target_motion:
-                moved &= ~packing.MOVES_TARGET
+                moved &= ~layout.MOVES_GOAL
             # What carries all three frames changes nothing between them.
             if moved and moved != sum(bits):
                 self.path.append([node, moved])

@@ -41,6 +41,8 @@ NODE_REALS = 16
 NODE_MULTIPLIER = 12
 NODE_OFFSET = 13
 NODE_LEAD = 14
+NODE_RATE = 15
+"""Derivative of the joint's value by the variable that drives it."""
 
 # Kinds of nodes.
 REVOLUTE = 0
@@ -67,7 +69,7 @@ SLIDES = 1
 TURNS = 2
 
 # Columns of the constraint tables.
-CONSTRAINT_INTS = 10
+CONSTRAINT_INTS = 11
 CONSTRAINT_NODE_A = 0
 CONSTRAINT_NODE_B = 1
 CONSTRAINT_TARGET = 2
@@ -78,6 +80,8 @@ CONSTRAINT_BOXED = 6
 CONSTRAINT_PLAIN = 7
 CONSTRAINT_PATH = 8
 CONSTRAINT_PATHS = 9
+CONSTRAINT_MASK = 10
+"""Bit k: component k is a row."""
 CONSTRAINT_REALS = 48
 CONSTRAINT_PLACEMENT_A = 0
 CONSTRAINT_PLACEMENT_B = 12
@@ -101,13 +105,15 @@ FRAME_B = 3
 FULL = 0
 ALIGN = 1
 SPIN = 2
+NO_ROTATION = -1
 
-# Columns of the path table: which node, and whether it moves frame b (1), frame a (2) or both (3).
+# Columns of the path table: which node, and the sum of what it moves. Frame a moves a fixed goal, too.
 PATH_INTS = 2
 PATH_NODE = 0
 PATH_SIDE = 1
 MOVES_B = 1
-MOVES_A = 2
+MOVES_GOAL = 2
+MOVES_A = 4
 
 # Columns of the joint-row tables.
 JOINT_ROW_INTS = 2
@@ -176,6 +182,8 @@ class Workspace(NamedTuple):
     """Matrices that take root twists to its rows."""
     components: Annotated[Floats, 6]
     """Its error before selection and weights."""
+    active: Annotated[Floats, 6]
+    """Its weights; 0 for components inside their boxes."""
     spare: Annotated[Floats, 15]
     scalars: Annotated[Floats, SCALARS]
     """Single numbers that a search keeps between calls."""

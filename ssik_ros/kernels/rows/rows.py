@@ -1,24 +1,17 @@
 """
-Residual and Jacobian rows of any problem: targets, closures, elements and postures are all the same rows.
+Residual and Jacobian rows of any problem: targets, closures, tasks and postures are all the same rows.
 
 Problem
-    A constraint asks that frame b have a given pose in frame a: with G = T_a * offset_a * target (the goal)
-    and B = T_b * offset_b, both in the root frame, B = G. Rows measure what is left, ``e = goal - actual``, and
-    the Jacobian is ``J = -de/dq``, so that ``J dq = e`` is a Newton step.
+    A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * offset_a * target,
+    or a frame of its own. Rows measure ``e = goal - actual``. The Jacobian is ``J = -de/dq``: ``J dq = e`` is a Newton step.
 
 Method
     Position: dp = p_G - p_B, in the axes F of the position frame: e = F^T dp. Rotation: w = log(R_G R_B^T) in root
-    axes, then in the axes of the rotation frame. A joint that moves b with unit twist (v at p_B, z) has the column
-    F^T v(r) and M z; one that moves a the negative. The point r at which v is taken is the one that makes the
-    column exact when F itself turns with the joint:
+    axes, then in the axes of the rotation frame. A joint turns about the axis z through the point o. With b, g, f = 1
+    where the joint moves frame b, the goal and the position axes, its exact column is
 
-    =============  ==================  ==================
-    position axes  joint moves b       joint moves a
-    =============  ==================  ==================
-    WORLD          r = p_B             r = p_G
-    FRAME_A, GOAL  r = p_B             r = p_B
-    FRAME_B        r = p_G             r = p_G
-    =============  ==================  ==================
+        position   F^T z x ((b - g) (p_B - o) + (f - g) (p_G - p_B))
+        rotation   (b M_B - g M_G) z
 
     M is F^T in the fast form, which is exact at w = 0, and with ``exact`` the true derivative:
 
@@ -151,77 +144,86 @@ def general_rows(ints, reals, work, c, row, exact):
     w = layout.view_workspace(ints, work)
     t = layout.view_tables(ints, reals)
     constraint_i, constraint_f = t.constraint_i[c], t.constraint_f[c]
-    e = w.components
     constraint_frames(constraint_i, constraint_f, w.targets, w.poses, w.frames)
-    constraint_error(constraint_i, w.frames, exact, w.spare, e, w.maps)
-    w.errors[c, 0], w.errors[c, 1] = boxed(constraint_i, constraint_f, e)
-    first_row = row
+    constraint_error(constraint_i, w.frames, exact, w.spare, w.components, w.maps)
     for k in range(6):
-        weight = constraint_f[layout.CONSTRAINT_WEIGHT + k]
-        if weight != 0.0:
-            w.residual[row] = weight * e[k]
+        w.active[k] = constraint_f[layout.CONSTRAINT_WEIGHT + k]
+    if constraint_i[layout.CONSTRAINT_BOXED] == 1:
+        apply_box(constraint_f, w.components, w.active)
+    mask = constraint_i[layout.CONSTRAINT_MASK]
+    w.errors[c, 0], w.errors[c, 1] = norms(mask, w.components)
+    first = row
+    for k in range(6):
+        if (mask >> k) & 1:
+            w.residual[row] = constraint_f[layout.CONSTRAINT_WEIGHT + k] * w.components[k]
             row += 1
-    clear_rows(w.jacobian, first_row, row)
-    start = constraint_i[layout.CONSTRAINT_PATH]
-    for entry in range(start, start + constraint_i[layout.CONSTRAINT_PATHS]):
-        node, side = t.path[entry, layout.PATH_NODE], t.path[entry, layout.PATH_SIDE]
-        kind, v = t.node_i[node, layout.NODE_KIND], t.node_i[node, layout.NODE_V]
-        if kind == layout.SPHERICAL:
-            for axis in range(3):
-                add_columns(ints, reals, work, c, first_row, node, side, axis, 1.0, 0.0, v + axis)
-        else:
-            turn = t.node_f[node, layout.NODE_MULTIPLIER]
-            slide = turn * t.node_f[node, layout.NODE_LEAD]
-            if kind == layout.PRISMATIC:
-                turn = 0.0
-            add_columns(ints, reals, work, c, first_row, node, side, 2, turn, slide, v)
+    clear_rows(w.jacobian, first, row)
+    add_columns(
+        constraint_i, t.path, t.node_i, t.node_f, w.poses, w.frames, w.maps, w.active, w.jacobian, first
+    )  # fmt: skip
     return row
 
 
-@kernel
-def add_columns(ints, reals, work, c, row, node, side, axis, turn, slide, v):
-    """Add the effect of one joint axis on a constraint, through frame b, frame a or both."""
-    w = layout.view_workspace(ints, work)
-    t = layout.view_tables(ints, reals)
-    if side & layout.MOVES_B:
-        add_column(t.constraint_i[c], t.constraint_f[c], w, node, axis, turn, slide, True, row, v)
-    if side & layout.MOVES_A:
-        add_column(
-            t.constraint_i[c], t.constraint_f[c], w, node, axis, -turn, -slide, False, row, v
-        )
-
-
 @inline_kernel
-def add_column(constraint_i, constraint_f, w, node, axis, turn, slide, moves_b, row, v):
-    """Add the effect of one joint axis on the selected rows of a constraint."""
+def add_columns(constraint_i, path, node_i, node_f, poses, frames, maps, weights, jacobian, row):
+    """Add the effects of all joints on the path of a constraint to its rows, ``row`` being the first."""
+    mask = constraint_i[layout.CONSTRAINT_MASK]
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
-    at_b = moves_b if frame == layout.WORLD else frame != layout.FRAME_B
-    point = 2 if at_b else 1
-    rotation_map = 1 if moves_b else 2
-    zx, zy, zz = w.poses[node, axis], w.poses[node, 3 + axis], w.poses[node, 6 + axis]
-    dx = w.frames[point, 9] - w.poses[node, 9]
-    dy = w.frames[point, 10] - w.poses[node, 10]
-    dz = w.frames[point, 11] - w.poses[node, 11]
-    vx = turn * (zy * dz - zz * dy) + slide * zx
-    vy = turn * (zz * dx - zx * dz) + slide * zy
-    vz = turn * (zx * dy - zy * dx) + slide * zz
-    for k in range(6):
-        weight = constraint_f[layout.CONSTRAINT_WEIGHT + k]
-        if weight == 0.0:
-            continue
-        roomy = (
-            constraint_f[layout.CONSTRAINT_LOWER + k] < constraint_f[layout.CONSTRAINT_UPPER + k]
-        )
-        if not (roomy and w.components[k] == 0.0):
-            if k < 3:
-                i = 3 * k
-                change = w.maps[0, i] * vx + w.maps[0, i + 1] * vy + w.maps[0, i + 2] * vz
-            else:
-                i = 3 * (k - 3)
-                m = rotation_map
-                change = turn * (w.maps[m, i] * zx + w.maps[m, i + 1] * zy + w.maps[m, i + 2] * zz)
-            w.jacobian[row, v] += weight * change
-        row += 1
+    moves_axes = 8 >> frame if frame != layout.WORLD else 0
+    start = constraint_i[layout.CONSTRAINT_PATH]
+    for entry in range(start, start + constraint_i[layout.CONSTRAINT_PATHS]):
+        node, side = path[entry, layout.PATH_NODE], path[entry, layout.PATH_SIDE]
+        kind, v = node_i[node, layout.NODE_KIND], node_i[node, layout.NODE_V]
+        turn, slide = node_f[node, layout.NODE_RATE], 0.0
+        if kind != layout.REVOLUTE:
+            slide = turn * node_f[node, layout.NODE_LEAD]
+        if kind == layout.PRISMATIC:
+            turn = 0.0
+        ball = kind == layout.SPHERICAL
+        for axis in range(0 if ball else 2, 3):
+            add_axis(
+                poses[node], axis, turn, slide, side, moves_axes, mask, frames, maps, weights, jacobian,
+                row, v
+            )  # fmt: skip
+            v += 1
+
+
+@kernel
+def add_axis(
+    pose, axis, turn, slide, side, moves_axes, mask, frames, maps, weights, jacobian, row, v
+):
+    """
+    Add the effect of one joint axis on a constraint to column ``v``.
+
+    :param pose: (12,) of the joint's node.
+    :param turn, slide: rotation about the axis and motion along it for a unit of the variable.
+    :param side: which of frame b, the goal and frame a the joint moves; moves_axes: the bit of the position axes.
+    :param frames, maps, weights: (3, 12), (3, 9), (6,) of the constraint.
+    """
+    goal, b = frames[1], frames[2]
+    moves_b = 1.0 if side & layout.MOVES_B else 0.0
+    moves_goal = 1.0 if side & layout.MOVES_GOAL else 0.0
+    sign = moves_b - moves_goal
+    share = (1.0 if side & moves_axes else 0.0) - moves_goal
+    zx, zy, zz = pose[axis], pose[3 + axis], pose[6 + axis]
+    lx = sign * (b[9] - pose[9]) + share * (goal[9] - b[9])
+    ly = sign * (b[10] - pose[10]) + share * (goal[10] - b[10])
+    lz = sign * (b[11] - pose[11]) + share * (goal[11] - b[11])
+    vx = turn * (zy * lz - zz * ly) + sign * slide * zx
+    vy = turn * (zz * lx - zx * lz) + sign * slide * zy
+    vz = turn * (zx * ly - zy * lx) + sign * slide * zz
+    for k in range(3):
+        if (mask >> k) & 1:
+            change = maps[0, 3 * k] * vx + maps[0, 3 * k + 1] * vy + maps[0, 3 * k + 2] * vz
+            jacobian[row, v] += weights[k] * change
+            row += 1
+    for k in range(3):
+        if (mask >> (3 + k)) & 1:
+            i = 3 * k
+            of_b = maps[1, i] * zx + maps[1, i + 1] * zy + maps[1, i + 2] * zz
+            of_goal = maps[2, i] * zx + maps[2, i + 1] * zy + maps[2, i + 2] * zz
+            jacobian[row, v] += weights[3 + k] * turn * (moves_b * of_b - moves_goal * of_goal)
+            row += 1
 
 
 @kernel
@@ -276,7 +278,9 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
         e[i] = maps[0, 3 * i] * dx + maps[0, 3 * i + 1] * dy + maps[0, 3 * i + 2] * dz
     kind = constraint_i[layout.CONSTRAINT_ROTATION_KIND]
     frame = constraint_i[layout.CONSTRAINT_ROTATION_FRAME]
-    if kind == layout.FULL:
+    if kind == layout.NO_ROTATION:
+        e[3] = e[4] = e[5] = 0.0
+    elif kind == layout.FULL:
         full_rotation(frames, frame, exact, spare, e, maps)
     elif kind == layout.ALIGN:
         axis_alignment(frames, frame, spare, e, maps)
@@ -417,29 +421,33 @@ def spin_about_z(frames, e, maps):
     vectors.copy(maps[2], maps[1])
 
 
-@kernel
-def boxed(constraint_i, constraint_f, e):
+@inline_kernel
+def apply_box(constraint_f, e, active):
     """
-    Shrink each error by the box the deviation may stay in; return the norms of the selected rows.
+    Shrink each error by the box that the deviation may stay in.
 
-    A deviation d = -e inside [lower, upper] is no error: e becomes exactly zero, by which :func:`add_column` knows
-    that the row constrains nothing. A box without width is an ordinary row.
+    A deviation d = -e inside [lower, upper] is no error: its component and its weight become zero. A box without width is
+    an ordinary row.
     """
-    has_box = constraint_i[layout.CONSTRAINT_BOXED] == 1
-    position, rotation = 0.0, 0.0
     for k in range(6):
-        if constraint_f[layout.CONSTRAINT_WEIGHT + k] == 0.0:
-            continue
-        if has_box:
-            d = -e[k]
-            lower = constraint_f[layout.CONSTRAINT_LOWER + k]
-            upper = constraint_f[layout.CONSTRAINT_UPPER + k]
-            # Written so that NaN stays NaN: it must never pass for being inside.
-            e[k] = 0.0 if lower <= d <= upper else (upper - d if d > upper else lower - d)
-        if k < 3:
+        d = -e[k]
+        lower = constraint_f[layout.CONSTRAINT_LOWER + k]
+        upper = constraint_f[layout.CONSTRAINT_UPPER + k]
+        # Written so that NaN stays NaN: it must never pass for being inside.
+        e[k] = 0.0 if lower <= d <= upper else (upper - d if d > upper else lower - d)
+        if e[k] == 0.0 and lower < upper:
+            active[k] = 0.0
+
+
+@inline_kernel
+def norms(mask, e):
+    """Return the lengths of position and rotation error over the selected components."""
+    position, rotation = 0.0, 0.0
+    for k in range(3):
+        if (mask >> k) & 1:
             position += e[k] * e[k]
-        else:
-            rotation += e[k] * e[k]
+        if (mask >> (3 + k)) & 1:
+            rotation += e[3 + k] * e[3 + k]
     return math.sqrt(position), math.sqrt(rotation)
 
 

@@ -290,9 +290,9 @@ def is_near(ints, reals, work):
     total = 0.0
     for e in range(ints[packing.TASKS]):
         square = (w.options[packing.METRIC + 3] * w.errors[e, 1]) ** 2
-        bits = t.task_i[e, packing.TASK_BITS]
+        mask = t.task_i[e, layout.CONSTRAINT_MASK]
         for k in range(3):
-            if bits & (1 << k):
+            if (mask >> k) & 1:
                 square += (w.options[packing.METRIC + k] * w.components[e, k]) ** 2
         total += math.sqrt(square)
     return total <= w.options[packing.MAX_DISTANCE]

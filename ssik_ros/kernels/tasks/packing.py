@@ -11,7 +11,7 @@ slot           object of the environment: kind of joint (-1 for a dummy), place 
 node           joint that moves during a solve, parents first; columns as in ``kernels.layout``
 variable       degree of freedom (column of the Jacobian)
 task        tip that is to meet a target
-path           node that moves tip, target or constraint base of an task
+path           node that moves tip, target or constraint base of a task
 set          tasks solved together, in the order of priority
 margin         variable that a set keeps away from its limits
 follower       dependent joint whose value is linear in another one
@@ -52,8 +52,6 @@ SLOT_Q = 1
 DUMMY = -1
 
 # Columns of the node table beyond those of kernels.layout: a run of slots whose poses lead from the parent node.
-NODE_RATE = 15
-"""Derivative of the joint's value by the variable that drives it."""
 NODE_RUN_INTS = 2
 
 VARIABLE_INTS = 4
@@ -69,29 +67,19 @@ VARIABLE_SCALE = 2
 VARIABLE_MAX_STEP = 3
 VARIABLE_MARGIN = 4
 
-# Frames of an task: constraint base, target, tip; each a node and a run of slots.
-TASK_INTS = 16
-TASK_NODE = 0
-TASK_RUN = 3
-TASK_RUN_SIZE = 6
-TASK_HAS_TARGET = 9
-TASK_BITS = 10
-TASK_ROTATION = 11
-TASK_PATH = 12
-TASK_PATHS = 13
-TASK_ROWS = 14
-BASE, TARGET, TIP = 0, 1, 2
-NO_ROTATION = -1
-TASK_REALS = 6
-TASK_ERROR_WEIGHT = 0
-TASK_ROW_WEIGHT = 2
-TASK_PRECISION = 4
-"""Two numbers each: linear, angular."""
-
-PATH_INTS = 2
-PATH_NODE = 0
-PATH_MOVES = 1
-MOVES_BASE, MOVES_TARGET, MOVES_TIP = 1, 2, 4
+# A task is a constraint of ``rows.layout`` whose frame a is the constraint base, whose goal is the target and whose frame b is the tip.
+# Behind the columns of a constraint stand those of the three frames: each a node and a run of slots.
+TASK_NODE = layout.CONSTRAINT_INTS
+TASK_RUN = TASK_NODE + 3
+TASK_RUN_SIZE = TASK_NODE + 6
+TASK_HAS_TARGET = TASK_NODE + 9
+TASK_ROWS = TASK_NODE + 10
+TASK_INTS = TASK_NODE + 11
+TASK_REALS = 14
+TASK_ROW_WEIGHT = 0
+TASK_ERROR_WEIGHT = 6
+TASK_PRECISION = 12
+"""Two numbers: linear, angular."""
 
 SET_INTS = 7
 SET_ELEMENT = 0
@@ -134,7 +122,7 @@ class Tables(NamedTuple):
     run: Annotated[Ints, 'ints[RUNS]']
     variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
     task_i: Annotated[Ints, 'ints[TASKS]', TASK_INTS]
-    path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    path: Annotated[Ints, 'ints[PATHS]', layout.PATH_INTS]
     set_i: Annotated[Ints, 'ints[SETS]', SET_INTS]
     margin: Annotated[Ints, 'ints[MARGINS]']
     follower_i: Annotated[Ints, 'ints[FOLLOWERS]', FOLLOWER_INTS]
@@ -220,6 +208,7 @@ TABLES = Layout(Tables, COUNTS, globals())
 WORKSPACE = Layout(Workspace, TABLES.end, globals())
 HEADER = WORKSPACE.end
 AT_RUN = TABLES.entry('run')
+AT_TASK_F = TABLES.entry('task_f')
 AT_FRAMES = WORKSPACE.entry('frames')
 AT_MAPS = WORKSPACE.entry('maps')
 AT_JACOBIAN = WORKSPACE.entry('jacobian')

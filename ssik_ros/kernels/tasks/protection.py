@@ -37,13 +37,14 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import packing, task_rows, task_steps
 
 COST = 0.5
 """Share of what a set gains in a step that the sets below may take away: it still converges. Less would cost
 corrections on the way to targets that all sets reach."""
 MET = 1e-8
-"""Distance and angle of an task from which it counts as met [m, rad]."""
+"""Distance and angle of a task from which it counts as met [m, rad]."""
 ROUNDING = 1e-8
 """Relative error that counts as none where a set is not met."""
 CORRECTIONS = 6
@@ -204,22 +205,16 @@ def keep(ints, reals, work, q, level):
     row = t.set_i[level, packing.SET_ROW]
     first = t.set_i[level, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[level, packing.SET_ELEMENTS]):
-        bits = t.task_i[e, packing.TASK_BITS]
+        mask = t.task_i[e, layout.CONSTRAINT_MASK]
         for k in range(6):
-            if task_rows.selected(bits, k):
-                w.reference[row] = weight_of(t.task_f, e, k) * w.components[e, k]
+            if (mask >> k) & 1:
+                w.reference[row] = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
                 row += 1
     first = t.set_i[level, packing.SET_MARGIN]
     for k in range(first, first + t.set_i[level, packing.SET_MARGINS]):
         way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         w.reference[row] = abs(way)
         row += 1
-
-
-@inline_kernel
-def weight_of(task_f, e, k):
-    """Return the weight of error row k of an task."""
-    return task_f[e, packing.TASK_ERROR_WEIGHT + (0 if k < 3 else 1)]
 
 
 @kernel
@@ -277,10 +272,10 @@ def set_error(ints, reals, work, q, g):
     square = margins_left(ints, reals, q, g)
     first = t.set_i[g, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
-        bits = t.task_i[e, packing.TASK_BITS]
+        mask = t.task_i[e, layout.CONSTRAINT_MASK]
         for k in range(6):
-            if task_rows.selected(bits, k):
-                error = weight_of(t.task_f, e, k) * w.components[e, k]
+            if (mask >> k) & 1:
+                error = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
                 square += error * error
     return math.sqrt(square)
 
@@ -304,7 +299,7 @@ def is_met(ints, reals, work, q, g):
     first = t.set_i[g, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
         for kind in range(2):
-            counts = t.task_f[e, packing.TASK_ERROR_WEIGHT + kind] != 0.0
+            counts = t.task_f[e, packing.TASK_ERROR_WEIGHT + 3 * kind] != 0.0
             if counts and not w.errors[e, kind] <= MET:
                 return False
     return margins_left(ints, reals, q, g) <= MET * MET

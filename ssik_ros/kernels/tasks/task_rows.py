@@ -2,32 +2,21 @@
 Error and Jacobian rows of tasks: a tip that is to meet a target, measured in a constraint base.
 
 Problem
-    With the constraint base C, the target T and the tip B, all poses in the world, the rows of an task are, in this
-    order and only those selected: R_C^T (p_T - p_B) (x, y, z), and the rotation vector log(R_B^T R_T) in the axes of
-    the tip (alpha, beta, gamma). alpha and beta without gamma keep the z axes together, gamma alone the spin about
-    them, as in :mod:`ssik_ros.kernels.rows.rows`. The Jacobian is J = -de/dq.
+    A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the target T, frame b
+    is the tip B, and all three may move. The rows are, in this order and only those selected: R_C^T (p_T - p_B) (x, y, z), and
+    the rotation vector log(R_B^T R_T) in the axes of the tip (alpha, beta, gamma). alpha and beta without gamma keep the z axes
+    together, gamma alone the spin about them.
 
 Method
-    A joint that turns about z with moments v(r) = z x (r - o) changes each of the three frames that it carries. With
-    b, t, c = 1 for those among tip, target and constraint base, the exact columns are
-
-        position   R_C^T (b v(p_B) - t v(p_T) + c z x (p_T - p_B))
-        rotation   (b - t) M z
-
-    where M is the derivative of the rotation rows by a turn of the tip. A sliding joint has v = z and M z = 0, a
-    screw the sum of both, a dependent joint its rate times its own columns, added to those of its master.
-
-Degeneracies
-    Those of the rotation rows: at an angle of pi the axis is one of two, opposite z axes are turned about x.
+    Fixed placements are folded once for each solve. Poses, errors and columns are those of a constraint. A dependent joint adds its
+    rate times its own columns to those of the joint that drives it.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
 """
 
-import math
-
 from ssik_ros.kernels._jit import kernel, matrix, vector
-from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.rows import layout, rows, tree
 from ssik_ros.kernels.tasks import packing
 
@@ -131,38 +120,14 @@ def task_error(ints, reals, work, e):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
     maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
-    components = w.components[e]
     for f in range(3):
         node = t.task_i[e, packing.TASK_NODE + f]
         tree.frame_pose(frames[f], w.poses, node, w.placements[3 * e + f], 0)
-    base, target, tip = frames[packing.BASE], frames[packing.TARGET], frames[packing.TIP]
     if t.task_i[e, packing.TASK_HAS_TARGET] == 0:
-        for k in range(12):
-            target[k] = tip[k]
-    dx, dy, dz = target[9] - tip[9], target[10] - tip[10], target[11] - tip[11]
-    bits = t.task_i[e, packing.TASK_BITS]
-    square = 0.0
-    for i in range(3):
-        maps[0, 3 * i], maps[0, 3 * i + 1], maps[0, 3 * i + 2] = base[i], base[3 + i], base[6 + i]
-        components[i] = base[i] * dx + base[3 + i] * dy + base[6 + i] * dz
-        if bits & (1 << i):
-            square += components[i] * components[i]
-    w.errors[e, 0] = math.sqrt(square)
-    rotation = t.task_i[e, packing.TASK_ROTATION]
-    if rotation == packing.NO_ROTATION:
-        w.errors[e, 1] = 0.0
-        return
-    if rotation == layout.FULL:
-        rows.full_rotation(frames, layout.FRAME_B, True, w.spare, components, maps)
-    elif rotation == layout.ALIGN:
-        rows.axis_alignment(frames, layout.FRAME_B, w.spare, components, maps)
-    else:
-        rows.spin_about_z(frames, components, maps)
-    w.errors[e, 1] = math.sqrt(
-        components[3] * components[3]
-        + components[4] * components[4]
-        + components[5] * components[5]
-    )
+        vectors.copy(frames[1], frames[2])
+    rows.constraint_error(t.task_i[e], frames, True, w.spare, w.components[e], maps)
+    mask = t.task_i[e, layout.CONSTRAINT_MASK]
+    w.errors[e, 0], w.errors[e, 1] = rows.norms(mask, w.components[e])
 
 
 @kernel
@@ -215,71 +180,16 @@ def way_out_of_margin(variable_i, variable_f, q, v):
 def rows_of_task(ints, reals, work, e, row):
     """Write the selected, weighted rows of one task; return the next free row."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    bits = t.task_i[e, packing.TASK_BITS]
-    end = row + t.task_i[e, packing.TASK_ROWS]
-    rows.clear_rows(w.jacobian, row, end)
-    a = row
+    mask, first = t.task_i[e, layout.CONSTRAINT_MASK], row
     for k in range(6):
-        if selected(bits, k):
-            kind = 0 if k < 3 else 1
-            weight = t.task_f[e, packing.TASK_ERROR_WEIGHT + kind]
-            w.residual[a] = weight * w.components[e, k]
-            a += 1
-    start = t.task_i[e, packing.TASK_PATH]
-    for entry in range(start, start + t.task_i[e, packing.TASK_PATHS]):
-        node = t.path[entry, packing.PATH_NODE]
-        moves = t.path[entry, packing.PATH_MOVES]
-        kind, v = t.node_i[node, layout.NODE_KIND], t.node_i[node, layout.NODE_V]
-        if kind == layout.SPHERICAL:
-            for axis in range(3):
-                add_column(ints, reals, work, e, row, node, moves, axis, 1.0, 0.0, v + axis)
-        else:
-            turn = w.node_f[node, packing.NODE_RATE]
-            slide = turn * w.node_f[node, layout.NODE_LEAD]
-            if kind == layout.PRISMATIC:
-                turn = 0.0
-            add_column(ints, reals, work, e, row, node, moves, 2, turn, slide, v)
-    return end
-
-
-@kernel
-def selected(bits, k):
-    """Return whether row k of x, y, z, alpha, beta, gamma is among the constraint bits."""
-    if k < 3:
-        return bits & (1 << k) != 0
-    return bits & 8 != 0 if k < 5 else bits & 16 != 0
-
-
-@kernel
-def add_column(ints, reals, work, e, row, node, moves, axis, turn, slide, v):
-    """Add the effect of one joint axis, through every frame it carries, to the rows of an task."""
-    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    base, target, tip = w.frames[3 * e], w.frames[3 * e + 1], w.frames[3 * e + 2]
-    pose = w.poses[node]
-    zx, zy, zz = pose[axis], pose[3 + axis], pose[6 + axis]
-    b = 1.0 if moves & packing.MOVES_TIP else 0.0
-    g = 1.0 if moves & packing.MOVES_TARGET else 0.0
-    c = 1.0 if moves & packing.MOVES_BASE else 0.0
-    # Everything is linear in the lever arm: b (p_B - o) - t (p_T - o) + c (p_T - p_B).
-    lx = b * (tip[9] - pose[9]) - g * (target[9] - pose[9]) + c * (target[9] - tip[9])
-    ly = b * (tip[10] - pose[10]) - g * (target[10] - pose[10]) + c * (target[10] - tip[10])
-    lz = b * (tip[11] - pose[11]) - g * (target[11] - pose[11]) + c * (target[11] - tip[11])
-    along = (b - g) * slide
-    vx = turn * (zy * lz - zz * ly) + along * zx
-    vy = turn * (zz * lx - zx * lz) + along * zy
-    vz = turn * (zx * ly - zy * lx) + along * zz
-    spin = (b - g) * turn
-    bits = t.task_i[e, packing.TASK_BITS]
-    linear = t.task_f[e, packing.TASK_ROW_WEIGHT]
-    angular = t.task_f[e, packing.TASK_ROW_WEIGHT + 1]
-    for k in range(3):
-        if bits & (1 << k):
-            change = base[k] * vx + base[3 + k] * vy + base[6 + k] * vz
-            w.jacobian[row, v] += linear * change
+        if (mask >> k) & 1:
+            w.residual[row] = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
             row += 1
-    m = w.maps[3 * e + 1]
-    for k in range(3):
-        if bits & (8 if k < 2 else 16):
-            change = m[3 * k] * zx + m[3 * k + 1] * zy + m[3 * k + 2] * zz
-            w.jacobian[row, v] += angular * spin * change
-            row += 1
+    rows.clear_rows(w.jacobian, first, row)
+    frames = matrix(work, ints[packing.AT_FRAMES] + 36 * e, 3, 12)
+    maps = matrix(work, ints[packing.AT_MAPS] + 27 * e, 3, 9)
+    weights = vector(reals, ints[packing.AT_TASK_F] + packing.TASK_REALS * e, 6)
+    rows.add_columns(
+        t.task_i[e], t.path, t.node_i, w.node_f, w.poses, frames, maps, weights, w.jacobian, first
+    )
+    return row
