@@ -102,11 +102,11 @@ def _branch_block(address: int) -> Iterator[tuple[int, int, int]]:
 def _search_block(address: int) -> Iterator[tuple[int, int, int]]:
     """Yield the memory of a search's block."""
     from ssik_ros.kernels.rows import layout
-    from ssik_ros.kernels.search import pose_search, single
+    from ssik_ros.kernels.search import plain_request, state
 
-    ints, reals, options = _words(address, single.HEAD).tolist()
-    work = _words(address + WORD * single.HEAD, ints)[layout.WORK_SIZE]
-    count = single.HEAD + ints + pose_search.STATE_SIZE + 1 + reals + options + int(work)
+    ints, reals, options = _words(address, plain_request.HEAD).tolist()
+    work = _words(address + WORD * plain_request.HEAD, ints)[layout.WORK_SIZE]
+    count = plain_request.HEAD + ints + state.STATE_SIZE + reals + options + int(work)
     yield address, WORD * count, 0
 
 
@@ -135,12 +135,11 @@ def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
 BEHIND: dict[tuple[str, str], Callable[[int], Iterator[tuple[int, int, int]]]] = {
     ('closed_form.branches.branch_block.solve', 'address'): _branch_block,
     ('mechanisms.descent.solve', 'address'): _chain_block,
-    ('search.single.ask', 'address'): _search_block,
-    ('search.plain_question.answer', 'address'): _search_block,
-    ('search.plain_question.answer', 'closed'): _branch_block,
-    ('search.plain_question.answer', 'flag'): _flag,
-    ('search.plain_question.search_one', 'address'): _search_block,
-    ('search.plain_question.search_one', 'flag'): _flag,
+    ('search.plain_request.solve_one', 'address'): _search_block,
+    ('search.plain_request.solve_one', 'closed'): _branch_block,
+    ('search.plain_request.solve_one', 'flag'): _flag,
+    ('search.plain_request.search_one', 'address'): _search_block,
+    ('search.plain_request.search_one', 'flag'): _flag,
 }
 """What lies behind an argument that is an address: begin, size, and where a pointer to it stands (0 for none)."""
 

@@ -26,7 +26,7 @@ from ssik_ros.errors import (
     RequestError,
 )
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search import newton_search, paths, pose_search
+from ssik_ros.kernels.search import paths, state
 from ssik_ros.manipulator.newton_solution import IkSolution, IkSolutions, make_solution, Report
 from ssik_ros.manipulator.solve_settings import read_numbers, repair_target
 from ssik_ros.model.joint_group import JointGroup
@@ -34,15 +34,14 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
 from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
-from ssik_ros.solvers.search.iterative_solver import nanoseconds
 from ssik_ros.solvers.search.newton.many import Answers, solve_each, solve_path
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
 from ssik_ros.solvers.search.newton.tracker import Tracker
-from ssik_ros.solvers.search.newton_settings import make_settings
+from ssik_ros.solvers.search.settings import make_settings
+from ssik_ros.solvers.search.solver import nanoseconds, Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 NO_CAUSE = Cause.NONE
-FOUND = pose_search.FOUND
+FOUND = state.FOUND
 NDARRAY = np.ndarray
 EMPTY = np.empty
 TARGET_SHAPE = (4, 4)
@@ -83,41 +82,41 @@ class NewtonFamily:
         :param group: one with a single tip.
         """
         self._robot, self._group = robot, group
-        self._solvers: dict[Any, NewtonSolver] = {}
-        self.last: tuple[tuple[Any, ...], NewtonSolver] | None = None
+        self._solvers: dict[Any, SearchSolver] = {}
+        self.last: tuple[tuple[Any, ...], SearchSolver] | None = None
         """The arguments that were used last, and their solver."""
         self._size = group.variable_count
 
     def solver(
         self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
-    ) -> NewtonSolver:
+    ) -> SearchSolver:
         """
         Return the solver for settings; the same one for the same settings.
 
         :param mask: (6,) weights of the six rows in E; None means ones.
         :param rows: rows in their own axes instead of a mask.
-        :param settings: fields of :class:`ssik_ros.solvers.search.newton_settings.NewtonSettings`.
+        :param settings: fields of :class:`ssik_ros.solvers.search.settings.SearchSettings`.
         """
         checked = make_settings(settings)
         own = _rows(mask, rows)
         key = (checked, own.weights.tobytes(), rows if rows is None else id(rows))
         found = self._solvers.get(key)
         if found is None:
-            found = NewtonSolver(self._robot, self._group, checked, rows=own)
+            found = SearchSolver(self._robot, self._group, checked, rows=own)
             self.keep(key, found)
         return found
 
-    def get(self, key: Any) -> NewtonSolver | None:
+    def get(self, key: Any) -> SearchSolver | None:
         """Return the solver that was kept under a key."""
         return self._solvers.get(key)
 
-    def keep(self, key: Any, solver: NewtonSolver) -> None:
+    def keep(self, key: Any, solver: SearchSolver) -> None:
         """Keep a solver; the oldest ones go."""
         if len(self._solvers) >= MOST_SOLVERS:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver
 
-    def one(self, solver: NewtonSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
+    def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
         """Answer one pose (4, 4) of float64: the fast path, without anything that few callers need."""
         single = solver.single
         if q0 is None:
@@ -133,19 +132,20 @@ class NewtonFamily:
         except IndexError:
             arrays = single.make_arrays(seeded=q0 is not None)
         q = EMPTY(single.size)
-        report = single.ask(arrays.address, start, target, q)
+        report = single.solve(arrays.address, 0, single.flag, start, target, q)
         if report[0] != FOUND:
-            failure = self._failure(solver, report, arrays, q, target)
+            facts = (*report[:3], report[7], *report[4:6])
+            failure = self._failure(solver, facts, arrays, q, target)
             pool.append(arrays)
             return failure
         pool.append(arrays)
-        solution = IkSolution((q, 1, report[1], report[2], report[3]))
+        solution = IkSolution((q, 1, report[1], report[2], report[7]))
         solution._facts = (report, self._group, NO_CAUSE, False)
         return solution
 
     def one_checked(
         self,
-        solver: NewtonSolver,
+        solver: SearchSolver,
         target: FloatArray,
         q0: ArrayLike | None,
         timeout_ns: int,
@@ -159,16 +159,17 @@ class NewtonFamily:
             arrays.reference[: self._size] = solver.checked_seed(read_numbers('q0', q0))
         arrays.matrices[0] = target
         options = (solver.unseeded if q0 is None else solver.seeded).copy()
-        options[pose_search.VALIDATED] = float(validate is not None)
+        options[state.VALIDATED] = float(validate is not None)
         try:
-            code = solver.run(solver.problem, options, timeout_ns, arrays, out, request)
+            run = Run(solver.problem, options, arrays, out, request)
+            code = solver.run(run, timeout_ns)
             counters, nq = arrays.counters, solver.problem.nq
-            work = counters.item(pose_search.ITERATIONS), counters.item(pose_search.SEARCHES)
+            work = counters.item(state.ITERATIONS), counters.item(state.SEARCHES)
             if code != FOUND:
-                norm = arrays.scalars.item(newton_search.BEST_ERROR)
+                norm = arrays.scalars.item(state.BEST_ERROR)
                 report = (code, *work, 0.5 * norm * norm, *arrays.errors.tolist())
                 return self._failure(solver, report, arrays, arrays.best[: self._size], target)
-            norm = arrays.scalars.item(newton_search.ERROR)
+            norm = arrays.scalars.item(state.ERROR)
             report = (code, *work, 0.5 * norm * norm, *out[0, nq : nq + 2].tolist())
             values = (out[0, : self._size], 1, *report[1:4])
             return make_solution(values, (report, self._group, NO_CAUSE, False))
@@ -176,26 +177,26 @@ class NewtonFamily:
             solver.give_back(arrays)
 
     def _failure(
-        self, solver: NewtonSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
+        self, solver: SearchSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
     ) -> IkSolution:
         """Return what a search without a solution has to say, or raise where the question was wrong."""
         code = report[0]
-        if code == pose_search.BAD_TARGET:
+        if code == state.BAD_TARGET:
             repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
             raise InvalidTarget(f'Tep is no finite rigid transform: {target}.', target=target)
-        if code == pose_search.BAD_STATE:
+        if code == state.BAD_STATE:
             raise RequestError(f'q0 {joint_values.describe_unusable(arrays.reference)}.')
-        if code == pose_search.UNSAMPLED:
-            variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
-            raise solver.unsampled(solver.problem, variable)
-        clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
+        if code == state.UNSAMPLED:
+            variable = int(arrays.counters[state.UNSAMPLED_VARIABLE])
+            raise solver.unsampled(variable)
+        clock_ended = code in (state.DEADLINE, state.CANCELLED)
         cause = solver.explain(code, arrays.counters, target)[1]
         facts = (report, self._group, cause, clock_ended)
         return make_solution((q.copy(), 0, *report[1:4]), facts)
 
     def many(
         self,
-        solver: NewtonSolver,
+        solver: SearchSolver,
         targets: FloatArray,
         q0: ArrayLike | None,
         independent: bool = False,
@@ -233,7 +234,7 @@ class NewtonFamily:
     def _stacked(self, answers: Answers, jump_threshold: float) -> IkSolutions:
         """Return the answers to a stack."""
         q, numbers, codes, causes = answers
-        success = (codes[:, paths.CODE] == pose_search.FOUND).astype(np.int64)
+        success = (codes[:, paths.CODE] == state.FOUND).astype(np.int64)
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
         result = IkSolutions((q, success, *columns))
         result.causes = causes
@@ -243,7 +244,7 @@ class NewtonFamily:
         return result
 
     def ask(
-        self, solver: NewtonSolver, Tep: Any, q0: ArrayLike | None, question: Mapping[str, Any]
+        self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, question: Mapping[str, Any]
     ) -> IkSolution | IkSolutions:
         """Answer poses in any form, with the keywords of :data:`QUESTION`."""
         targets = _read_poses(Tep, bool(question.get('normalize', False)))

@@ -11,18 +11,18 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import descent
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import restart_search, state
 from ssik_ros.mechanisms.group_mechanism import GroupMechanism
 from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Problem, Rows
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.closed_chain.group_options import ClosedChainGroupOptions
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
-from ssik_ros.solvers.search.iterative_solver import IterativeSolver, SearchArrays
+from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
+from ssik_ros.solvers.search.solver import Run, SearchSolver
 
 OPEN_LOOP = 100
 """Code of a search that reached all tips, but only with open loops."""
@@ -32,13 +32,10 @@ SAME = 1e-4
 """Solutions that differ by less in every variable are one [rad or m]."""
 
 
-class ClosedChainSolver(IterativeSolver):
+class ClosedChainSolver(SearchSolver):
     """Finds the joints of one planning group together with the passive joints of the robot's loops."""
 
     kernel = staticmethod(descent.solve)
-    at_lower = pose_search.OPTIONS
-    at_max_searches = pose_search.MAX_SEARCHES
-    at_keeps_looking = pose_search.KEEPS_LOOKING
 
     def __init__(
         self,
@@ -58,8 +55,9 @@ class ClosedChainSolver(IterativeSolver):
         :raises SsikError: when a loop is not well-defined.
         """
         rows = position_rows() if position_only else Rows()
-        super().__init__(robot, group, 'ssik_ros/ClosedChain', None, None, rows)
         self.parameters = options = options or ClosedChainGroupOptions()
+        settings = SearchSettings(slimit=options.max_searches, tolerance=options.target_tolerance)
+        super().__init__(robot, group, settings, 'ssik_ros/ClosedChain', rows=rows)
         file = options.loop_closures_file
         loops = read_loop_closures(Path(file).expanduser()) if file else LoopClosures()
         closed = from_urdf(
@@ -85,54 +83,36 @@ class ClosedChainSolver(IterativeSolver):
         )
         self._idle = [self._first]
         problem = self.problem
-        packed = np.zeros(pose_search.OPTIONS)
-        packed[pose_search.MAX_SEARCHES] = options.max_searches
-        tolerances = np.full(len(self.tip_frames), options.target_tolerance)
-        self.packed = np.concatenate([packed, problem.lower, problem.upper, tolerances])
         self.places = problem.idx_q[problem.variable_q]
         scalar = problem.variable_kind <= layout.LINEAR
         self.limited = scalar & (problem.variable_q < problem.group_size)
         """Variables with limits that a request may narrow: scalar ones of the group."""
 
-    def narrowed_options(
-        self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
-    ) -> None:
-        """Write the request's tolerance into a copy of the options."""
-        if request.tolerance is not None:
-            options[self.at_lower + 2 * len(lower) :] = self.checked_tolerance(request.tolerance)
-
-    def run(
-        self,
-        problem: Problem,
-        options: FloatArray,
-        timeout_ns: int,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        phase: int = pose_search.FRESH,
-    ) -> int:
-        """Search from start to start; return a code of :mod:`ssik_ros.kernels.search.pose_search`."""
+    def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
+        """Search from start to start; return a code of :mod:`ssik_ros.kernels.search.state`."""
+        arrays, problem = run.arrays, run.problem
         arrays.counters[:] = 0
         arrays.best[:] = arrays.reference
         arrays.errors[:] = math.inf
         if not _are_rigid(arrays.matrices):
-            return pose_search.BAD_TARGET
+            return state.BAD_TARGET
         if not np.isfinite(arrays.reference).all():
-            return pose_search.BAD_STATE
+            return state.BAD_STATE
         targets = np.zeros((len(arrays.matrices), 12))
         targets[:, 9:] = arrays.matrices[:, :3, 3]
-        is_far = pose_search.out_of_reach(problem.ints, problem.reals, options, targets)
+        is_far = restart_search.is_out_of_reach(
+            problem.ints, problem.reals, run.options, targets, False
+        )
         try:
             posed = self._idle.pop()
         except IndexError:
             posed = self._first.twin()
         try:
-            search = _Search(self, posed, options, arrays, out, request)
-            code = search.run(timeout_ns, is_far)
+            code = _Search(self, posed, run).run(timeout_ns, is_far)
         finally:
             self._idle.append(posed)
-        if code == pose_search.FOUND:
-            self._sort(out[: int(arrays.counters[pose_search.COUNT])], arrays.reference)
+        if code == state.FOUND:
+            self._sort(run.out[: int(arrays.counters[state.COUNT])], arrays.reference)
         return code
 
     def _sort(self, found: FloatArray, reference: FloatArray) -> None:
@@ -151,7 +131,7 @@ class ClosedChainSolver(IterativeSolver):
         options: FloatArray | None = None,
     ) -> tuple[IkStatus, Cause]:
         """Return status and cause of a search without a solution."""
-        if code == OPEN_LOOP and not counters[pose_search.REFUSALS]:
+        if code == OPEN_LOOP and not counters[state.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.LOOP
         return super().explain(code, counters, targets, problem, options)
 
@@ -159,25 +139,17 @@ class ClosedChainSolver(IterativeSolver):
 class _Search:
     """One request: starts, descents and the solutions found."""
 
-    def __init__(
-        self,
-        solver: ClosedChainSolver,
-        posed: GroupMechanism,
-        options: FloatArray,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-    ) -> None:
-        """Read limits, tolerances and tools from the request; ``out`` gets the solutions."""
+    def __init__(self, solver: ClosedChainSolver, posed: GroupMechanism, run: Run) -> None:
+        """Read limits, tolerances and tools from the run."""
         self._solver, self._posed, self._problem = solver, posed, solver.problem
-        self._arrays, self._out, self._request = arrays, out, request
-        self._counters = arrays.counters
-        self._cancel = solver.flag_of(request)
-        nv, at = self._problem.nv, solver.at_lower
-        self._limits = options[at : at + 2 * nv].reshape(2, nv)
-        self._tolerances = options[at + 2 * nv :]
-        self._most = int(options[solver.at_max_searches])
-        tools = request.tool_offsets
+        self._arrays, self._out, self._request = run.arrays, run.out, run.request
+        self._counters = run.arrays.counters
+        self._cancel = solver.flag_of(run.request)
+        nv, tips = self._problem.nv, len(solver.tip_frames)
+        self._limits = joint_rows(run.options, nv)[: state.UPPER + 1]
+        self._tolerances = tip_tolerances(run.options, nv, tips)[state.NORM]
+        self._most = int(run.options[state.MAX_SEARCHES])
+        tools = run.request.tool_offsets
         self._tools = None if tools is None else np.reshape(tools, (-1, 4, 4))
 
     def run(self, timeout_ns: int, is_far: bool) -> int:
@@ -185,13 +157,13 @@ class _Search:
         counters, arrays = self._counters, self._arrays
         self._end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf
         generator = np.random.default_rng(self._solver.parameters.seed)
-        best, code = math.inf, pose_search.EXHAUSTED
+        best, code = math.inf, state.EXHAUSTED
         for search in range(self._most):
             late = time.monotonic_ns() >= self._end
             if search and (late or self._cancel[0]):
-                counters[pose_search.CLOCK_ENDED] = 1
-                ended = pose_search.DEADLINE if late else pose_search.CANCELLED
-                return pose_search.FOUND if counters[pose_search.COUNT] else ended
+                counters[state.CLOCK_ENDED] = 1
+                ended = state.DEADLINE if late else state.CANCELLED
+                return state.FOUND if counters[state.COUNT] else ended
             start = self._start(generator if search else None)
             found, errors, loops = self._descend(start, self._limits)
             miss = float(np.hypot(errors[:, 0], errors[:, 1]).max() + loops)
@@ -199,16 +171,16 @@ class _Search:
                 best = miss
                 arrays.best[:], arrays.errors[:] = found, errors.ravel()
             if is_far:
-                return pose_search.OUT_OF_REACH
-            counters[pose_search.SEARCHES] += 1
+                return state.OUT_OF_REACH
+            counters[state.SEARCHES] += 1
             reached, closed = self._check(errors, loops)
-            if reached and not closed and code == pose_search.EXHAUSTED:
+            if reached and not closed and code == state.EXHAUSTED:
                 code = OPEN_LOOP
             if reached and closed and self._accept(found, errors):
-                return pose_search.FOUND
-        if counters[pose_search.COUNT]:
-            return pose_search.FOUND
-        if code == pose_search.EXHAUSTED and not counters[pose_search.REFUSALS]:
+                return state.FOUND
+        if counters[state.COUNT]:
+            return state.FOUND
+        if code == state.EXHAUSTED and not counters[state.REFUSALS]:
             return self._look_beyond_limits()
         return code
 
@@ -226,33 +198,33 @@ class _Search:
         wide = np.where(is_free, np.array([[-math.inf], [math.inf]]), self._limits)
         found, errors, loops = self._descend(start, wide)
         if not all(self._check(errors, loops)):
-            return pose_search.EXHAUSTED
+            return state.EXHAUSTED
         values = found[self._problem.variable_q]
         if (((values < lower) | (values > upper)) & self._solver.limited).any():
-            self._counters[pose_search.LIMITS_SEEN] += 1
-            return pose_search.EXHAUSTED
+            self._counters[state.LIMITS_SEEN] += 1
+            return state.EXHAUSTED
         self._accept(found, errors)
-        found_one = bool(self._counters[pose_search.COUNT])
-        return pose_search.FOUND if found_one else pose_search.EXHAUSTED
+        found_one = bool(self._counters[state.COUNT])
+        return state.FOUND if found_one else state.EXHAUSTED
 
     def _full_state(self) -> FloatArray:
         """Return a copy of the (nq) state of the request, or the robot's initial state."""
-        state = self._request.state
-        return np.array(self._solver.initial_state if state is None else state, dtype=float)
+        given = self._request.state
+        return np.array(self._solver.initial_state if given is None else given, dtype=float)
 
     def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
         """Keep a new solution that the request accepts; return whether there are enough."""
         size, out, request = self._problem.group_size, self._out, self._request
-        count = int(self._counters[pose_search.COUNT])
+        count = int(self._counters[state.COUNT])
         if (np.abs(out[:count, :size] - found[:size]) < SAME).all(axis=1).any():
             return False
         if request.validate is not None and not request.validate(found[:size].copy()):
-            self._counters[pose_search.REFUSALS] += 1
+            self._counters[state.REFUSALS] += 1
             return False
         n = len(found)
         out[count, :n], out[count, n : n + errors.size] = found, errors.ravel()
         out[count, -2] = float(np.linalg.norm(errors))
-        self._counters[pose_search.COUNT] = count + 1
+        self._counters[state.COUNT] = count + 1
         return count + 1 >= request.max_solutions
 
     def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
@@ -282,7 +254,7 @@ class _Search:
         if self._end < math.inf:
             left = max(1e-9 * (self._end - time.monotonic_ns()), 1e-6)
             options = options.changed(max_time=left)
-        self._counters[pose_search.ITERATIONS] += posed.solve(options, self._cancel)
+        self._counters[state.ITERATIONS] += posed.solve(options, self._cancel)
         errors, loops = posed.errors()
         return posed.read()[self._problem.idx_q], errors, loops
 

@@ -11,8 +11,8 @@ import pytest
 from ssik_ros.kernels.search import laws
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
-from ssik_ros.solvers.search.newton_settings import make_settings
+from ssik_ros.solvers.search.settings import make_settings
+from ssik_ros.solvers.search.solver import SearchSolver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))
 arms = pytest.importorskip('arms')
@@ -66,7 +66,7 @@ def test_the_damping_follows_the_gain_ratio(after, factor):
 def test_the_sequence_of_starts_belongs_to_its_seed():
     arm, _ = load('xarm6')
     packed = [
-        NewtonSolver(arm.robot, arm.group, make_settings({'seed': seed})).unseeded.tobytes()
+        SearchSolver(arm.robot, arm.group, make_settings({'seed': seed})).unseeded.tobytes()
         for seed in (1, 1, 2)
     ]
     assert packed[0] == packed[1] != packed[2]

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search, null_space
+from ssik_ros.kernels.search import descent, null_space
 from ssik_ros.problem.problem import Rows
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
-from ssik_ros.solvers.search.newton_settings import make_settings
+from ssik_ros.solvers.search.settings import make_settings
+from ssik_ros.solvers.search.solver import SearchSolver
 
 REDUNDANT = ('panda', 'gen3')
 STEP = 1e-6
@@ -20,7 +20,7 @@ class Probe:
     def __init__(self, name, rows=None, **settings):
         """Make the arrays."""
         self.arm, self.oracle = load(name)
-        self.solver = NewtonSolver(
+        self.solver = SearchSolver(
             self.arm.robot, self.arm.group, make_settings(settings), rows=rows
         )
         self.problem = self.solver.problem
@@ -48,19 +48,18 @@ class Probe:
     def measure(self, q):
         """Return |W^1/2 e|^2, residual (m,) and Jacobian (m, n)."""
         m, n = self.problem.rows, self.problem.nv
-        square, _ = newton_search.measure(*self.fixed, self.solver.seeded, self.work, q)
+        square, _ = descent.measure(*self.fixed, self.solver.seeded, self.work, q)
         rows = self._read(layout.WORKSPACE.entry('jacobian'), 0, m * n).reshape(m, n)
         return square, self._read(layout.WORKSPACE.entry('residual'), 0, m), rows
 
     def objective(self, q):
         """Return F."""
-        at = newton_search.AT_NULL_SPACE
-        return null_space.objective(*self.fixed, self.solver.seeded, at, self.work, q.copy())
+        return null_space.objective(*self.fixed, self.solver.seeded, self.work, q.copy())
 
     def gradient(self, q):
         """Return grad F (n,)."""
-        at, n = newton_search.AT_NULL_SPACE, self.problem.nv
-        null_space.gradient(*self.fixed, self.solver.seeded, at, self.work, q.copy())
+        n = self.problem.nv
+        null_space.gradient(*self.fixed, self.solver.seeded, self.work, q.copy())
         return self._read(layout.WORKSPACE.entry('step'), n, n)
 
 

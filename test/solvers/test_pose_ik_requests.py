@@ -35,7 +35,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import InvalidLimits, InvalidOption, InvalidTarget, JointNotFound
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import restart_search
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import Axes, position_rows, RotationKind, Rows
@@ -43,6 +43,7 @@ from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.solver import Frames
 
 TIGHT = PoseIkOptions(target_tolerance=1e-6)
 
@@ -534,7 +535,7 @@ def test_the_clock_ends_a_search_that_cannot_succeed(ur5e, timeout):
 def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeout, nanoseconds):
     robot, group, solver = ur5e
     request, _ = next(questions(robot, group, 1))
-    request.timeout, given, search = timeout, [], pose_search.search
+    request.timeout, given, search = timeout, [], restart_search.search
 
     def record(ints, reals, options, phase, timeout_ns, *rest):
         given.append(timeout_ns)
@@ -880,7 +881,7 @@ def test_a_leader_outside_the_group_keeps_its_value_of_the_state():
     robot = load_robot(text, srdf)
     group = robot.group('g')
     assert group.joint_names == ('j2', 'j3')
-    solver = PoseIkSolver(robot, group, base_frame='l0')
+    solver = PoseIkSolver(robot, group, frames=Frames('l0'))
     state = robot.default_positions()
     state[robot.tree.idx_q[robot.tree.joint('j1')]] = 0.7
     target = tip_poses(robot, group, np.array([0.4, -0.9]), base='l0', state=state)
@@ -1007,7 +1008,7 @@ def test_a_locked_mobile_base_stays(kind):
 def test_a_mobile_base_outside_the_group_stands_where_the_state_says(kind):
     robot = on_mobile_base(kind)
     arm = robot.group('arm')
-    solver = PoseIkSolver(robot, arm, base_frame='world')
+    solver = PoseIkSolver(robot, arm, frames=Frames('world'))
     rng = np.random.default_rng(5)
     for _ in range(20):
         state, target = mobile_question(robot, rng)
@@ -1046,13 +1047,13 @@ def test_a_seed_with_a_quaternion_of_zero_length_is_refused():
 def test_a_tip_that_does_not_exist_is_an_error_that_names_the_nearest(panda):
     robot, group, _ = panda
     with pytest.raises(KeyError, match='panda_link8'):
-        PoseIkSolver(robot, group, tip_frames=('panda_link88',))
+        PoseIkSolver(robot, group, frames=Frames(tips=('panda_link88',)))
 
 
 def test_a_base_that_does_not_exist_is_an_error_that_names_the_nearest(panda):
     robot, group, _ = panda
     with pytest.raises(ValueError, match='panda_link0'):
-        PoseIkSolver(robot, group, base_frame='panda_link00')
+        PoseIkSolver(robot, group, frames=Frames('panda_link00'))
 
 
 def test_two_joints_in_line_are_told_apart_by_nothing_but_the_seed():

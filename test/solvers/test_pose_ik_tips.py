@@ -20,6 +20,7 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.solver import Frames
 
 TIPS = ('left_tool', 'right_tool')
 
@@ -79,14 +80,14 @@ def test_two_reachable_targets_that_exclude_each_other_are_no_success(robot, bod
     poses = [tip_poses(robot, body.group, q) for q in across]
     both = np.array([poses[0][0], poses[1][1]])
     for tip, q in enumerate(across):
-        alone = PoseIkSolver(robot, body.group, tip_frames=(TIPS[tip],))
+        alone = PoseIkSolver(robot, body.group, frames=Frames(tips=(TIPS[tip],)))
         assert alone.solve(SolveRequest(both[tip], seed=q)).solved
     result = body.solve(SolveRequest(both, max_searches=500))
     assert result.status == IkStatus.UNSOLVED and len(result.solutions) == 0
 
 
 def test_targets_belong_to_the_tips_in_their_order(robot, body):
-    turned_round = PoseIkSolver(robot, body.group, tip_frames=TIPS[::-1])
+    turned_round = PoseIkSolver(robot, body.group, frames=Frames(tips=TIPS[::-1]))
     for request, _ in questions(robot, body.group, 5):
         swapped = SolveRequest(request.targets[::-1], seed=request.seed)
         result = turned_round.solve(swapped)
@@ -156,7 +157,7 @@ def state_with_torso(robot, angle):
 @pytest.mark.parametrize('angle', [0.0, 0.8, -1.5])
 def test_a_torso_outside_the_group_stands_where_the_state_says(robot, angle):
     group, state = robot.group('arms'), state_with_torso(robot, angle)
-    solver = PoseIkSolver(robot, group, base_frame='pelvis')
+    solver = PoseIkSolver(robot, group, frames=Frames('pelvis'))
     frames = {'base': 'pelvis', 'state': state}
     for request, _ in questions(robot, group, 10, **frames):
         request.state = state
@@ -167,7 +168,7 @@ def test_a_torso_outside_the_group_stands_where_the_state_says(robot, angle):
 
 def test_the_same_targets_need_other_postures_when_the_state_moves_the_base(robot):
     group = robot.group('left')
-    solver = PoseIkSolver(robot, group, base_frame='pelvis')
+    solver = PoseIkSolver(robot, group, frames=Frames('pelvis'))
     answers = []
     for angle in (0.0, 0.4):
         state = state_with_torso(robot, angle)
@@ -180,7 +181,7 @@ def test_the_same_targets_need_other_postures_when_the_state_moves_the_base(robo
 
 def test_without_a_state_joints_outside_the_group_have_default_values(robot):
     group = robot.group('left')
-    solver = PoseIkSolver(robot, group, base_frame='pelvis')
+    solver = PoseIkSolver(robot, group, frames=Frames('pelvis'))
     for request, _ in questions(robot, group, 5, base='pelvis'):
         expected = solver.solve(request).q
         request.state = robot.default_positions()
@@ -189,7 +190,7 @@ def test_without_a_state_joints_outside_the_group_have_default_values(robot):
 
 def test_restarts_leave_joints_outside_the_group_alone(robot):
     group, state = robot.group('left'), state_with_torso(robot, 0.7)
-    solver = PoseIkSolver(robot, group, base_frame='pelvis')
+    solver = PoseIkSolver(robot, group, frames=Frames('pelvis'))
     frames = {'base': 'pelvis', 'state': state}
     several = 0
     for request, _ in questions(robot, group, 40, **frames):
@@ -212,7 +213,7 @@ def test_a_base_between_the_root_and_the_group_needs_no_state(robot):
 
 @pytest.mark.parametrize('size', [0, 12, 14])
 def test_a_state_of_a_wrong_size_is_an_error(robot, size):
-    solver = PoseIkSolver(robot, robot.group('arms'), base_frame='pelvis')
+    solver = PoseIkSolver(robot, robot.group('arms'), frames=Frames('pelvis'))
     request, _ = next(questions(robot, robot.group('arms'), 1))
     request.state = np.zeros(size)
     with pytest.raises(DimensionMismatch, match='13'):
@@ -227,7 +228,7 @@ def test_a_state_of_a_wrong_size_is_an_error_even_where_it_is_not_needed(robot, 
 
 
 def test_a_state_that_is_not_finite_is_refused(robot):
-    solver = PoseIkSolver(robot, robot.group('arms'), base_frame='pelvis')
+    solver = PoseIkSolver(robot, robot.group('arms'), frames=Frames('pelvis'))
     request, _ = next(questions(robot, robot.group('arms'), 1))
     request.state = state_with_torso(robot, np.nan)
     result = solver.solve(request)
@@ -236,7 +237,7 @@ def test_a_state_that_is_not_finite_is_refused(robot):
 
 def test_a_pose_of_one_hand_in_the_other_is_a_target_too(robot):
     group = robot.group('arms')
-    solver = PoseIkSolver(robot, group, base_frame='left_tool', tip_frames=('right_tool',))
+    solver = PoseIkSolver(robot, group, frames=Frames('left_tool', ('right_tool',)))
     frames = {'base': 'left_tool', 'tips': ('right_tool',)}
     for request, _ in questions(robot, group, 20, **frames):
         result = solver.solve(request)
@@ -247,7 +248,7 @@ def test_a_pose_of_one_hand_in_the_other_is_a_target_too(robot):
 def test_two_frames_of_one_chain_are_targets_too():
     robot, group = load_arm(RAIL_6R)
     tips = ('l4', 'tip')
-    solver = PoseIkSolver(robot, group, tip_frames=tips)
+    solver = PoseIkSolver(robot, group, frames=Frames(tips=tips))
     for request, _ in questions(robot, group, 20, tips=tips):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets, tips=tips)

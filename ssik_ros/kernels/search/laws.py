@@ -15,12 +15,17 @@ Method
     WAMPLER    k                                                   dq = (J^T W J + k I)^-1 J^T W e
     SUGIHARA   E + k                                               dq = (J^T W J + (E + k) I)^-1 J^T W e
     ADAPTIVE   mu |e|^2, mu by the gain ratio                      (none)
+    POSE_IK    k (min(1, |e| / fade) + c min(|e|, largest)^2)      (none)
     =========  ==================================================  =======================================
 
     The gain ratio is the decrease of |e|^2 over the decrease that the linear model promised. Below a quarter mu grows,
     above three quarters it shrinks. A step that makes things worse is taken all the same: what looks worse is often
     the way around a bend, and a repeated evaluation costs as much as a step. Damping by |e|^2 keeps the convergence
     quadratic.
+
+    Far from the target, where the linear model means little, the damping of POSE_IK grows with the squared error, so that
+    steps are short. Near the target it fades with the error: convergence stays quadratic even if the arm is nearly
+    singular, where a constant damping would make it slow.
 
 Degeneracies
     ``rounding`` keeps a singular J J^T solvable: the step is then that of the pseudo-inverse to about eight digits.
@@ -33,6 +38,8 @@ References
     for damping by the squared error.
 """
 
+import math
+
 from ssik_ros.kernels._jit import inline_kernel
 
 NEWTON = 0
@@ -41,9 +48,16 @@ CHAN = 2
 WAMPLER = 3
 SUGIHARA = 4
 ADAPTIVE = 5
+POSE_IK = 6
 
 ROUNDING = 1e-13
 """Damping that only counts where the normal equations are singular."""
+FADE = 0.1
+"""Error below which the damping of POSE_IK fades in proportion [m, rad]."""
+ERROR_DAMPING = 500.0
+"""Growth c of that damping with the squared error [1/(m^2, rad^2)]."""
+LARGEST_ERROR = 4.0
+"""Error beyond which that damping grows no more [m, rad]: far along a rail the linear model holds again."""
 LARGEST_SQUARE = 16.0
 """Squared error beyond which the damping grows no more: metres along a rail count like radians."""
 SMALLEST_MU = 1e-5
@@ -63,7 +77,7 @@ def damping_of(law, gain, own, mu, square):
     Return the damping of a step.
 
     :param law: one of the laws above.
-    :param gain: k of the toolbox.
+    :param gain: k of the toolbox, or of PoseIK.
     :param own: squared damping of the pseudo-inverse.
     :param mu: state of the adaptive law.
     :param square: |e|^2.
@@ -76,6 +90,10 @@ def damping_of(law, gain, own, mu, square):
         return gain
     if law == SUGIHARA:
         return 0.5 * square + gain
+    if law == POSE_IK:
+        error = math.sqrt(square)
+        bounded = min(error, LARGEST_ERROR)
+        return gain * (min(1.0, error / FADE) + ERROR_DAMPING * bounded * bounded)
     return own + ROUNDING
 
 

@@ -1,16 +1,21 @@
 """
-Secondary objectives: what a redundant arm does with the freedom that its targets leave.
+Moves within the null space: what a redundant arm does with the freedom that its targets leave.
 
 Problem
     Among the configurations with the same targets, find one nearby with a larger
     F(q) = -kq sum phi(d_v) - kp |q - posture|^2 / 2 + km m(q), where d_v are the distances of joint v to its two
     limits, phi(d) = (pi - d)^3 / (3 (pi - ps)^2) for d < pi and 0 beyond, and m = sqrt(det(J J^T)).
 
+    While the solution nearest to the seed is searched for, find one nearby that is nearer to the seed instead.
+
 Method
     Gradient ascent within the null space: dq = (I - J^+ J) grad F, scaled to a trust radius that doubles after
     progress and halves without, each step followed by Newton steps that bring the targets back. The derivative of
     -phi is the toolbox's (d - pi)^2 / (ps - pi)^2; that of m comes from central differences, which hold for every
     kind of joint and row.
+
+    A step towards the seed is the Newton correction of the targets plus the projected pull. A few corrections without a
+    pull bring the last state back within tolerance.
 
 Solutions
     A local maximum along the self-motion, or the best point reached within a fixed number of steps; never worse than
@@ -28,20 +33,10 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel, vector
+from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import layout, linalg, rows, steps
-
-# Single numbers, counted from where they start in a search's options.
-ACTIVE = 0
-LIMIT_GAIN = 1
-MANIPULABILITY_GAIN = 2
-POSTURE_GAIN = 3
-CLOSEST = 4
-"""ps: distance to a limit that the pull away from it is scaled for [rad or m]."""
-AT_ARRAYS = 5
-"""Where influence (nv), pi of each joint, and posture (nq) start in the options."""
-NUMBERS = 6
+from ssik_ros.kernels.search import descent, laws, state
 
 FIRST_PULL = 0.1
 LARGEST_PULL = 0.3
@@ -54,6 +49,14 @@ DIFFERENCE = 1e-5
 """Step of the central differences [rad or m]."""
 ROUNDING = 1e-14
 """Damping of projections."""
+CORRECTIONS = 6
+"""Most Newton steps that bring the targets back after a step."""
+LARGEST_PULL_TO_SEED = 0.3
+"""Longest pull towards the seed in one step [rad or m]: further, its linear model breaks the target."""
+SETTLED = 1e-2
+"""Relative gain in squared distance, per unit of pull gain, below which a pull has arrived."""
+CLOSING_STEPS = 6
+"""Newton steps without a pull that bring a pulled solution back within tolerance."""
 
 
 @kernel
@@ -75,19 +78,14 @@ def manipulability(ints, reals, work, q):
 
 
 @kernel
-def objective(ints, reals, options, at, work, q):
-    """
-    Return F at a configuration; overwrites what the last evaluation left.
-
-    :param at: where the numbers of this module start in the options.
-    """
+def objective(ints, reals, options, work, q):
+    """Return F at a configuration; overwrites what the last evaluation left."""
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     nv = ints[layout.VARIABLES]
-    start = int(options[at + AT_ARRAYS])
-    influence = vector(options, start, nv)
+    influence = state.influence(ints, options)
     value = 0.0
-    closest = options[at + CLOSEST]
+    closest = options[state.CLOSEST]
     for v in range(nv):
         if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
             continue
@@ -96,44 +94,39 @@ def objective(ints, reals, options, at, work, q):
         for d in (x - w.lower[v], w.upper[v] - x):
             if d < reach:
                 value -= (
-                    options[at + LIMIT_GAIN] * (reach - d) ** 3 / (3.0 * (reach - closest) ** 2)
+                    options[state.LIMIT_GAIN] * (reach - d) ** 3 / (3.0 * (reach - closest) ** 2)
                 )
-    if options[at + POSTURE_GAIN] != 0.0:
-        posture = vector(options, start + nv, ints[layout.POSITIONS])
+    if options[state.POSTURE_GAIN] != 0.0:
+        posture = state.posture(ints, options)
         steps.difference_to(variable_i, w.lower, w.upper, posture, q, w.gradient)
-        value -= 0.5 * options[at + POSTURE_GAIN] * steps.squared_norm(w.gradient)
-    if options[at + MANIPULABILITY_GAIN] != 0.0:
-        value += options[at + MANIPULABILITY_GAIN] * manipulability(ints, reals, work, q)
+        value -= 0.5 * options[state.POSTURE_GAIN] * steps.squared_norm(w.gradient)
+    if options[state.MANIPULABILITY_GAIN] != 0.0:
+        value += options[state.MANIPULABILITY_GAIN] * manipulability(ints, reals, work, q)
     return value
 
 
 @kernel
-def gradient(ints, reals, options, at, work, q):
-    """
-    Write grad F into ``gradient`` of the workspace; overwrites what the last evaluation left, and trial and step.
-
-    :param at: where the numbers of this module start in the options.
-    """
+def gradient(ints, reals, options, work, q):
+    """Write grad F into ``gradient``; overwrites what the last evaluation left, and trial and step."""
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     nv = ints[layout.VARIABLES]
-    start = int(options[at + AT_ARRAYS])
-    influence = vector(options, start, nv)
-    closest = options[at + CLOSEST]
-    posture = vector(options, start + nv, ints[layout.POSITIONS])
+    influence = state.influence(ints, options)
+    closest = options[state.CLOSEST]
+    posture = state.posture(ints, options)
     steps.difference_to(variable_i, w.lower, w.upper, posture, q, w.gradient)
     for v in range(nv):
-        w.gradient[v] *= options[at + POSTURE_GAIN]
+        w.gradient[v] *= options[state.POSTURE_GAIN]
         if variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR or w.lower[v] >= w.upper[v]:
             continue
         x = q[variable_i[v, layout.VARIABLE_Q]]
         below, above, reach = x - w.lower[v], w.upper[v] - x, influence[v]
-        scale = options[at + LIMIT_GAIN] / (reach - closest) ** 2
+        scale = options[state.LIMIT_GAIN] / (reach - closest) ** 2
         if below < reach:
             w.gradient[v] += scale * (reach - below) ** 2
         if above < reach:
             w.gradient[v] -= scale * (reach - above) ** 2
-    if options[at + MANIPULABILITY_GAIN] == 0.0:
+    if options[state.MANIPULABILITY_GAIN] == 0.0:
         return
     for v in range(nv):
         change = 0.0
@@ -145,7 +138,7 @@ def gradient(ints, reals, options, at, work, q):
             w.step[v] = sign * DIFFERENCE
             steps.advance(variable_i, w.lower, w.upper, False, 1.0, w.step, w.trial)
             change += sign * manipulability(ints, reals, work, w.trial)
-        w.gradient[v] += options[at + MANIPULABILITY_GAIN] * change / (2.0 * DIFFERENCE)
+        w.gradient[v] += options[state.MANIPULABILITY_GAIN] * change / (2.0 * DIFFERENCE)
 
 
 @kernel
@@ -180,3 +173,118 @@ def pulled_step(ints, reals, work, pull, limited):
         for v in range(nv):
             w.step[v] *= pull / longest
     return longest
+
+
+@kernel
+def improve(ints, reals, options, cancel, counters, work):
+    """
+    Move a solution within its null space towards the secondary objectives; the state ends as the best one, measured.
+
+    The last row of the refused candidates keeps what has to be restored.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    limited = options[state.LIMITED] != 0.0
+    kept = w.refused[layout.REFUSED_ROWS - 1]
+    descent.polish(ints, reals, options, work)
+    vectors.copy(kept, w.state)
+    value = objective(ints, reals, options, work, w.state)
+    pull, iteration = FIRST_PULL, 0
+    while pull > SMALLEST_PULL and iteration < STEPS:
+        if descent.is_over(counters, cancel) != state.RUNNING:
+            break
+        iteration += 1
+        counters[state.ITERATIONS] += 1
+        gradient(ints, reals, options, work, w.state)
+        descent.measure(ints, reals, options, work, w.state)
+        length = pulled_step(ints, reals, work, pull, limited)
+        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+        square, inside = correct(ints, reals, options, work, limited)
+        after = objective(ints, reals, options, work, w.state)
+        fits = not limited or descent.within_limits(ints, reals, work, w.state)
+        if inside and square < EXACT and fits and after > value:
+            value = after
+            vectors.copy(kept, w.state)
+            pull = min(2.0 * pull, LARGEST_PULL)
+            if length < SMALLEST_PULL:
+                break
+        else:
+            vectors.copy(w.state, kept)
+            pull *= 0.5
+    vectors.copy(w.state, kept)
+    descent.measure(ints, reals, options, work, w.state)
+
+
+@kernel
+def correct(ints, reals, options, work, limited):
+    """Bring the state back to the targets by Newton steps; return the squared error, and whether it is a solution."""
+    w = layout.view_workspace(ints, work)
+    square, inside = descent.measure(ints, reals, options, work, w.state)
+    for _ in range(CORRECTIONS):
+        if square < EXACT:
+            break
+        descent.take_step(ints, reals, options, work, square, laws.SMALLEST_MU, limited)
+        square, inside = descent.measure(ints, reals, options, work, w.state)
+    return square, inside
+
+
+@kernel
+def squared_distance(ints, reals, work, q):
+    """Return the squared joint distance of a configuration to the seed (by plain or wrapped difference)."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    steps.difference_to(variable_i, w.lower, w.upper, w.reference, q, w.gradient)
+    return steps.squared_norm(w.gradient)
+
+
+@kernel
+def pull_to_seed(ints, reals, options, cancel, counters, work):
+    """Move a solution within the null space towards the seed; the state ends as the nearest verified one."""
+    w = layout.view_workspace(ints, work)
+    vectors.copy(w.trial, w.state)
+    nearest = squared_distance(ints, reals, work, w.trial)
+    before = nearest
+    closing, iteration = 0, 0
+    while iteration < options[state.MAX_ITERATIONS]:
+        if descent.is_over(counters, cancel) != state.RUNNING:
+            break
+        distance = squared_distance(ints, reals, work, w.state)
+        square, inside = descent.measure(ints, reals, options, work, w.state)
+        if inside and distance < nearest and descent.within_limits(ints, reals, work, w.state):
+            nearest = distance
+            vectors.copy(w.trial, w.state)
+        arrived = abs(before - distance) <= SETTLED * options[state.PULL_GAIN] * before
+        is_closing = (iteration > 0 and arrived) or closing > 0
+        before = distance
+        if is_closing and (inside or closing >= CLOSING_STEPS):
+            break
+        if is_closing:
+            closing += 1
+            descent.take_step(ints, reals, options, work, square, laws.SMALLEST_MU, True)
+        else:
+            step_to_seed(ints, reals, options, work, square)
+        iteration += 1
+        counters[state.ITERATIONS] += 1
+    vectors.copy(w.state, w.trial)
+    descent.measure(ints, reals, options, work, w.state)
+
+
+@kernel
+def step_to_seed(ints, reals, options, work, square):
+    """Move the state by a Newton correction plus a pull towards the seed; expects the way there in ``gradient``."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    gradient = w.gradient
+    largest = 0.0
+    for v in range(gradient.shape[0]):
+        gradient[v] *= options[state.PULL_GAIN]
+        if steps.pushes_out(variable_i, v, w.state, w.lower, w.upper, gradient[v]):
+            gradient[v] = 0.0
+        largest = max(largest, abs(gradient[v]))
+    if largest > LARGEST_PULL_TO_SEED:
+        for v in range(gradient.shape[0]):
+            gradient[v] *= LARGEST_PULL_TO_SEED / largest
+    damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
+    steps.limited_step(ints, reals, work, damping, True)
+    steps.add_null_space_pull(w.jacobian, w.normal, w.right, gradient, w.free, w.step)
+    steps.advance(variable_i, w.lower, w.upper, True, 1.0, w.step, w.state)

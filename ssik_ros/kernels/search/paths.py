@@ -26,7 +26,7 @@ import math
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search, pose_search, tracking
+from ssik_ros.kernels.search import descent, restart_search, state, tracking
 
 BOX_SEARCHES = 3
 """Searches within the box."""
@@ -75,8 +75,8 @@ def solve_each(
         for k in range(w.matrices.shape[0]):
             vectors.copy(w.matrices[k], targets[i, k])
         vectors.copy(w.reference, seeds[i if seeds.shape[0] > 1 else 0])
-        code = newton_search.search(
-            ints, reals, options, pose_search.FRESH, 0, cancel, counters, work, out
+        code = restart_search.search(
+            ints, reals, options, state.FRESH, 0, cancel, counters, work, out
         )
         write_row(ints, code, counters, work, out, q[i], numbers[i], codes[i])
 
@@ -85,30 +85,30 @@ def solve_each(
 def write_row(ints, code, counters, work, out, q, numbers, codes):
     """Write what a search left into the rows of its pose."""
     w = layout.view_workspace(ints, work)
-    refused = code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE
+    refused = code == state.BAD_TARGET or code == state.BAD_STATE
     if refused:
         vectors.fill(q, math.nan)
         vectors.fill(numbers, math.nan)
-    elif code == pose_search.FOUND:
+    elif code == state.FOUND:
         nq = q.shape[0]
         for k in range(nq):
             q[k] = out[0, k]
-        numbers[0] = 0.5 * w.scalars[newton_search.ERROR] ** 2
+        numbers[0] = 0.5 * w.scalars[state.ERROR] ** 2
         for k in range(1, numbers.shape[0]):
             numbers[k] = out[0, nq + k - 1]
     else:
         vectors.copy(q, w.best)
-        numbers[0] = 0.5 * w.scalars[newton_search.BEST_ERROR] ** 2
+        numbers[0] = 0.5 * w.scalars[state.BEST_ERROR] ** 2
         for c in range(w.errors.shape[0]):
             numbers[1 + 2 * c] = w.errors[c, 0]
             numbers[2 + 2 * c] = w.errors[c, 1]
     codes[CODE] = code
-    codes[ITERATIONS] = counters[pose_search.ITERATIONS]
-    codes[SEARCHES] = counters[pose_search.SEARCHES]
-    codes[LIMITS_SEEN] = counters[pose_search.LIMITS_SEEN]
-    codes[STALLED] = counters[pose_search.STALLED]
-    codes[SINGULAR_SEEN] = counters[newton_search.SINGULAR_SEEN]
-    codes[UNSAMPLED_VARIABLE] = counters[pose_search.UNSAMPLED_VARIABLE]
+    codes[ITERATIONS] = counters[state.ITERATIONS]
+    codes[SEARCHES] = counters[state.SEARCHES]
+    codes[LIMITS_SEEN] = counters[state.LIMITS_SEEN]
+    codes[STALLED] = counters[state.STALLED]
+    codes[SINGULAR_SEEN] = counters[state.SINGULAR_SEEN]
+    codes[UNSAMPLED_VARIABLE] = counters[state.UNSAMPLED_VARIABLE]
 
 
 @kernel
@@ -131,28 +131,28 @@ def solve_path(
             return
         for k in range(w.matrices.shape[0]):
             vectors.copy(w.matrices[k], targets[i, k])
-        code = pose_search.EXHAUSTED
+        code = state.EXHAUSTED
         iterations, searches = 0, 0
         if i > 0:
             tracking.confine(ints, reals, base, w.reference, bounds, own)
-            own[newton_search.MAX_SEARCHES] = min(BOX_SEARCHES, base[newton_search.MAX_SEARCHES])
-            code = newton_search.search(
-                ints, reals, own, pose_search.FRESH, 0, cancel, counters, work, out
+            own[state.MAX_SEARCHES] = min(BOX_SEARCHES, base[state.MAX_SEARCHES])
+            code = restart_search.search(
+                ints, reals, own, state.FRESH, 0, cancel, counters, work, out
             )
-            iterations = counters[pose_search.ITERATIONS]
-            searches = counters[pose_search.SEARCHES]
-        if i == 0 or (not hard and code == pose_search.EXHAUSTED):
-            code = newton_search.search(
-                ints, reals, base, pose_search.FRESH, 0, cancel, counters, work, out
+            iterations = counters[state.ITERATIONS]
+            searches = counters[state.SEARCHES]
+        if i == 0 or (not hard and code == state.EXHAUSTED):
+            code = restart_search.search(
+                ints, reals, base, state.FRESH, 0, cancel, counters, work, out
             )
-            counters[pose_search.ITERATIONS] += iterations
-            counters[pose_search.SEARCHES] += searches
-        stopped = code == pose_search.EXHAUSTED or code == pose_search.OUT_OF_REACH
+            counters[state.ITERATIONS] += iterations
+            counters[state.SEARCHES] += searches
+        stopped = code == state.EXHAUSTED or code == state.OUT_OF_REACH
         if i > 0 and hard and stopped:
             come_nearer(ints, reals, own, cancel, counters, work)
         write_row(ints, code, counters, work, out, q[i], numbers[i], codes[i])
-        refused = code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE
-        if code == pose_search.FOUND or (hard and not refused):
+        refused = code == state.BAD_TARGET or code == state.BAD_STATE
+        if code == state.FOUND or (hard and not refused):
             vectors.copy(w.reference, q[i])
 
 
@@ -162,7 +162,7 @@ def come_nearer(ints, reals, options, cancel, counters, work):
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
     square, _ = tracking.approach(ints, reals, options, cancel, counters, work)
-    if square < w.scalars[newton_search.BEST_ERROR] ** 2:
-        w.scalars[newton_search.BEST_ERROR] = math.sqrt(square)
+    if square < w.scalars[state.BEST_ERROR] ** 2:
+        w.scalars[state.BEST_ERROR] = math.sqrt(square)
         vectors.copy(w.best, w.state)
-    newton_search.measure(ints, reals, options, work, w.best)
+    descent.measure(ints, reals, options, work, w.best)

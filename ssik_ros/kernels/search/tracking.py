@@ -25,7 +25,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import layout, steps
-from ssik_ros.kernels.search import laws, newton_search, null_space, pose_search
+from ssik_ros.kernels.search import descent, laws, null_space, restart_search, state
 
 # Numbers of a cycle: error norm before and after, iterations, joints stopped by the cycle's motion and by limits.
 BEFORE = 0
@@ -61,8 +61,8 @@ def confine(ints, reals, base, centre, bounds, own):
             low, high = centre[at] - bounds[v], centre[at] + bounds[v]
         for row in range(0, 4, 2):
             lower, upper = (
-                newton_search.OPTIONS + row * nv + v,
-                newton_search.OPTIONS + (row + 1) * nv + v,
+                state.OPTIONS + row * nv + v,
+                state.OPTIONS + (row + 1) * nv + v,
             )
             own[lower] = max(base[lower], low)
             own[upper] = min(base[upper], high)
@@ -87,26 +87,26 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
     vectors.copy(w.reference, q)
     confine(ints, reals, base, q, bounds, own)
     vectors.fill(report, 0.0)
-    code = newton_search.begin(ints, reals, own, 0, counters, work)
-    if code == pose_search.BAD_TARGET or code == pose_search.BAD_STATE:
+    code = restart_search.begin(ints, reals, own, False, 0, counters, work)
+    if code == state.BAD_TARGET or code == state.BAD_STATE:
         return code
-    report[BEFORE], inside = newton_search.measure(ints, reals, own, work, w.state)
+    report[BEFORE], inside = descent.measure(ints, reals, own, work, w.state)
     report[AFTER] = report[BEFORE]
-    if code != pose_search.RUNNING:
+    if code != state.RUNNING:
         return code
     _, inside = approach(ints, reals, own, cancel, counters, work)
-    if inside and own[newton_search.AT_NULL_SPACE + null_space.ACTIVE] != 0.0:
-        newton_search.improve(ints, reals, own, cancel, counters, work)
-    report[AFTER], inside = newton_search.measure(ints, reals, own, work, w.state)
-    report[ITERATIONS] = counters[pose_search.ITERATIONS]
+    if inside and own[state.IMPROVES] != 0.0:
+        null_space.improve(ints, reals, own, cancel, counters, work)
+    report[AFTER], inside = descent.measure(ints, reals, own, work, w.state)
+    report[ITERATIONS] = counters[state.ITERATIONS]
     vectors.copy(q, w.state)
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(bounds.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
             value = q[variable_i[v, layout.VARIABLE_Q]]
             lower, upper = (
-                base[newton_search.OPTIONS + v],
-                base[newton_search.OPTIONS + bounds.shape[0] + v],
+                base[state.OPTIONS + v],
+                base[state.OPTIONS + bounds.shape[0] + v],
             )
             at_limit = value <= lower + AT_BOUND or value >= upper - AT_BOUND
             at_box = value <= w.lower[v] + AT_BOUND or value >= w.upper[v] - AT_BOUND
@@ -114,7 +114,7 @@ def follow(ints, reals, base, own, bounds, cancel, counters, work, q, report):
                 report[LIMIT_STOPPED] += 1.0
             elif at_box:
                 report[STEP_STOPPED] += 1.0
-    return pose_search.FOUND if inside else pose_search.EXHAUSTED
+    return state.FOUND if inside else state.EXHAUSTED
 
 
 @kernel
@@ -127,21 +127,21 @@ def approach(ints, reals, options, cancel, counters, work):
     """
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
-    limited = options[newton_search.LIMITED] != 0.0
-    scales = newton_search.joint_scales(ints, options)
-    mu, extra = options[newton_search.GAIN], 0.0
-    square, inside = newton_search.measure(ints, reals, options, work, w.state)
+    limited = options[state.LIMITED] != 0.0
+    scales = state.joint_scales(ints, options)
+    mu, extra = options[state.GAIN], 0.0
+    square, inside = descent.measure(ints, reals, options, work, w.state)
     iteration = 0
-    while not inside and iteration < options[newton_search.MAX_ITERATIONS]:
+    while not inside and iteration < options[state.MAX_ITERATIONS]:
         if cancel[0] != 0:
             break
         iteration += 1
-        counters[pose_search.ITERATIONS] += 1
+        counters[state.ITERATIONS] += 1
         vectors.copy(w.trial, w.state)
         damping = laws.damping_of(
-            options[newton_search.LAW],
-            options[newton_search.GAIN],
-            options[newton_search.OWN_DAMPING],
+            options[state.LAW],
+            options[state.GAIN],
+            options[state.OWN_DAMPING],
             mu,
             square,
         )
@@ -152,10 +152,10 @@ def approach(ints, reals, options, cancel, counters, work):
             damping + extra,
             limited,
             scales,
-            options[newton_search.LARGEST_STEP],
+            options[state.LARGEST_STEP],
         )
         steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
-        after, inside = newton_search.measure(ints, reals, options, work, w.state)
+        after, inside = descent.measure(ints, reals, options, work, w.state)
         if after < square:
             mu = laws.follow(mu, square, left, after)
             extra = 0.0 if extra < LEAST_EXTRA else extra / EXTRA_GROWTH
@@ -167,7 +167,7 @@ def approach(ints, reals, options, cancel, counters, work):
             inside = False
             vectors.copy(w.state, w.trial)
             extra = max(LEAST_EXTRA, EXTRA_GROWTH * extra)
-            newton_search.measure(ints, reals, options, work, w.state)
+            descent.measure(ints, reals, options, work, w.state)
             if extra > MOST_EXTRA:
                 break
     return square, inside

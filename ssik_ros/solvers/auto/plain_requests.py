@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.search import newton_search, plain_question, pose_search
+from ssik_ros.kernels.search import plain_request, state
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
-from ssik_ros.solvers.search.iterative_solver import checked_flag, nanoseconds
-from ssik_ros.solvers.search.newton.single import SingleArrays
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.arrays import SingleArrays
+from ssik_ros.solvers.search.settings import tip_tolerances
+from ssik_ros.solvers.search.solver import checked_flag, nanoseconds, SearchSolver
 
 FARTHEST = 0.3
 """Error at the seed up to which a descent starts there: more than the error of joints that are off by 0.05 rad on an arm of 1 m."""
@@ -32,14 +32,14 @@ LONGEST_WAY = 0.5
 """Largest change of a joint on the way from the seed [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """Kept as module constants: looking up an attribute costs time at every solve."""
-FOUND, OUT_OF_REACH, ONE_TIP = pose_search.FOUND, pose_search.OUT_OF_REACH, (1, 4, 4)
-EXHAUSTED = pose_search.EXHAUSTED
+FOUND, OUT_OF_REACH, ONE_TIP = state.FOUND, state.OUT_OF_REACH, (1, 4, 4)
+EXHAUSTED = state.EXHAUSTED
 PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 MALFORMED = (
-    plain_question.MISSHAPEN,
-    pose_search.BAD_TARGET,
-    pose_search.BAD_STATE,
-    pose_search.UNSAMPLED,
+    plain_request.MISSHAPEN,
+    state.BAD_TARGET,
+    state.BAD_STATE,
+    state.UNSAMPLED,
 )
 """Codes of malformed requests, which the general path explains in words."""
 MOST_TOLERANCES = 16
@@ -63,7 +63,7 @@ class PlainRequests:
 
     def __init__(
         self,
-        solver: NewtonSolver,
+        solver: SearchSolver,
         closed_form: ClosedForm | None = None,
         tolerance: float | None = None,
     ) -> None:
@@ -79,7 +79,7 @@ class PlainRequests:
         self._known = closed_form
         self._tolerance = solver.settings.tolerance if tolerance is None else tolerance
         self._options = solver.seeded.copy()
-        self._options[newton_search.OPTIONS + 6 * solver.problem.nv] = self._tolerance
+        tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self._tolerance
         self._others: dict[float, PlainRequests] = {}
         self._size = solver.problem.group_size
         self._has_slides = bool(solver.problem.reaches)
@@ -87,8 +87,8 @@ class PlainRequests:
         for array in self._nothing:
             array.setflags(write=False)
         self._middle = solver.middle[: self._size].copy()
-        self._never_at = address_of(solver.never)
-        self._known_flag = solver.never, self._never_at
+        self._never_at = address_of(solver.no_cancel)
+        self._known_flag = solver.no_cancel, self._never_at
         is_first = closed_form is not None and closed_form.is_first
         self._closed_form = closed_form if is_first else None
         self._last = None if is_first else closed_form
@@ -96,8 +96,8 @@ class PlainRequests:
             one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
             ask = self._last.arm.prepare
             self._prepared = ask(one._replace(seed=None)), ask(one)
-        self._search: Callable[..., Any] = plain_question.search_one
-        self._answer: Callable[..., Any] = plain_question.answer
+        self._search: Callable[..., Any] = plain_request.search_one
+        self._answer: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
     def solve(self, request: SolveRequest) -> IkResult | None:
@@ -211,7 +211,7 @@ class PlainRequests:
 
     def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
         """Return the result of a request without a solution."""
-        code, iterations, searches, residual, _, _, branches = report
+        code, iterations, searches, residual, _, _, branches = report[:7]
         q.setflags(False)  # type: ignore[call-arg]
         if code == OUT_OF_REACH and not self._has_slides:
             return IkResult(
@@ -221,8 +221,8 @@ class PlainRequests:
         status, cause = solver.explain(
             code, arrays.counters, arrays.matrices, solver.problem, self._options
         )
-        clock_ended = code in (pose_search.DEADLINE, pose_search.CANCELLED)
-        if branches != plain_question.NOT_ASKED and not clock_ended:
+        clock_ended = code in (state.DEADLINE, state.CANCELLED)
+        if branches != plain_request.NOT_CALLED and not clock_ended:
             # No branch at all is a proof without any start, except for poses that are nearly met.
             is_near = residual <= AT_THE_EDGE * self._tolerance
             cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
@@ -240,12 +240,12 @@ class PlainRequests:
 
 
 def _make_block(known: ClosedForm) -> BranchBlock:
-    """Return the arrays of one request to a closed form, laid out for :func:`plain_question.answer`."""
+    """Return the arrays of one request to a closed form, laid out for :func:`plain_request.solve_one`."""
     prepared = known.arm.prepare(
         BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
     )
-    numbers = np.zeros(plain_question.NUMBERS)
-    numbers[plain_question.TOLERANCE] = known.tolerance
-    numbers[plain_question.FARTHEST] = FARTHEST if known.follows_seed else 0.0
-    numbers[plain_question.LONGEST_WAY] = LONGEST_WAY
+    numbers = np.zeros(plain_request.NUMBERS)
+    numbers[plain_request.TOLERANCE] = known.tolerance
+    numbers[plain_request.FARTHEST] = FARTHEST if known.follows_seed else 0.0
+    numbers[plain_request.LONGEST_WAY] = LONGEST_WAY
     return BranchBlock(prepared, numbers)

@@ -29,10 +29,10 @@ from ssik_ros.solvers.auto.policy import (
 )
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
-from ssik_ros.solvers.search.newton_settings import NewtonSettings
 from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import SearchSolver
 
 NAME = 'ssik_ros/Auto'
 SOLVED = IkStatus.SOLVED
@@ -98,12 +98,12 @@ class AutoSolver:
             return None, counted(len(self.tip_frames), 'tip')
         return find_closed_form(lambda: AnalyticSolver(self.robot, self.group, name=NAME))
 
-    def _search(self, starts: int, sequence: int) -> NewtonSolver:
+    def _search(self, starts: int, sequence: int) -> SearchSolver:
         """Return Levenberg-Marquardt with a budget of starts."""
-        return NewtonSolver(
+        return SearchSolver(
             self.robot,
             self.group,
-            NewtonSettings(
+            SearchSettings(
                 tolerance=self.options.target_tolerance, slimit=starts, seed=sequence or None
             ),
             name=NAME,
@@ -155,11 +155,11 @@ class AutoSolver:
         )
 
     @functools.cached_property
-    def _starts_at_the_edge(self) -> NewtonSolver:
+    def _starts_at_the_edge(self) -> SearchSolver:
         return self._search(STARTS_AT_THE_EDGE, 0)
 
     @functools.cached_property
-    def _more_starts(self) -> NewtonSolver:
+    def _more_starts(self) -> SearchSolver:
         return self._search(MANY_STARTS, SECOND_SEQUENCE)
 
     @property

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.kernels.search import newton_search, pose_search
+from ssik_ros.kernels.search import restart_search, state
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.problem.reach_hull import UnlimitedReach
-from ssik_ros.solvers.search.iterative_solver import SearchArrays
-from ssik_ros.solvers.search.newton_settings import NewtonSettings
+from ssik_ros.solvers.search.arrays import SearchArrays
+from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 NEAR = 1e-3
 """Norm of position [m] and rotation [rad] error from which a patient descent begins."""
@@ -108,13 +108,13 @@ class PostureSearch:
         finite = np.isfinite(chain.upper - chain.lower)
         low, high = np.where(finite, chain.lower, 0.0), np.where(finite, chain.upper, 0.0)
         self._middle = 0.5 * (low + high)
-        near = NewtonSettings(tolerance=NEAR, slimit=first_starts)
-        exact = NewtonSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
+        near = SearchSettings(tolerance=NEAR, slimit=first_starts)
+        exact = SearchSettings(law='gauss', slimit=1, ilimit=PATIENCE, gives_up=False)
         self._seeded = near.pack(problem, self._middle, True)
         self._unseeded = near.pack(problem, self._middle, False)
         self._exact = exact.pack(problem, self._middle, True)
         for options in (self._seeded, self._unseeded):
-            options[pose_search.VALIDATED] = 1.0
+            options[state.VALIDATED] = 1.0
         self._pool: list[tuple[SearchArrays, SearchArrays]] = []
 
     def find(
@@ -153,7 +153,7 @@ class PostureSearch:
         :param pose: (4, 4).
         :param code: what the kernel said of it.
         """
-        if code != pose_search.OUT_OF_REACH:
+        if code != state.OUT_OF_REACH:
             return False
         return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
 
@@ -172,9 +172,9 @@ class PostureSearch:
         free = self._turns & (not limits.are_kept)
         sample_lower[:] = np.where(free, -np.inf, lower)
         sample_upper[:] = np.where(free, np.inf, upper)
-        options[newton_search.LIMITED] = float(limits.are_kept)
+        options[state.LIMITED] = float(limits.are_kept)
         # The length of links proves nothing where slides may be anywhere.
-        options[newton_search.KEEPS_LOOKING] = float(not (limits.are_kept or self._turns.all()))
+        options[state.KEEPS_LOOKING] = float(not (limits.are_kept or self._turns.all()))
         return options
 
 
@@ -198,7 +198,7 @@ class _Run:
         self._n = len(owner._middle)
         self._options = owner.options_of(owner._exact, limits)
         self._tolerance = tolerance / ROTATION
-        self._options[newton_search.OPTIONS + 6 * self._n] = self._tolerance
+        tip_tolerances(self._options, self._n, 1)[state.NORM] = self._tolerance
         self._out = np.empty((2, self._n + 4))
         self._never = np.zeros(1, dtype=np.int64)
         self._steps = 0
@@ -210,41 +210,41 @@ class _Run:
         options = owner.options_of(options, self._limits)
         near.reference[:] = owner._middle if seed is None else seed
         out, stopped = np.empty((2, self._n + 4)), []
-        code = self._kernel(options, pose_search.FRESH, near, out)
-        while code == pose_search.CANDIDATE and self._steps < MOST_STEPS:
+        code = self._kernel(options, state.FRESH, near, out)
+        while code == state.CANDIDATE and self._steps < MOST_STEPS:
             place = self._approach(out[-1, : self._n], self._options)
             if place.error <= self._tolerance:
-                return Searched(place.q, int(near.counters[pose_search.SEARCHES]))
+                return Searched(place.q, int(near.counters[state.SEARCHES]))
             stopped.append(place)
-            options[newton_search.MAX_SEARCHES] = MOST_STARTS
-            code = self._kernel(options, pose_search.REFUSED, near, out)
+            options[state.MAX_SEARCHES] = MOST_STARTS
+            code = self._kernel(options, state.REFUSED, near, out)
         self._steps = 0
         for place in _choose_different(stopped):
             if place.error > CLOSE or self._steps >= MOST_STEPS:
                 break
             lowest = find_lowest(self._at_value, place, self._tolerance)
             if lowest.error <= self._tolerance:
-                return Searched(lowest.q, int(near.counters[pose_search.SEARCHES]))
+                return Searched(lowest.q, int(near.counters[state.SEARCHES]))
         return Searched(
             None,
-            int(near.counters[pose_search.SEARCHES]),
+            int(near.counters[state.SEARCHES]),
             owner.is_too_far(self._pose, code),
-            code == pose_search.OUT_OF_REACH or bool(near.counters[pose_search.LIMITS_SEEN]),
+            code == state.OUT_OF_REACH or bool(near.counters[state.LIMITS_SEEN]),
         )
 
     def proves_none(self) -> bool:
         """Return whether the pose is proved to be out of reach, without any start."""
         options = self._owner.options_of(self._owner._seeded, self._limits)
-        options[newton_search.MAX_SEARCHES] = 0.0
+        options[state.MAX_SEARCHES] = 0.0
         self._near.reference[:] = self._owner._middle
-        code = self._kernel(options, pose_search.FRESH, self._near, self._out)
+        code = self._kernel(options, state.FRESH, self._near, self._out)
         return self._owner.is_too_far(self._pose, code)
 
     def _kernel(
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
     ) -> int:
         """Run the kernel."""
-        code: int = newton_search.search(
+        code: int = restart_search.search(
             self._ints,
             self._reals,
             options,
@@ -261,9 +261,9 @@ class _Run:
         """Return where a patient descent from a posture (n,) ends."""
         exact = self._exact
         exact.reference[:] = q
-        code = self._kernel(options, pose_search.FRESH, exact, self._out)
-        self._steps += int(exact.counters[pose_search.ITERATIONS])
-        if code == pose_search.FOUND:
+        code = self._kernel(options, state.FRESH, exact, self._out)
+        self._steps += int(exact.counters[state.ITERATIONS])
+        if code == state.FOUND:
             q, error = self._out[0, : self._n].copy(), float(self._out[0, -2])
         else:
             q, error = exact.best.copy(), float(np.linalg.norm(exact.errors))
@@ -282,8 +282,7 @@ class _Run:
 
 def _limit_rows(options: FloatArray, n: int) -> FloatArray:
     """Return (4, n) views of the options: lower and upper limits, then those of starts."""
-    start = newton_search.OPTIONS
-    return options[start : start + 4 * n].reshape(4, n)
+    return joint_rows(options, n)[: state.SAMPLING_UPPER + 1]
 
 
 def _choose_different(places: list[_Place]) -> list[_Place]:

@@ -30,7 +30,7 @@ from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions, PARAMETERS_FILE
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.iterative_solver import nanoseconds
+from ssik_ros.solvers.search.solver import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Members of enumerations by plain names: looking them up costs time at every solve."""

@@ -9,9 +9,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import newton_search, paths, pose_search
+from ssik_ros.kernels.search import paths, state
 from ssik_ros.results import Cause
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.solver import SearchSolver
 
 SMALLEST_CHUNK = 64
 """Poses that are worth a call of their own."""
@@ -31,7 +31,7 @@ class Answers(NamedTuple):
 
 
 def solve_each(
-    solver: NewtonSolver, targets: FloatArray, seeds: FloatArray | None, threads: int
+    solver: SearchSolver, targets: FloatArray, seeds: FloatArray | None, threads: int
 ) -> Answers:
     """
     Answer every pose on its own: the same bytes as single calls, whatever the number of threads.
@@ -58,7 +58,7 @@ def solve_each(
             starts,
             first,
             end,
-            solver.never,
+            solver.no_cancel,
             arrays.counters,
             arrays.work,
             out,
@@ -75,7 +75,7 @@ def solve_each(
 
 
 def solve_path(
-    solver: NewtonSolver,
+    solver: SearchSolver,
     targets: FloatArray,
     seed: FloatArray | None,
     bounds: FloatArray,
@@ -103,13 +103,13 @@ def solve_path(
             arrays.reference[None].copy(),
             0,
             1,
-            solver.never,
+            solver.no_cancel,
             arrays.counters,
             arrays.work,
             out,
             *first,
         )
-        if first[2][0, paths.CODE] == pose_search.FOUND:
+        if first[2][0, paths.CODE] == state.FOUND:
             arrays.reference[:] = first[0][0]
     paths.solve_path(
         solver.problem.ints,
@@ -119,7 +119,7 @@ def solve_path(
         targets,
         per_variable(solver, bounds),
         hard,
-        solver.never,
+        solver.no_cancel,
         arrays.counters,
         arrays.work,
         out,
@@ -129,7 +129,7 @@ def solve_path(
     return _answers(solver, targets, *result)
 
 
-def per_variable(solver: NewtonSolver, bounds: FloatArray) -> FloatArray:
+def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
     """
     Return bounds (nv,) of the velocity variables; none for joints outside the group and for balls.
 
@@ -146,7 +146,7 @@ def per_variable(solver: NewtonSolver, bounds: FloatArray) -> FloatArray:
     return result
 
 
-def _empty(solver: NewtonSolver, count: int) -> tuple[FloatArray, FloatArray, IntArray]:
+def _empty(solver: SearchSolver, count: int) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return arrays for the rows of answers."""
     return (
         np.empty((count, solver.problem.nq)),
@@ -156,7 +156,7 @@ def _empty(solver: NewtonSolver, count: int) -> tuple[FloatArray, FloatArray, In
 
 
 def _answers(
-    solver: NewtonSolver,
+    solver: SearchSolver,
     targets: FloatArray,
     q: FloatArray,
     numbers: FloatArray,
@@ -164,15 +164,15 @@ def _answers(
 ) -> Answers:
     """Return rows with their causes."""
     causes = [Cause.NONE] * len(q)
-    for row in np.flatnonzero(codes[:, paths.CODE] != pose_search.FOUND):
+    for row in np.flatnonzero(codes[:, paths.CODE] != state.FOUND):
         code = int(codes[row, paths.CODE])
-        if code == pose_search.UNSAMPLED:
+        if code == state.UNSAMPLED:
             variable = int(codes[row, paths.UNSAMPLED_VARIABLE])
-            raise solver.unsampled(solver.problem, variable)
-        counters = np.zeros(pose_search.STATE_SIZE, dtype=np.int64)
-        counters[pose_search.SEARCHES] = codes[row, paths.SEARCHES]
-        counters[pose_search.LIMITS_SEEN] = codes[row, paths.LIMITS_SEEN]
-        counters[pose_search.STALLED] = codes[row, paths.STALLED]
-        counters[newton_search.SINGULAR_SEEN] = codes[row, paths.SINGULAR_SEEN]
+            raise solver.unsampled(variable)
+        counters = np.zeros(state.STATE_SIZE, dtype=np.int64)
+        counters[state.SEARCHES] = codes[row, paths.SEARCHES]
+        counters[state.LIMITS_SEEN] = codes[row, paths.LIMITS_SEEN]
+        counters[state.STALLED] = codes[row, paths.STALLED]
+        counters[state.SINGULAR_SEEN] = codes[row, paths.SINGULAR_SEEN]
         causes[row] = solver.explain(code, counters, targets[row])[1]
     return Answers(q[:, : solver.problem.group_size], numbers, codes, tuple(causes))

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search import newton_search, pose_search, tracking
+from ssik_ros.kernels.search import state, tracking
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.many import per_variable
-from ssik_ros.solvers.search.newton.solver import NewtonSolver
+from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class TrackStatus(IntEnum):
@@ -35,7 +35,7 @@ class Tracker:
 
     def __init__(
         self,
-        solver: NewtonSolver,
+        solver: SearchSolver,
         q: ArrayLike,
         *,
         dt: float | None = None,
@@ -66,7 +66,7 @@ class Tracker:
         self._bounds = per_variable(solver, bounds)
         self._arrays = solver.borrow()
         base = solver.seeded.copy()
-        base[newton_search.MAX_ITERATIONS] = max_iterations
+        base[state.MAX_ITERATIONS] = max_iterations
         self._base, self._own = base, base.copy()
         self._report = np.zeros(tracking.NUMBERS)
         self._state = solver.full_states(None)[0]
@@ -92,7 +92,7 @@ class Tracker:
                 actual=values.shape,
             )
         group = self._solver.group
-        limited = bool(self._base[newton_search.LIMITED])
+        limited = bool(self._base[state.LIMITED])
         inside = (values >= group.lower) & (values <= group.upper)
         if not joint_values.are_usable(values) or (limited and not inside.all()):
             raise RequestError(
@@ -145,7 +145,7 @@ class Tracker:
             self._base,
             self._own,
             self._bounds,
-            solver.never,
+            solver.no_cancel,
             arrays.counters,
             arrays.work,
             self._state,
@@ -156,14 +156,14 @@ class Tracker:
 
     def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
         """Return what the code and the numbers of a cycle mean."""
-        if code == pose_search.FOUND:
+        if code == state.FOUND:
             return TrackStatus.OK, Cause.NONE
-        if code == pose_search.BAD_TARGET:
+        if code == state.BAD_TARGET:
             return TrackStatus.HELD, Cause.BAD_TARGET
         report = self._report
         nearer = report.item(tracking.AFTER) < report.item(tracking.BEFORE)
         status = TrackStatus.LIMITED if nearer else TrackStatus.HELD
-        if code == pose_search.OUT_OF_REACH:
+        if code == state.OUT_OF_REACH:
             solver = self._solver
             return status, solver.explain(code, self._arrays.counters, self._arrays.matrices)[1]
         if report.item(tracking.STEP_STOPPED) > 0.0:

@@ -25,6 +25,7 @@ from ssik_ros.solvers.search.pose_ik.options import (
     PoseIkOptions,
 )
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.solver import Frames
 from ssik_ros.value_class import dataclass
 
 IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
@@ -163,4 +164,4 @@ def _make_solver(
     robot: RobotModel, group: JointGroup, links: tuple[str, ...], options: PoseIkOptions
 ) -> PoseIkSolver:
     """Make the solver for these links; the last few are kept."""
-    return PoseIkSolver(robot, group, options, base_frame=robot.tree.root_link, tip_frames=links)
+    return PoseIkSolver(robot, group, options, frames=Frames(robot.tree.root_link, links))

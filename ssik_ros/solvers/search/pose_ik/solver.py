@@ -1,8 +1,8 @@
 """
 PoseIK: damped least squares from a deterministic sequence of starts, for one tip or several.
 
-The mathematics stands in :mod:`ssik_ros.kernels.search.pose_search`; this module translates a request into arrays, asks
-the user's validation about candidates, and says what the outcome means.
+It is the search of :class:`ssik_ros.solvers.search.solver.SearchSolver` with a policy of its own. A long search goes on in
+slices, and waits for a free slot before each.
 """
 
 import dataclasses
@@ -11,33 +11,45 @@ import time
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import laws, state
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.problem import position_rows, Problem, Rows
+from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
 from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.iterative_solver import IterativeSolver, LARGEST_TIMEOUT, SearchArrays
+from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.many_rows import ManyAnswers, RowWork, solve_rows
 from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
-from ssik_ros.tolerances import DEFAULT_TOLERANCES
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import (
+    Frames,
+    GROUP_FRAMES,
+    LARGEST_TIMEOUT,
+    Run,
+    SearchSolver,
+)
 
 FIRST_FOUND_SEARCHES = 10_000
 """Default budget of starts; a reachable pose is found in two or three."""
 OPTIMIZE_SEARCHES = 200
 """Default budget of starts while optimising: every branch of an arm is met many times."""
 FIRST_SLICE = 32
-"""Starts after which a search counts as a long one, and lets others search in between."""
+"""Starts after which a search counts as a long one, and lets other searches run in between."""
+POLICY = {
+    state.LAW: laws.POSE_IK,
+    # PoseIK measures by the general evaluation.
+    state.SERIAL: 0,
+    state.PROGRESS_STEPS: 3,
+    state.PROGRESS: 0.36,
+    state.POLISH_STEPS: 5,
+    state.POLISH_GAIN: 0.25,
+}
+"""Numbers of PoseIK among the kernel's options, by place."""
 
 
-class PoseIkSolver(IterativeSolver):
-    """PoseIK for one group; may be asked from several threads at once."""
-
-    kernel = staticmethod(pose_search.search)
-    at_lower = pose_search.OPTIONS
-    at_max_searches = pose_search.MAX_SEARCHES
-    at_keeps_looking = pose_search.KEEPS_LOOKING
+class PoseIkSolver(SearchSolver):
+    """PoseIK for one group; several threads may call it at once."""
 
     def __init__(
         self,
@@ -45,8 +57,7 @@ class PoseIkSolver(IterativeSolver):
         group: JointGroup,
         options: PoseIkOptions | None = None,
         *,
-        base_frame: str | None = None,
-        tip_frames: tuple[str, ...] | None = None,
+        frames: Frames = GROUP_FRAMES,
         rows: Rows | None = None,
         position_only: bool = False,
         name: str = 'ssik_ros/PoseIK',
@@ -55,90 +66,57 @@ class PoseIkSolver(IterativeSolver):
         Prepare the group's problem.
 
         :param options: parameters; None means the defaults.
-        :param base_frame: link that targets are given in; None means the group's base.
-        :param tip_frames: links that targets are for; None means the group's tips.
         :param rows: which rows of each target count; None means all six.
         :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
-        chosen = rows or (position_rows() if position_only else Rows())
-        super().__init__(robot, group, name, base_frame, tip_frames, chosen)
-        self.options = _checked(options) if options is not None else PoseIkOptions()
-        self.packed = self._pack_options(self.problem)
-        self._first_slice = _cut(self.packed)
-
-    def narrowed_options(
-        self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
-    ) -> None:
-        """Write a request's tolerance into the options."""
-        if request.tolerance is not None:
-            at = pose_search.OPTIONS + 2 * self.problem.nv
-            options[at:] = self.checked_tolerance(request.tolerance)
-
-    def remaining_error(self, arrays: SearchArrays) -> float:
-        """Return the smallest error that a search without a solution has seen."""
-        return float(arrays.scalars[pose_search.BEST_ERROR])
-
-    def _pack_options(self, problem: Problem) -> FloatArray:
-        """Return the kernel's options for the solver's own parameters."""
-        own = self.options
+        chosen = rows or (position_rows() if position_only else None)
+        self.options = own = PoseIkOptions() if options is None else _checked(options)
         optimise = own.solve_mode == 'optimize_distance'
-        head = np.zeros(pose_search.OPTIONS)
-        head[pose_search.DAMPING] = own.gd_jacobian_damping
-        head[pose_search.MULTIPLIER] = own.gd_step_multiplier
-        head[pose_search.THRESHOLD] = own.gd_adaptive_threshold
-        head[pose_search.MAX_ITERATIONS] = own.gd_max_iters
-        head[pose_search.OPTIMISE] = float(optimise)
-        head[pose_search.GAIN] = own.optimization_distance_gain
-        head[pose_search.MAX_SEARCHES] = OPTIMIZE_SEARCHES if optimise else FIRST_FOUND_SEARCHES
-        head[pose_search.OPTIMISE_NS] = min(own.optimization_timeout, LARGEST_TIMEOUT) * 1e9
-        head[pose_search.RIGID] = DEFAULT_TOLERANCES.rigid
-        head[pose_search.SAME] = DEFAULT_TOLERANCES.same_solution
-        tolerance = np.full(len(self.tip_frames), own.target_tolerance)
-        return np.concatenate([head, problem.lower, problem.upper, tolerance])
+        settings = SearchSettings(
+            ilimit=own.gd_max_iters,
+            slimit=OPTIMIZE_SEARCHES if optimise else FIRST_FOUND_SEARCHES,
+            tolerance=own.target_tolerance,
+            k=own.gd_jacobian_damping,
+        )
+        super().__init__(robot, group, settings, name, frames, chosen)
+        numbers = {
+            **POLICY,
+            state.MULTIPLIER: own.gd_step_multiplier,
+            state.THRESHOLD: own.gd_adaptive_threshold,
+            state.OPTIMISE: optimise,
+            state.OPTIMISE_NS: min(own.optimization_timeout, LARGEST_TIMEOUT) * 1e9,
+            state.PULL_GAIN: own.optimization_distance_gain,
+        }
+        for place, value in numbers.items():
+            self.seeded[place] = self.unseeded[place] = value
+        self._first_slice = _cut(self.seeded)
 
-    def run(
-        self,
-        problem: Problem,
-        options: FloatArray,
-        timeout_ns: int,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        phase: int = pose_search.FRESH,
-    ) -> int:
+    def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """Run the kernel as the other searches do, but a long search in slices."""
-        begun = time.perf_counter()
-        first = self._first_slice if options is self.packed else _cut(options)
-        search = IterativeSolver.run
-        code = search(self, problem, first, timeout_ns, arrays, out, request, phase)
-        if _is_cut(code, options, arrays, request):
-            slices = Slices(
-                SEARCH_SLOTS, int(options[pose_search.MAX_SEARCHES]), begun, timeout_ns
-            )
-            code = self._go_on(problem, options, slices, arrays, out, request, code)
+        begun, options = time.perf_counter(), run.options
+        first = self._first_slice if options is self.seeded else _cut(options)
+        code = super().run(run._replace(options=first), timeout_ns, phase)
+        if _is_cut(run, code):
+            most = int(options[state.MAX_SEARCHES])
+            code = self._go_on(run, code, Slices(SEARCH_SLOTS, most, begun, timeout_ns))
         return code
 
-    def _go_on(
-        self,
-        problem: Problem,
-        options: FloatArray,
-        slices: Slices,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        code: int,
-    ) -> int:
+    def _go_on(self, run: Run, code: int, slices: Slices) -> int:
         """Return the kernel's code of a search that goes on in slices."""
-        own, cancel, going_on = options.copy(), self.flag_of(request), pose_search.CONTINUED
+        own, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
         try:
-            while _is_cut(code, options, arrays, request):
-                if not slices.pass_on(int(arrays.counters[pose_search.SEARCHES]), cancel):
+            while _is_cut(run, code):
+                if not slices.pass_on(int(run.arrays.counters[state.SEARCHES]), cancel):
                     break
-                own[pose_search.MAX_SEARCHES] = slices.limit
-                code = super().run(problem, own, 0, arrays, out, request, going_on)
+                own.options[state.MAX_SEARCHES] = slices.limit
+                code = super().run(own, 0, state.CONTINUED)
         finally:
             slices.close()
         return code
+
+    def remaining_error(self, arrays: SearchArrays) -> float:
+        """Return the error of the best state of a search without a solution, row weights included."""
+        return float(arrays.scalars[state.BEST_ERROR])
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
@@ -171,33 +149,32 @@ class PoseIkSolver(IterativeSolver):
             self._write_seed(request, arrays.reference)
             start, place = arrays.reference.copy(), arrays.matrices[0]
             out, size = np.empty((2, self.width)), problem.group_size
-            search = IterativeSolver.run
+            run = Run(problem, self._first_slice, arrays, out, request)
             for row, timeout_ns in work:
                 place[...] = targets[row]
                 arrays.reference[:] = start
-                code = search(self, problem, self._first_slice, timeout_ns, arrays, out, request)
-                if code == pose_search.FOUND:
+                if super().run(run, timeout_ns) == state.FOUND:
                     work.put(row, out[0, :size], out[0, self._error_columns])
         finally:
             self.give_back(arrays)
 
 
-def _is_cut(code: int, options: FloatArray, arrays: SearchArrays, request: SolveRequest) -> bool:
+def _is_cut(run: Run, code: int) -> bool:
     """Return whether it was the end of a slice that ended a search."""
-    counters = arrays.counters
+    counters = run.arrays.counters
     return bool(
-        code in (pose_search.EXHAUSTED, pose_search.FOUND)
-        and counters[pose_search.COUNT] < request.max_solutions
-        and not counters[pose_search.CLOCK_ENDED]
-        and counters[pose_search.SEARCHES] < options[pose_search.MAX_SEARCHES]
+        code in (state.EXHAUSTED, state.FOUND)
+        and counters[state.COUNT] < run.request.max_solutions
+        and not counters[state.CLOCK_ENDED]
+        and counters[state.SEARCHES] < run.options[state.MAX_SEARCHES]
     )
 
 
 def _cut(options: FloatArray) -> FloatArray:
     """Return the kernel's options for the first slice of a search; an optimisation has no slices."""
     cut = options.copy()
-    if not options[pose_search.OPTIMISE]:
-        cut[pose_search.MAX_SEARCHES] = min(options[pose_search.MAX_SEARCHES], FIRST_SLICE)
+    if not options[state.OPTIMISE]:
+        cut[state.MAX_SEARCHES] = min(options[state.MAX_SEARCHES], FIRST_SLICE)
     return cut
 
 

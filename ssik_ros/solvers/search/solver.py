@@ -1,106 +1,95 @@
 """
-What solvers that run a restart search in one kernel have in common: requests to arrays, counters to causes.
+A restart search as a solver: requests become arrays, counters become causes.
 
-A subclass says how its options are packed and which kernel searches. State codes and counters are those of
-:mod:`ssik_ros.kernels.search.pose_search`.
+The mathematics stands in :mod:`ssik_ros.kernels.search.restart_search`. The settings are the policy: PoseIK,
+Newton-Raphson, Gauss-Newton and Levenberg-Marquardt differ in the options that the kernel receives.
 """
 
+import dataclasses
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidLimits, InvalidOption, quote
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import pose_search
+from ssik_ros.kernels.search import restart_search, state
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import build_problem, PoseConstraint, Problem, Rows
 from ssik_ros.problem.request_limits import narrow_limits
 from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.solvers.search.arrays import SearchArrays, SingleSearch
+from ssik_ros.solvers.search.settings import joint_rows, SearchSettings, tip_tolerances
 
 EVIDENCE = 100
-"""Starts that must all have got stuck before more of them are called useless."""
+"""Starts that must all have stalled before more starts are called useless."""
 LARGEST_TIMEOUT = 1e9
 """Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
 KEPT_TOOLS = 16
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
-"""Members of enumerations by plain names: looking them up costs as much as a forward pass."""
+NO_WORK = math.inf, 0, 0, False
+"""Residual, iterations, searches and ``clock_ended`` of a request that was not searched."""
+Work = tuple[float, int, int, bool]
 
 
-class SearchArrays:
-    """The arrays of one running search; reused by later ones, never shared by two at a time."""
+class Frames(NamedTuple):
+    """The links of a solver's targets; None means those of the group."""
 
-    __slots__ = (
-        *('best', 'counters', 'errors'),
-        *('matrices', 'reference', 'scalars', 'work'),
-    )
-
-    def __init__(
-        self,
-        problem: Problem,
-        counters: NDArray[np.int64] | None = None,
-        work: FloatArray | None = None,
-    ) -> None:
-        """
-        Make the views; what is not given is allocated.
-
-        :param counters: (STATE_SIZE,); work: (workspace_size,).
-        """
-        self.counters = (
-            np.zeros(pose_search.STATE_SIZE, dtype=np.int64) if counters is None else counters
-        )
-        self.work = np.zeros(problem.workspace_size) if work is None else work
-        views = layout.WORKSPACE.show(problem.ints, self.work)
-        self.matrices = views.matrices.reshape(-1, 4, 4)
-        self.best, self.reference = views.best, views.reference
-        self.scalars: FloatArray = views.scalars
-        self.errors: FloatArray = views.errors.ravel()
+    base: str | None = None
+    """Link that targets are given in."""
+    tips: tuple[str, ...] | None = None
+    """Links that targets are for."""
 
 
-class IterativeSolver:
-    """A restart search for one group; may be asked from several threads at once."""
+GROUP_FRAMES = Frames()
+
+
+class Run(NamedTuple):
+    """One run of the kernel."""
+
+    problem: Problem
+    options: FloatArray
+    arrays: SearchArrays
+    out: FloatArray
+    """(max_solutions + 1, width) solutions, the candidate last."""
+    request: SolveRequest
+
+
+class SearchSolver:
+    """A restart search for one group; several threads may call it at once."""
 
     tier = 'iterative'
     reason = 'iterative: it solves chains of any kind'
-    kernel: Any
-    """The search, called as :func:`ssik_ros.kernels.search.pose_search.search`."""
-    at_lower: int
-    """Where the limits of the velocity variables start in the options."""
-    at_max_searches: int
-    at_keeps_looking: int
-    keeps_limits: bool = True
-    """Whether solutions outside the limits count for nothing."""
-    packed: FloatArray
-    """The kernel's options for the solver's own parameters; shared, not to be written to."""
+    kernel: Any = staticmethod(restart_search.search)
 
     def __init__(
         self,
         robot: RobotModel,
         group: JointGroup,
-        name: str,
-        base_frame: str | None,
-        tip_frames: tuple[str, ...] | None,
-        rows: Rows,
+        settings: SearchSettings,
+        name: str = 'ssik_ros/LevenbergMarquardt',
+        frames: Frames = GROUP_FRAMES,
+        rows: Rows | None = None,
     ) -> None:
         """
         Prepare the group's problem.
 
-        :param base_frame: link that targets are given in; None means the group's base.
-        :param tip_frames: links that targets are for; None means the group's tips.
-        :param rows: which rows of each target count.
+        :param settings: policy, tolerances, budgets.
+        :param rows: which rows of each target count; None means all six.
         """
         self.name = name
         self.robot = robot
         self.group = group
+        self.settings = settings
         self.joint_names = group.joint_names
-        self.base_frame = base_frame if base_frame is not None else group.base_link
-        self.tip_frames = tip_frames if tip_frames is not None else group.tips
-        self._rows = rows
+        self.base_frame = group.base_link if frames.base is None else frames.base
+        self.tip_frames = group.tips if frames.tips is None else frames.tips
+        self._rows = rows or Rows()
         self.problem = self._build(None)
         self._with_tools: dict[bytes, Problem] = {}
         self._defaults = robot.default_positions()[self.problem.idx_q]
@@ -111,16 +100,13 @@ class IterativeSolver:
         self.width = self.problem.nq + 2 * len(self.tip_frames) + 2
         self._error_columns = slice(self.problem.nq, self.problem.nq + 2 * len(self.tip_frames))
         self.pool: list[SearchArrays] = []
-        self.never = np.zeros(1, dtype=np.int64)
-
-    def narrowed_options(
-        self, options: FloatArray, request: SolveRequest, lower: FloatArray, upper: FloatArray
-    ) -> None:
-        """Write what a special request changes beside limits and budgets into a copy of the options."""
-        raise NotImplementedError
+        self.no_cancel = np.zeros(1, dtype=np.int64)
+        self.seeded = settings.pack(self.problem, self.middle, True)
+        """The kernel's options for requests; shared, not to be written to. Without a seed they start mid-range."""
+        self.unseeded = settings.pack(self.problem, self.middle, False)
 
     def _build(self, tools: FloatArray | None) -> Problem:
-        """Return the packed problem for tools (t, 4, 4) at the tips."""
+        """Return the packed problem for tools (t, 4, 4) at the tips, in arrays of the kernels' signatures."""
         constraints = [
             PoseConstraint(
                 frame_a=self.base_frame,
@@ -131,13 +117,14 @@ class IterativeSolver:
             )
             for index, tip in enumerate(self.tip_frames)
         ]
-        return build_problem(
+        problem = build_problem(
             self.robot.tree,
             self.joint_names,
             constraints,
             with_hulls=True,
-            keeps_limits=self.keeps_limits,
+            keeps_limits=self.settings.joint_limits,
         )
+        return dataclasses.replace(problem, ints=problem.ints.copy(), reals=problem.reals.copy())
 
     def _middle_of_limits(self) -> FloatArray:
         """Return the seed of a request without one: mid-range, or the default where there is none."""
@@ -151,9 +138,15 @@ class IterativeSolver:
                 middle[place] = 0.5 * (lower + upper)
         return middle
 
+    @functools.cached_property
+    def single(self) -> SingleSearch:
+        """Return the solver as a plain call for one pose."""
+        options = self.unseeded, self.seeded
+        return SingleSearch(self.problem, options, self.middle, self.no_cancel)
+
     def warm_up(self) -> None:
         """Call all kernels once by solving an easy request, plain and with tools."""
-        targets = np.broadcast_to(np.eye(4), (len(self.tip_frames), 4, 4)).copy()
+        targets = np.broadcast_to(np.eye(4), self._stack).copy()
         for tools in (None, targets):
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
@@ -162,11 +155,7 @@ class IterativeSolver:
         try:
             return self.pool.pop()
         except IndexError:
-            return self.make_arrays()
-
-    def make_arrays(self) -> SearchArrays:
-        """Return fresh arrays."""
-        return SearchArrays(self.problem)
+            return SearchArrays(self.problem)
 
     def give_back(self, arrays: SearchArrays) -> None:
         """Take arrays back."""
@@ -174,78 +163,63 @@ class IterativeSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Answer one request.
+        Solve one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        pool = self.pool
-        try:
-            arrays = pool.pop()
-        except IndexError:
-            arrays = self.make_arrays()
+        arrays = self.borrow()
         try:
             return self._solve(request, arrays)
         finally:
-            pool.append(arrays)
+            self.pool.append(arrays)
 
     def _solve(self, request: SolveRequest, arrays: SearchArrays) -> IkResult:
-        """Write the request into the search's arrays, run it, and say what came out."""
+        """Write the request into the search's arrays, run it, and return the result."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays.matrices[...] = self._checked_poses(request.targets)
         self._write_seed(request, arrays.reference)
-        options = self.packed
+        options = self.seeded
         if self._is_special(request):
             if not joint_values.are_usable(arrays.reference):
-                return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, self.middle)
-            narrowed = self._request_options(options, request, problem, arrays.reference)
+                return self._unsolved(IkStatus.REFUSED, Cause.BAD_STATE, self.middle)
+            narrowed = self._request_options(request, problem, arrays.reference)
             if narrowed is None:
-                return self._empty(IkStatus.UNSOLVED, Cause.CONSISTENCY, arrays.reference)
+                return self._unsolved(IkStatus.UNSOLVED, Cause.CONSISTENCY, arrays.reference)
             options = narrowed
         out = np.empty((request.max_solutions + 1, self.width))
         timeout_ns = 0 if request.timeout is None else nanoseconds(request.timeout)
-        code = self.run(problem, options, timeout_ns, arrays, out, request)
-        if code == pose_search.FOUND:
+        run = Run(problem, options, arrays, out, request)
+        code = self.run(run, timeout_ns)
+        if code == state.FOUND:
             return self._solved(arrays, out)
-        if code == pose_search.EXHAUSTED and request.wants_nearest:
-            code = self._prove(problem, options, arrays, request)
-        return self._failed(code, request, problem, options, arrays)
+        if code == state.EXHAUSTED and request.wants_nearest:
+            code = self._prove(run)
+        return self._failed(run, code)
 
-    def run(
-        self,
-        problem: Problem,
-        options: FloatArray,
-        timeout_ns: int,
-        arrays: SearchArrays,
-        out: FloatArray,
-        request: SolveRequest,
-        phase: int = pose_search.FRESH,
-    ) -> int:
+    def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """
-        Run the kernel, and ask the request's validation about each candidate; return the last code.
+        Run the kernel, and pass each candidate to the request's validation; return the last code.
 
+        :param timeout_ns: budget of a fresh search; 0 for none.
         :param phase: FRESH, or CONTINUED for a search that goes on.
         """
-        validate = request.validate
-        cancel = self.never if request.cancel is None else checked_flag(request.cancel)
-        kernel, ints, reals = self.kernel, problem.ints, problem.reals
-        counters, work = arrays.counters, arrays.work
+        request, arrays = run.request, run.arrays
+        validate, cancel = request.validate, self.flag_of(request)
+        kernel, ints, reals = self.kernel, run.problem.ints, run.problem.reals
+        options, counters, work, out = run.options, arrays.counters, arrays.work, run.out
         while True:
             code: int = kernel(
                 ints, reals, options, phase, timeout_ns, cancel, counters, work, out
             )
-            if code != pose_search.CANDIDATE or validate is None:
+            if code != state.CANDIDATE or validate is None:
                 return code
-            accepted = validate(out[-1, : problem.group_size].copy())
-            phase = pose_search.ACCEPTED if accepted else pose_search.REFUSED
+            accepted = validate(out[-1, : run.problem.group_size].copy())
+            phase = state.ACCEPTED if accepted else state.REFUSED
 
-    def flag_of(self, request: SolveRequest) -> NDArray[np.int64]:
-        """Return what cancels a request."""
-        return self.never if request.cancel is None else checked_flag(request.cancel)
-
-    def remaining_error(self, arrays: SearchArrays) -> float:
-        """Return the error of the state that a search without a solution left."""
-        return float(np.linalg.norm(arrays.errors))
+    def flag_of(self, request: SolveRequest) -> IntArray:
+        """Return the flag that cancels a request."""
+        return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:
         """Return the problem whose tips carry the request's tools; the last few are kept."""
@@ -328,9 +302,9 @@ class IterativeSolver:
             or request.locked
         )
 
-    def _state(self, state: FloatArray) -> FloatArray:
+    def _state(self, positions: FloatArray) -> FloatArray:
         """Return the problem's variables out of a full state."""
-        full = np.asarray(state, dtype=np.float64)
+        full = np.asarray(positions, dtype=np.float64)
         if full.shape != (self.robot.tree.nq,):
             raise DimensionMismatch(
                 f'A full state of robot {quote(self.robot.name)} has {counted(self.robot.tree.nq, "position")}, '
@@ -341,22 +315,27 @@ class IterativeSolver:
         return full[self.problem.idx_q]
 
     def _request_options(
-        self, options: FloatArray, request: SolveRequest, problem: Problem, seed: FloatArray
+        self, request: SolveRequest, problem: Problem, seed: FloatArray
     ) -> FloatArray | None:
         """Return the kernel's options for a special request; None when consistency leaves no room."""
         require_count('max_solutions', request.max_solutions)
-        options = options.copy()
-        options[pose_search.VALIDATED] = float(request.validate is not None)
-        options[self.at_keeps_looking] = float(request.wants_nearest)
+        options = self.seeded.copy()
+        options[state.VALIDATED] = float(request.validate is not None)
+        options[state.KEEPS_LOOKING] = float(request.wants_nearest)
         if request.max_searches is not None:
             require_count('max_searches', request.max_searches)
-            options[self.at_max_searches] = request.max_searches
-        nv = problem.nv
-        lower = options[self.at_lower : self.at_lower + nv]
-        upper = options[self.at_lower + nv : self.at_lower + 2 * nv]
+            options[state.MAX_SEARCHES] = request.max_searches
+        rows = joint_rows(options, problem.nv)
+        lower, upper = rows[state.LOWER], rows[state.UPPER]
         room = narrow_limits(request, problem, self.group, seed, lower, upper)
-        self.narrowed_options(options, request, lower, upper)
-        return options if room else None
+        if request.tolerance is not None:
+            norm = tip_tolerances(options, problem.nv, len(self.tip_frames))[state.NORM]
+            norm[:] = self.checked_tolerance(request.tolerance)
+        if not room:
+            return None
+        for row in (state.SAMPLING_LOWER, state.SAMPLING_UPPER):
+            np.clip(rows[row], lower, upper, out=rows[row])
+        return options
 
     def checked_tolerance(self, tolerance: float | FloatArray) -> FloatArray:
         """
@@ -376,7 +355,7 @@ class IterativeSolver:
     def _solved(self, arrays: SearchArrays, out: FloatArray) -> IkResult:
         """Return the solutions that the kernel left in ``out``."""
         counters = arrays.counters.tolist()
-        found = counters[pose_search.COUNT]
+        found = counters[state.COUNT]
         out.setflags(write=False)
         return IkResult(
             SOLVED,
@@ -385,68 +364,58 @@ class IterativeSolver:
             out[:found, self._error_columns],
             None,
             out.item(0, -2),
-            counters[pose_search.ITERATIONS],
-            counters[pose_search.SEARCHES],
-            counters[pose_search.CLOCK_ENDED] != 0,
+            counters[state.ITERATIONS],
+            counters[state.SEARCHES],
+            counters[state.CLOCK_ENDED] != 0,
         )
 
-    def _prove(
-        self, problem: Problem, options: FloatArray, arrays: SearchArrays, request: SolveRequest
-    ) -> int:
-        """Return OUT_OF_REACH where a proof says so after all, for a search that did not ask for one, else EXHAUSTED."""
-        own, out = options.copy(), np.empty((2, self.width))
-        own[self.at_keeps_looking], own[self.at_max_searches] = 0.0, 0.0
-        other = self.make_arrays()
-        other.matrices[...], other.reference[:] = arrays.matrices, arrays.reference
-        return self.run(problem, own, 0, other, out, request)
+    def _prove(self, run: Run) -> int:
+        """Return OUT_OF_REACH if a proof exists that the search was told not to use, else EXHAUSTED."""
+        options, other = run.options.copy(), SearchArrays(self.problem)
+        options[state.KEEPS_LOOKING] = options[state.MAX_SEARCHES] = 0.0
+        other.matrices[...], other.reference[:] = run.arrays.matrices, run.arrays.reference
+        out = np.empty((2, self.width))
+        return self.run(run._replace(options=options, arrays=other, out=out), 0)
 
-    def _failed(
-        self,
-        code: int,
-        request: SolveRequest,
-        problem: Problem,
-        options: FloatArray,
-        arrays: SearchArrays,
-    ) -> IkResult:
-        """Say what the kernel's code and counters mean when there is no solution."""
-        if code == pose_search.UNSAMPLED:
-            variable = int(arrays.counters[pose_search.UNSAMPLED_VARIABLE])
-            raise self.unsampled(problem, variable)
-        status, cause = self.explain(code, arrays.counters, arrays.matrices, problem, options)
-        is_searched = code != pose_search.OUT_OF_REACH
-        if cause == Cause.LIMITS and request.consistency_limits is not None and is_searched:
+    def _failed(self, run: Run, code: int) -> IkResult:
+        """Return what the kernel's code and counters mean when there is no solution."""
+        arrays, counters = run.arrays, run.arrays.counters
+        if code == state.UNSAMPLED:
+            raise self.unsampled(int(counters[state.UNSAMPLED_VARIABLE]))
+        status, cause = self.explain(code, counters, arrays.matrices, run.problem, run.options)
+        is_bounded = run.request.consistency_limits is not None
+        if cause == Cause.LIMITS and is_bounded and code != state.OUT_OF_REACH:
             cause = Cause.CONSISTENCY
-        refused = code in (pose_search.BAD_STATE, pose_search.BAD_TARGET)
-        return self._empty(
-            status,
-            cause,
-            self.middle if code == pose_search.BAD_STATE else arrays.best,
-            math.inf if refused else self.remaining_error(arrays),
-            int(arrays.counters[pose_search.ITERATIONS]),
-            int(arrays.counters[pose_search.SEARCHES]),
-            code in (pose_search.DEADLINE, pose_search.CANCELLED),
-        )
+        nearest = self.middle if code == state.BAD_STATE else arrays.best
+        refused = code in (state.BAD_STATE, state.BAD_TARGET)
+        residual = math.inf if refused else self.remaining_error(arrays)
+        iterations, searches = int(counters[state.ITERATIONS]), int(counters[state.SEARCHES])
+        clock_ended = code in (state.DEADLINE, state.CANCELLED)
+        work = residual, iterations, searches, clock_ended
+        return self._unsolved(status, cause, nearest, work)
 
-    def _empty(
+    def _unsolved(
         self,
         status: IkStatus,
         cause: Cause,
         nearest: FloatArray,
-        residual: float = math.inf,
-        iterations: int = 0,
-        searches: int = 0,
-        clock_ended: bool = False,
+        work: Work = NO_WORK,
     ) -> IkResult:
         """Return a result without solutions."""
         n = self.problem.group_size
         arrays = np.empty((0, n)), np.empty((0, 2 * len(self.tip_frames))), nearest[:n].copy()
         for array in arrays:
             array.setflags(write=False)
+        residual, iterations, searches, clock_ended = work
         return IkResult(status, cause, *arrays, residual, iterations, searches, clock_ended)
 
-    def unsampled(self, problem: Problem, variable: int) -> InvalidLimits:
+    def remaining_error(self, arrays: SearchArrays) -> float:
+        """Return the error of the best state of a search without a solution."""
+        return float(np.linalg.norm(arrays.errors))
+
+    def unsampled(self, variable: int) -> InvalidLimits:
         """Return the error that names the joint which has no range to draw from."""
-        name = problem.joint_of_variable[variable]
+        name = self.problem.joint_of_variable[variable]
         return InvalidLimits(
             f'The seed did not lead to a solution, and other starts cannot be drawn: joint {quote(name)} '
             'has no finite limits. Give it limits in the URDF or in the request.',
@@ -456,7 +425,7 @@ class IterativeSolver:
     def explain(
         self,
         code: int,
-        counters: NDArray[np.int64],
+        counters: IntArray,
         targets: FloatArray,
         problem: Problem | None = None,
         options: FloatArray | None = None,
@@ -466,23 +435,25 @@ class IterativeSolver:
 
         :param code, counters: what the search left.
         :param targets: (4, 4) or (4 t, 4) or (t, 4, 4), its targets.
-        :param problem, options: what it was asked; None for the solver's own.
+        :param problem, options: what was searched; None for the solver's own.
         """
-        if code == pose_search.BAD_TARGET:
+        if code == state.BAD_TARGET:
             return IkStatus.REFUSED, Cause.BAD_TARGET
-        if code == pose_search.BAD_STATE:
+        if code == state.BAD_STATE:
             return IkStatus.REFUSED, Cause.BAD_STATE
-        if code == pose_search.OUT_OF_REACH:
+        if code == state.OUT_OF_REACH:
             return IkStatus.UNSOLVED, self._cause_of_proof(targets, problem, options)
-        if counters[pose_search.REFUSALS]:
+        if counters[state.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.VALIDATION
-        if code in (pose_search.DEADLINE, pose_search.CANCELLED):
+        if code in (state.DEADLINE, state.CANCELLED):
             return IkStatus.UNSOLVED, Cause.DEADLINE
-        if counters[pose_search.LIMITS_SEEN]:
+        if counters[state.LIMITS_SEEN]:
             return IkStatus.UNSOLVED, Cause.LIMITS
-        searches = counters[pose_search.SEARCHES]
-        stuck = searches >= EVIDENCE and counters[pose_search.STALLED] == searches
-        return IkStatus.UNSOLVED, Cause.NOT_FOUND if stuck else Cause.BUDGET
+        searches = counters[state.SEARCHES]
+        if searches >= EVIDENCE and counters[state.STALLED] == searches:
+            return IkStatus.UNSOLVED, Cause.NOT_FOUND
+        is_singular = counters[state.SINGULAR_SEEN] and counters[state.SINGULAR_SEEN] == searches
+        return IkStatus.UNSOLVED, Cause.SINGULAR if is_singular else Cause.BUDGET
 
     def _cause_of_proof(
         self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
@@ -491,25 +462,18 @@ class IterativeSolver:
         reaches = (self.problem if problem is None else problem).reaches
         if not reaches:
             return Cause.UNREACHABLE
-        position, rotation = self.largest_errors(self.packed if options is None else options)
+        options = self.seeded if options is None else options
+        largest = tip_tolerances(options, self.problem.nv, len(self.tip_frames)).max(axis=1)
+        norm = min(largest[state.NORM], math.sqrt(options[state.ERROR_SQUARED]))
+        position, rotation = (float(min(norm, each)) for each in largest[1:])
         poses = np.reshape(targets, (-1, 4, 4))
         for target, reach in reaches:
             if reach is not None and reach.refuses(poses[target], position, rotation):
                 return Cause.UNREACHABLE
         return Cause.LIMITS
 
-    def largest_errors(self, options: FloatArray) -> tuple[float, float]:
-        """
-        Return the largest position error [m] and rotation error [rad] that a solution may have at a tip.
 
-        :param options: the kernel's options.
-        """
-        tolerances = options[self.at_lower + 2 * self.problem.nv :]
-        largest = float(tolerances[: len(self.tip_frames)].max())
-        return largest, largest
-
-
-def checked_flag(flag: NDArray[np.int64]) -> NDArray[np.int64]:
+def checked_flag(flag: IntArray) -> IntArray:
     """
     Return a cancel flag of exactly the kind the kernel was compiled for.
 

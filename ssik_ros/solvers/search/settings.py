@@ -1,7 +1,10 @@
-"""What a Newton search is asked to do beside its target, checked and packed for the kernel."""
+"""
+The settings of a search: its policy, tolerances and budgets, checked and packed as the kernel's options.
+
+The options are one flat array, see :mod:`ssik_ros.kernels.search.state`.
+"""
 
 from collections.abc import Mapping
-from dataclasses import field
 import math
 from typing import Any
 
@@ -19,7 +22,7 @@ from ssik_ros.errors import (
     quote,
 )
 from ssik_ros.kernels.rows import layout
-from ssik_ros.kernels.search import laws, newton_search, null_space, pose_search, serial
+from ssik_ros.kernels.search import laws, serial, state
 from ssik_ros.problem.problem import Problem
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
@@ -43,11 +46,18 @@ OTHER_STEP = 2.0
 """Longest step of a turning joint, by law [rad]: further, the linear model has no meaning."""
 LONG_SLIDE = 100.0
 """Range of a slide from which on its steps are measured by that range, not in metres [m]."""
+NEWTON_POLICY = {
+    state.PROGRESS_STEPS: 5,
+    state.PROGRESS: 0.6,
+    state.POLISH_STEPS: 6,
+    state.POLISH_GAIN: 0.5,
+}
+"""Numbers of NR, GN and LM."""
 JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 
 @dataclass(frozen=True, slots=True)
-class NewtonSettings:
+class SearchSettings:
     """One field per thing that can be asked; ``n`` joint variables of the group, ``t`` tips."""
 
     law: str = 'adaptive'
@@ -93,7 +103,7 @@ class NewtonSettings:
     """Range that joints without limits are drawn from [rad or m]."""
     hold: tuple[tuple[str, float], ...] = ()
     """Name and value of each joint that is held [rad or m]."""
-    gives_up: bool = field(default=True)
+    gives_up: bool = True
     """Whether starts that make little progress end before ``ilimit``."""
 
     def __post_init__(self) -> None:
@@ -134,63 +144,55 @@ class NewtonSettings:
         """
         nv, tips = problem.nv, len(problem.constraints)
         self._check_inverse(problem)
-        sequence = _sequence(nv, FIRST_SEED if self.seed is None else self.seed)
         lower, upper = self._limits(problem, middle)
-        sample_lower, sample_upper = self._sampling(lower, upper)
         per_tip = [
             np.full(tips, math.inf if value is None else value)
             for value in (self.tolerance, self.pos_tol, self.rot_tol)
         ]
-        influence = _per_variable('pi', self.pi, problem, True)
+        scales = self._scales(problem)
         posture = middle.copy()
         if self.posture is not None:
             posture[: problem.group_size] = _check_size('posture', self.posture, problem)
+        head = np.zeros(state.OPTIONS)
+        for place, value in self._numbers(problem).items():
+            head[place] = value
+        head[state.SEEDED] = seeded
+        head[state.WEIGHTED] = (scales != 1.0).any()
         return np.concatenate(
             [
-                self._numbers(problem, seeded),
-                lower,
-                upper,
-                sample_lower,
-                sample_upper,
-                sequence.ravel(),
-                *per_tip,
-                self._scales(problem),
-                influence,
-                posture,
+                *(head, lower, upper, *self._sampling(lower, upper)),
+                _sequence(nv, FIRST_SEED if self.seed is None else self.seed).ravel(),
+                *(*per_tip, scales, _per_variable('pi', self.pi, problem, True), posture),
             ]
         )
 
-    def _numbers(self, problem: Problem, seeded: bool) -> FloatArray:
+    def _numbers(self, problem: Problem) -> dict[int, float]:
         """Return the single numbers at the head of the options."""
-        head = np.zeros(newton_search.OPTIONS)
         k = DEFAULT_K.get(self.law, 0.0) if self.k is None else self.k
-        head[newton_search.LAW] = LAWS[self.law]
-        head[newton_search.GAIN] = k
-        head[newton_search.OWN_DAMPING] = self.pinv_damping**2
-        head[newton_search.PLAIN_INVERSE] = float(not self.pinv)
-        head[newton_search.MAX_ITERATIONS] = self.ilimit
-        head[newton_search.MAX_SEARCHES] = self.slimit
-        head[newton_search.ERROR_SQUARED] = 2.0 * self.tol
-        head[newton_search.LIMITED] = float(self.joint_limits)
-        head[pose_search.RIGID] = DEFAULT_TOLERANCES.rigid
-        head[pose_search.SAME] = DEFAULT_TOLERANCES.same_solution
-        head[newton_search.SEEDED] = float(seeded)
-        head[newton_search.RANDOM_SEED] = FIRST_SEED if self.seed is None else self.seed
-        head[newton_search.SERIAL] = float(serial.is_serial(problem.ints, problem.reals))
         own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
-        head[newton_search.LARGEST_STEP] = own_step if self.max_step is None else self.max_step
-        head[newton_search.WEIGHTED] = float(bool((self._scales(problem) != 1.0).any()))
-        head[newton_search.GIVES_UP] = float(self.gives_up)
-        head[newton_search.CONSTANT] = float(self._has_constant_damping(k))
-        pull = head[newton_search.AT_NULL_SPACE :]
-        pull[null_space.ACTIVE] = float(self.is_improving and problem.rows < problem.nv)
-        pull[null_space.LIMIT_GAIN] = self.kq
-        pull[null_space.MANIPULABILITY_GAIN] = self.km
-        pull[null_space.POSTURE_GAIN] = self.kp
-        pull[null_space.CLOSEST] = self.ps
-        arrays = 7 * problem.nv + 3 * len(problem.constraints)
-        pull[null_space.AT_ARRAYS] = newton_search.OPTIONS + arrays
-        return head
+        return {
+            **NEWTON_POLICY,
+            state.LAW: LAWS[self.law],
+            state.GAIN: k,
+            state.OWN_DAMPING: self.pinv_damping**2,
+            state.PLAIN_INVERSE: not self.pinv,
+            state.MAX_ITERATIONS: self.ilimit,
+            state.MAX_SEARCHES: self.slimit,
+            state.ERROR_SQUARED: 2.0 * self.tol,
+            state.LIMITED: self.joint_limits,
+            state.RIGID: DEFAULT_TOLERANCES.rigid,
+            state.SAME: DEFAULT_TOLERANCES.same_solution,
+            state.RANDOM_SEED: FIRST_SEED if self.seed is None else self.seed,
+            state.SERIAL: serial.is_serial(problem.ints, problem.reals),
+            state.LARGEST_STEP: own_step if self.max_step is None else self.max_step,
+            state.GIVES_UP: self.gives_up,
+            state.CONSTANT: self._has_constant_damping(k),
+            state.IMPROVES: self.is_improving and problem.rows < problem.nv,
+            state.LIMIT_GAIN: self.kq,
+            state.MANIPULABILITY_GAIN: self.km,
+            state.POSTURE_GAIN: self.kp,
+            state.CLOSEST: self.ps,
+        }
 
     def _has_constant_damping(self, k: float) -> bool:
         """Return whether the damping of the law does not fade with the error."""
@@ -262,13 +264,13 @@ class NewtonSettings:
             _refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
 
 
-def make_settings(values: Mapping[str, Any]) -> NewtonSettings:
+def make_settings(values: Mapping[str, Any]) -> SearchSettings:
     """
     Return settings from keywords; arrays of joints become tuples.
 
     :raises InvalidOption: for an unknown keyword, with the nearest one.
     """
-    known = set(NewtonSettings.__dataclass_fields__)
+    known = set(SearchSettings.__dataclass_fields__)
     for name in values:
         if name not in known:
             raise InvalidOption.unknown(f'There is no option {quote(name)}', name, known - {'law'})
@@ -283,9 +285,21 @@ def make_settings(values: Mapping[str, Any]) -> NewtonSettings:
         if not isinstance(hold, Mapping):
             _refuse('hold', hold, 'a mapping from joint names to values')
         values['hold'] = tuple((str(name), float(value)) for name, value in hold.items())
-    settings = NewtonSettings(**values)
+    settings = SearchSettings(**values)
     settings.check_influence()
     return settings
+
+
+def joint_rows(options: FloatArray, nv: int) -> FloatArray:
+    """Return the rows (JOINT_ROWS, nv) LOWER to SHIFT of packed options, as a view."""
+    end = state.OPTIONS + state.JOINT_ROWS * nv
+    return options[state.OPTIONS : end].reshape(state.JOINT_ROWS, nv)
+
+
+def tip_tolerances(options: FloatArray, nv: int, tips: int) -> FloatArray:
+    """Return the rows (TOLERANCES, t) NORM, POSITION and ROTATION of packed options, as a view."""
+    start = state.OPTIONS + state.JOINT_ROWS * nv
+    return options[start : start + state.TOLERANCES * tips].reshape(state.TOLERANCES, tips)
 
 
 def _sequence(nv: int, seed: int) -> FloatArray:

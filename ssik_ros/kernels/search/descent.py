@@ -1,0 +1,247 @@
+"""
+One start of a search: errors at a state, a step by the law, and steps until the state is a solution.
+
+Method
+    1. Errors are measured before the first step and after every step. Each step ends inside the limits
+       (:func:`ssik_ros.kernels.rows.steps.bounded_step`) and is shortened to a largest joint step. PoseIK multiplies its
+       step by a factor instead, which grows to one as the error shrinks, and holds joints only at limits that the step
+       pushes them out of.
+    2. A start is given up after its number of steps, or earlier if the squared error has not shrunk by a fixed factor in
+       a few steps. After many failures every fourth start is patient, because descents to the edge of the workspace are
+       slow. The only or last start of the Newton family is patient too.
+    3. The Newton family also gives a start up if the linear model predicts no decrease inside the limits twice running.
+       The only start of a law with a given damping goes on in any case.
+    4. If the damping does not fade with the error, the last five steps go without damping, and so do five steps before
+       a start is given up. Each of them has to halve the squared error.
+
+Degeneracies
+    A plain inverse that does not exist ends the start. States that are not finite end the start and are never solutions.
+
+Cost
+    One forward pass, one Jacobian and at least one factorisation per step: O(N + m^2 n + m^3).
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows import layout, rows, steps
+from ssik_ros.kernels.search import clock, laws, serial, six_rows, state
+
+HOPELESS = 0.8
+"""Share of the squared error that the linear model leaves, from which a step is called hopeless."""
+HOPELESS_STEPS = 2
+FINISH_STEPS = 5
+"""Last steps of a search, which go without damping if the law's damping does not fade."""
+FINISH_GAIN = 0.5
+"""Factor by which each of them must shrink the squared error."""
+PATIENT_EVERY = 4
+PATIENT_AFTER = 16
+PATIENT_PROGRESS = 0.998001
+"""What PROGRESS becomes in a patient start of PoseIK."""
+
+
+@inline_kernel
+def is_over(counters, cancel):
+    """Return DEADLINE, CANCELLED or RUNNING."""
+    if cancel[0] != 0:
+        return state.CANCELLED
+    stop = counters[state.STOP if counters[state.COUNT] == 0 else state.STOP_WITH_SOLUTION]
+    if stop == state.LAST_TIME or clock.monotonic_ns(vector(counters, state.CLOCK, 2)) < stop:
+        return state.RUNNING
+    return state.DEADLINE
+
+
+@kernel
+def measure(ints, reals, options, work, q):
+    """
+    Write residual, Jacobian and errors at a configuration.
+
+    :returns: |W^1/2 e|^2, and whether every error is within tolerance.
+    """
+    square, inside = look(ints, reals, options, work, q)
+    if options[state.SERIAL] != 0.0:
+        serial.fill_jacobian(ints, reals, work)
+    return square, inside
+
+
+@inline_kernel
+def look(ints, reals, options, work, q):
+    """Do the same as :func:`measure`, without the Jacobian of serial problems, which only a step needs."""
+    w = layout.view_workspace(ints, work)
+    if options[state.SERIAL] != 0.0:
+        serial.compare(ints, reals, work, q)
+    else:
+        rows.evaluate(ints, reals, work, q, False)
+    square = steps.squared_norm(w.residual)
+    inside = square < options[state.ERROR_SQUARED]
+    largest = state.tolerances(ints, options)
+    for c in range(ints[layout.CONSTRAINTS]):
+        position, rotation = w.errors[c, 0], w.errors[c, 1]
+        norm = largest[state.NORM, c]
+        inside = inside and position * position + rotation * rotation <= norm * norm
+        inside = inside and position <= largest[state.POSITION, c]
+        inside = inside and rotation <= largest[state.ROTATION, c]
+    return square, inside
+
+
+@kernel
+def within_limits(ints, reals, work, q):
+    """Return whether every joint lies in its closed interval."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    for v in range(w.lower.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            value = q[variable_i[v, layout.VARIABLE_Q]]
+            if not w.lower[v] <= value <= w.upper[v]:
+                return False
+    return True
+
+
+@inline_kernel
+def patience(options, count):
+    """
+    Return how long a start goes on: whether without progress, whether it may be hopeless, and the progress it must make.
+
+    :param count: number of the start.
+    """
+    patient = count > PATIENT_AFTER and count % PATIENT_EVERY == 1
+    progress = options[state.PROGRESS]
+    if options[state.LAW] == laws.POSE_IK:
+        return False, False, PATIENT_PROGRESS if patient else progress
+    gives_up, most = options[state.GIVES_UP] != 0.0, options[state.MAX_SEARCHES]
+    # With a given damping a step promises little because it is short, not because there is no way.
+    is_trusted = most > 1.0 or options[state.LAW] == laws.ADAPTIVE
+    return patient or count >= most or not gives_up, gives_up and is_trusted, progress
+
+
+@kernel
+def descend(ints, reals, options, limited, cancel, counters, work):
+    """
+    Step from the state towards the targets.
+
+    :returns: RUNNING when the state is within every tolerance, EXHAUSTED when the start was given up, or why it was ended.
+    """
+    w = layout.view_workspace(ints, work)
+    is_newton = options[state.LAW] != laws.POSE_IK
+    patient, gives_up, progress = patience(options, counters[state.SEARCHES])
+    keeps = limited or options[state.LIMITED] == 0.0
+    last = int(options[state.MAX_ITERATIONS])
+    every = int(options[state.PROGRESS_STEPS])
+    is_constant = options[state.CONSTANT] != 0.0
+    # If the damping fades with the error, there is nothing to finish.
+    finish = last - FINISH_STEPS if is_constant and last >= 2 * FINISH_STEPS else last + 1
+    mu = options[state.GAIN]
+    before, window, left = 0.0, math.inf, 0.0
+    hopeless, iteration = 0, 0
+    while True:
+        code = is_over(counters, cancel)
+        if code != state.RUNNING:
+            return code
+        square, inside = look(ints, reals, options, work, w.state)
+        if keeps and square < w.scalars[state.BEST_SQUARE]:
+            w.scalars[state.BEST_SQUARE] = square
+            for k in range(w.state.shape[0]):
+                w.best[k] = w.state[k]
+        if inside:
+            return state.RUNNING
+        ends = iteration >= last or not math.isfinite(square)
+        is_far = iteration == 0 and square > options[state.NEAR_SQUARED] > 0.0
+        if is_far or (ends and not is_newton):
+            return state.EXHAUSTED
+        if iteration > finish and not square <= FINISH_GAIN * before:
+            counters[state.STALLED] += 1
+            return state.EXHAUSTED
+        if iteration % every == 0 or ends:
+            stalled = not square <= progress * window
+            finishes = is_constant and not ends
+            counters[state.STALLED] += 1 if stalled and (ends or not (patient or finishes)) else 0
+            if ends or (stalled and not patient and not finishes):
+                return state.EXHAUSTED
+            if stalled and not patient and iteration < finish:
+                finish, last = iteration, min(last, iteration + FINISH_STEPS)
+            window = square
+        if iteration > 0:
+            mu = laws.follow(mu, before, left, square)
+        before = square
+        left = step_on(ints, reals, options, work, square, mu, limited, iteration >= finish)
+        iteration += 1
+        counters[state.ITERATIONS] += 1
+        hopeless = hopeless + 1 if left > HOPELESS * square else 0
+        if left < 0.0:
+            counters[state.SINGULAR_SEEN] += 1
+            return state.EXHAUSTED
+        if hopeless >= HOPELESS_STEPS and gives_up and iteration < finish:
+            if not is_constant:
+                counters[state.STALLED] += 1
+                return state.EXHAUSTED
+            finish, last = iteration, min(last, iteration + FINISH_STEPS)
+
+
+@kernel
+def take_step(ints, reals, options, work, square, mu, limited):
+    """Move the state by one step, as :func:`step_on`."""
+    return step_on(ints, reals, options, work, square, mu, limited, False)
+
+
+@inline_kernel
+def step_on(ints, reals, options, work, square, mu, limited, finishing):
+    """
+    Move the state by one step from where :func:`look` saw it.
+
+    :param finishing: whether the law's damping is left out.
+    :returns: squared error that the linear model leaves, -1 when a plain inverse does not exist.
+    """
+    w = layout.view_workspace(ints, work)
+    if options[state.LAW] == laws.POSE_IK:
+        take_scaled_step(ints, reals, options, work, square, limited)
+        return 0.0
+    damping = laws.damping_of(
+        options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING], mu, square
+    )
+    damping = laws.ROUNDING if finishing else damping
+    scales, largest = state.joint_scales(ints, options), options[state.LARGEST_STEP]
+    if options[state.SERIAL] != 0.0:
+        serial.fill_jacobian(ints, reals, work)
+    if options[state.SERIAL] != 0.0 and ints[layout.VARIABLES] >= six_rows.ROWS:
+        left = six_rows.bounded_step(ints, reals, work, damping, limited, scales, largest)
+    else:
+        left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
+    if options[state.PLAIN_INVERSE] != 0.0 and laws.is_singular(w.normal, w.free):
+        return -1.0
+    if options[state.SERIAL] != 0.0:
+        serial.advance(ints, reals, work, limited)
+    else:
+        variable_i = layout.view_tables(ints, reals).variable_i
+        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+    return left
+
+
+@kernel
+def take_scaled_step(ints, reals, options, work, square, limited):
+    """Move the state by PoseIK's step: the damped step times a factor that grows to one near the targets."""
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
+    steps.limited_step(ints, reals, work, damping, limited)
+    error, scale = math.sqrt(square), options[state.MULTIPLIER]
+    if error < options[state.THRESHOLD]:
+        scale += (1.0 - scale) * (1.0 - error / options[state.THRESHOLD])
+    steps.advance(variable_i, w.lower, w.upper, limited, scale, w.step, w.state)
+
+
+@kernel
+def polish(ints, reals, options, work):
+    """Step on from a solution while that shrinks the error well; the state ends as the best one, measured."""
+    w = layout.view_workspace(ints, work)
+    limited = options[state.LIMITED] != 0.0
+    before, _ = measure(ints, reals, options, work, w.state)
+    for _ in range(int(options[state.POLISH_STEPS])):
+        vectors.copy(w.trial, w.state)
+        take_step(ints, reals, options, work, before, laws.SMALLEST_MU, limited)
+        square, inside = measure(ints, reals, options, work, w.state)
+        if not inside or not square <= options[state.POLISH_GAIN] * before:
+            vectors.copy(w.state, w.trial)
+            measure(ints, reals, options, work, w.state)
+            return
+        before = square

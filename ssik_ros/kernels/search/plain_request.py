@@ -1,0 +1,277 @@
+"""
+A plain request: one pose, one seed, one solution, with the least work around a search or a closed form.
+
+Problem
+    Find a state within limits that reaches a pose within tolerance: with restarts alone (:func:`search_one`), or by a
+    closed form of all joints that needs no elimination (:func:`solve_one`).
+
+Method
+    All arrays that stay from call to call lie in blocks of memory: one of the search, one of the closed form. A call passes
+    addresses and what is new: seed, target, and where the solution goes. The rest of the result comes back as numbers.
+    With a closed form
+
+    1. the seed's own pose is compared with the target. If it is near, the seed is the start of one descent, whose
+       result counts when no joint has moved further than a bound: near a singular posture a descent may jump to another
+       branch;
+    2. otherwise the closed form writes the branch that is nearest to the seed;
+    3. if there is no branch, a state within tolerance of a pose beyond the edge is searched for from the candidates that
+       the closed form has made, brought inside the limits: nearest to the pose first, as many as the search has starts.
+
+Solutions
+    Each is measured at exactly the numbers that are returned, which are those of
+    :func:`ssik_ros.kernels.search.restart_search.search` to the bit. If the seed is a solution, it is returned bit by bit.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.closed_form.branches import branch_block, search as closed_form
+from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.rows import layout, steps
+from ssik_ros.kernels.search import descent, restart_search, state
+
+HEAD = 3
+"""Sizes at the head of a search's block: of ints, reals and options."""
+TOLERANCE = 0
+"""Norm over both errors that a solution may have."""
+FARTHEST = 1
+"""Error at the seed from which on the closed form solves."""
+LONGEST_WAY = 2
+"""Motion of a joint from which on the closed form solves."""
+NUMBERS = 3
+"""Numbers of its own that a closed form's block holds: the three above."""
+NOT_CALLED = -1
+"""Number of branches if no closed form was called."""
+MISSHAPEN = -1
+"""Code for arrays of wrong shapes, whose contents were not read."""
+
+
+@inline_kernel
+def views(address):
+    """
+    Return the arrays of a block: integers of the problem, counters, real numbers, options, work.
+
+    :param address: of the block: sizes of ints, reals and options (int64), then ints and counters, then reals, options
+        and work (float64).
+    """
+    sizes = integers_at(address, 0, HEAD)
+    ints = integers_at(address, HEAD, sizes[0])
+    at = HEAD + sizes[0]
+    counters = integers_at(address, at, state.STATE_SIZE)
+    at += state.STATE_SIZE
+    reals = floats_at(address, at, sizes[1])
+    options = floats_at(address, at + sizes[1], sizes[2])
+    work = floats_at(address, at + sizes[1] + sizes[2], ints[layout.WORK_SIZE])
+    return ints, counters, reals, options, work
+
+
+@inline_kernel
+def load(ints, work, q0, target):
+    """
+    Write seed and target into the workspace.
+
+    :param q0, target: as for :func:`search_one`.
+    """
+    w = layout.view_workspace(ints, work)
+    for k in range(q0.shape[0]):
+        w.reference[k] = q0[k]
+    for i in range(4):
+        for j in range(4):
+            w.matrices[i, j] = target[i, j]
+
+
+@inline_kernel
+def is_misshapen(q0, target, q):
+    """Return whether an array of a request has another shape than the solver's."""
+    return q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4
+
+
+@kernel
+def search_one(address, timeout_ns, flag, q0, target, q):
+    """
+    Run a search for one pose whose arrays lie in one block.
+
+    :param address: of the block, see :func:`views`.
+    :param timeout_ns: wall-clock budget; <= 0 for none.
+    :param flag: address of an int64 that ends the search when it is not zero.
+    :param q0: (n,) start, the first n variables of the problem; the others keep what stands in ``reference``.
+    :param target: (4, 4).
+    :param q: (n,) result: the solution, or the best state seen.
+    :returns: code as of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN; steps, searches, norm of the
+        errors, position and rotation error, branches, E.
+    """
+    if is_misshapen(q0, target, q):
+        return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
+    ints, counters, reals, options, work = views(address)
+    cancel = integers_at(flag, 0, 1)
+    load(ints, work, q0, target)
+    code = restart_search.begin(ints, reals, options, True, timeout_ns, counters, work)
+    if code == state.RUNNING:
+        code = restart_search.find(ints, reals, options, 1, cancel, counters, work)
+    return _report(ints, reals, options, counters, work, code, NOT_CALLED, q)
+
+
+@kernel
+def solve_one(address, closed, timeout_ns, flag, q0, target, q):
+    """
+    Descend from the seed, call the closed form, or search at the edge.
+
+    :param closed: address of the closed form's block, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; the
+        NUMBERS are its own.
+    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are as many as the
+        options of the search allow.
+    :returns: as :func:`search_one`; branches are those without regard to limits.
+    """
+    if is_misshapen(q0, target, q):
+        return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
+    ints, counters, reals, options, work = views(address)
+    cancel = integers_at(flag, 0, 1)
+    load(ints, work, q0, target)
+    code = restart_search.begin(ints, reals, options, True, timeout_ns, counters, work)
+    branches = NOT_CALLED
+    if code == state.RUNNING:
+        stop, numbers = counters[state.STOP], branch_block.floats(closed, branch_block.OWN)
+        code = _follow(ints, reals, options, numbers, cancel, counters, work)
+        if code != state.RUNNING:
+            w = layout.view_workspace(ints, work)
+            written, branches, position, rotation = _call_closed_form(
+                closed, w.matrices, w.reference, q
+            )
+            # Not hypot, which C libraries round differently.
+            norm = math.sqrt(position * position + rotation * rotation)
+            if written > 0 and norm <= numbers[TOLERANCE]:
+                iterations, energy = counters[state.ITERATIONS], 0.5 * norm * norm
+                return state.FOUND, iterations, 1, norm, position, rotation, branches, energy
+            # The closed form's own tolerance is wider: nothing is proved.
+            branches = NOT_CALLED if written > 0 else branches
+            # The descent has moved the state; the first start is the seed again.
+            restart_search.begin(ints, reals, options, False, timeout_ns, counters, work)
+            counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = stop
+            count = 0
+            if written == 0:
+                count = _place_candidates(ints, reals, options, closed, q.shape[0], work)
+            if count > 0:
+                code = _search_beside(
+                    ints, reals, options, closed, count, q.shape[0], cancel, counters, work
+                )
+            else:
+                code = restart_search.find(ints, reals, options, 1, cancel, counters, work)
+    return _report(ints, reals, options, counters, work, code, branches, q)
+
+
+@kernel
+def _follow(ints, reals, options, numbers, cancel, counters, work):
+    """Descend from the state if it is near; return RUNNING when that led to a solution that is near, too."""
+    if not numbers[FARTHEST] > 0.0:
+        return state.EXHAUSTED
+    counters[state.SEARCHES] = 1
+    limited = options[state.LIMITED] != 0.0
+    options[state.NEAR_SQUARED] = numbers[FARTHEST] * numbers[FARTHEST]
+    code = descent.descend(ints, reals, options, limited, cancel, counters, work)
+    options[state.NEAR_SQUARED] = 0.0
+    if code != state.RUNNING or not restart_search.settle(ints, reals, options, counters, work):
+        return state.EXHAUSTED
+    w = layout.view_workspace(ints, work)
+    for k in range(w.state.shape[0]):
+        if not abs(w.state[k] - w.reference[k]) <= numbers[LONGEST_WAY]:
+            return state.EXHAUSTED
+    return state.RUNNING
+
+
+@kernel
+def _place_candidates(ints, reals, options, closed, n, work):
+    """
+    Write the candidates of a closed form inside the limits to its rows, and their squared errors; return how many.
+
+    :param n: number of joints.
+    """
+    rows = branch_block.rows_of(closed, n)
+    raw = closed_form.candidates_in(branch_block.floats(closed, branch_block.WORK), n)
+    count = branch_block.integers(closed, branch_block.COUNTERS)[closed_form.RAW]
+    w, variable_i = layout.view_workspace(ints, work), layout.view_tables(ints, reals).variable_i
+    for i in range(count):
+        for k in range(n):
+            w.trial[k] = raw[i, k]
+        if options[state.LIMITED] != 0.0:
+            steps.clamp_seed(variable_i, w.lower, w.upper, w.trial, w.trial)
+        square, _ = descent.look(ints, reals, options, work, w.trial)
+        for k in range(n):
+            rows[i, k] = w.trial[k]
+        rows[i, n] = square
+    return count
+
+
+@kernel
+def _search_beside(ints, reals, options, closed, count, n, cancel, counters, work):
+    """
+    Descend from the candidates of a closed form that were placed, the nearest ones first; return as a search does.
+
+    :param count, n: how many candidates there are, of how many joints.
+    """
+    rows, w = branch_block.rows_of(closed, n), layout.view_workspace(ints, work)
+    limited = options[state.LIMITED] != 0.0
+    while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
+        best = 0
+        for i in range(1, count):
+            best = i if rows[i, n] < rows[best, n] else best
+        square = rows[best, n]
+        if square == math.inf:
+            break
+        for k in range(n):
+            w.state[k] = rows[best, k]
+        for i in range(count):
+            # Where a subproblem has no solution, its two candidates are one.
+            rows[i, n] = math.inf if rows[i, n] == square else rows[i, n]
+        counters[state.SEARCHES] += 1
+        code = descent.descend(ints, reals, options, limited, cancel, counters, work)
+        if code == state.DEADLINE or code == state.CANCELLED:
+            counters[state.CLOCK_ENDED] = 1
+            return code
+        if code == state.RUNNING and restart_search.settle(ints, reals, options, counters, work):
+            return state.RUNNING
+    return state.EXHAUSTED
+
+
+@kernel
+def _call_closed_form(closed, target, seed, q):
+    """
+    Write the branch that is nearest to the seed.
+
+    :returns: how many branches were written, how many there are, those outside the limits included, and position and
+        rotation error.
+    """
+    n = q.shape[0]
+    written = branch_block.search_block(closed, target, seed)
+    rows = branch_block.rows_of(closed, n)
+    counters = branch_block.integers(closed, branch_block.COUNTERS)
+    if written > 0:
+        for k in range(n):
+            q[k] = rows[0, k]
+    return written, counters[closed_form.CERTIFIED], rows[0, n], rows[0, n + 1]
+
+
+@kernel
+def _report(ints, reals, options, counters, work, code, branches, q):
+    """
+    Write the solution, or the best state seen; return what :func:`search_one` returns.
+
+    :param code: RUNNING if the state is a solution.
+    """
+    w = layout.view_workspace(ints, work)
+    iterations, searches = counters[state.ITERATIONS], counters[state.SEARCHES]
+    if code == state.BAD_TARGET or code == state.BAD_STATE:
+        return code, iterations, searches, math.inf, math.inf, math.inf, branches, 0.0
+    if code == state.RUNNING:
+        code = state.FOUND
+        square = steps.squared_norm(w.residual)
+        position, rotation = w.errors[0, 0], w.errors[0, 1]
+        norm = math.sqrt(position * position + rotation * rotation)
+    else:
+        square = restart_search.settle_for_best(ints, reals, options, work)
+        norm = math.sqrt(square)
+    for k in range(q.shape[0]):
+        q[k] = w.state[k]
+    # The root and back: the same bytes as a search whose result is an array.
+    error = math.sqrt(square)
+    energy = 0.5 * error * error
+    return code, iterations, searches, norm, w.errors[0, 0], w.errors[0, 1], branches, energy

@@ -1,0 +1,436 @@
+"""
+A search with restarts, the same for PoseIK, Newton-Raphson, Gauss-Newton and Levenberg-Marquardt, in one re-entrant kernel.
+
+Problem
+    Find q within limits such that every constraint of a packed problem is within its tolerances and E = e^T W e / 2 is
+    below a bound: the first solution found, several, or the one nearest to the seed.
+
+Method
+    1. The first start is the seed, brought inside the limits. Without a seed it is the best of a few points. PoseIK
+       draws the other starts at random. The Newton family starts once near the seed, and then follows a
+       low-discrepancy sequence through all joint ranges.
+    2. From each start the state moves by steps of a law (:mod:`ssik_ros.kernels.search.descent`,
+       :mod:`ssik_ros.kernels.search.laws`).
+    3. Every eighth start ignores limits: it reaches branches that the limits hide from a descent, and shows whether
+       the limits are the reason that the target cannot be reached.
+    4. A solution is moved by full windings to the equivalent nearest to the seed, and measured again at exactly those
+       numbers before it counts.
+    5. If several solutions are wanted, or some may be refused, each is polished by further steps as long as they
+       shrink the error, so that one branch found twice is recognised as one.
+    6. Secondary objectives, and the pull towards the seed, move a solution within the null space
+       (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
+       alternate with starts anywhere, until the search's own time or budget of starts ends.
+
+Solutions
+    At most the number of rows of ``out`` less one, sorted by squared joint distance to the seed, distinct. On failure
+    ``best`` holds the state with the smallest E seen, with its own errors.
+
+References
+    [Wampler1986], [Nakamura1986], [Sugihara2011], [Fan2005] for steps, [Beeson2015] for restarts against limits.
+"""
+
+import math
+
+import numpy as np
+
+from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels.geometry import joint_values, se3, so3, vectors
+from ssik_ros.kernels.rows import layout, reach_hull, steps
+from ssik_ros.kernels.search import clock, descent, laws, null_space, restarts, state
+
+FIRST_CANDIDATES = 3
+"""Points of which the best one is the first start if there is no seed."""
+FIRST_SHARE = 0.5
+"""Part of the joint ranges, around their middle, that these points lie in: far from limits descents succeed."""
+NEAR_STARTS = 1
+"""Starts of the Newton family near the seed, after the seed itself."""
+NEAR_SPREAD = 0.5
+"""Spread of the first of them, as a fraction of the joint ranges."""
+NEAR_GROWTH = 1.5
+NEAREST_SPREAD = 0.05
+"""Smallest spread of starts near the seed while the nearest solution is searched for."""
+NEAREST_GROWTH = 0.02
+"""Growth of that spread with each start."""
+FREE_EVERY = 8
+SHORTEST_QUATERNION = 1e-6
+"""Below this length a quaternion says nothing about a rotation."""
+
+
+@kernel
+def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out):
+    """
+    Run or resume a search, until it has a solution, a candidate to be validated, or no budget left.
+
+    :param ints, reals: packed problem.
+    :param options: see :mod:`ssik_ros.kernels.search.state`.
+    :param phase: FRESH, the verdict on the candidate that the previous call returned, or CONTINUED.
+    :param timeout_ns: wall-clock budget of the whole search, counted from the fresh call; <= 0 for none.
+    :param cancel: (1,) int64, read at each step; not zero ends the search.
+    :param counters: (STATE_SIZE,) int64 state, work: float state; kept between calls. Before a fresh
+        call the caller writes the seed into ``reference`` and the targets into ``matrices``.
+    :param out: (K + 1, nq + 2 c + 2): solutions, position and rotation error of each constraint in turn, norm of the
+        errors, squared distance to the seed; the last row is the candidate.
+    :returns: FOUND, CANDIDATE, EXHAUSTED, DEADLINE, CANCELLED, or why the search could not run.
+    """
+    code = state.RUNNING
+    if phase == state.FRESH:
+        code = begin(ints, reals, options, True, timeout_ns, counters, work)
+    elif phase == state.ACCEPTED:
+        insert(counters, out)
+    elif phase == state.REFUSED:
+        remember_refused(ints, counters, work, out)
+    if code == state.RUNNING:
+        code = run(ints, reals, options, cancel, counters, work, out)
+    has_state = code != state.BAD_TARGET and code != state.BAD_STATE
+    if has_state and code != state.FOUND and code != state.CANDIDATE:
+        settle_for_best(ints, reals, options, work)
+    return code
+
+
+@kernel
+def settle_for_best(ints, reals, options, work):
+    """Make the best state seen the state, measured again; return its |W^1/2 e|^2."""
+    w = layout.view_workspace(ints, work)
+    vectors.copy(w.state, w.best)
+    square, _ = descent.measure(ints, reals, options, work, w.state)
+    w.scalars[state.BEST_ERROR] = math.sqrt(square)
+    return square
+
+
+@kernel
+def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
+    """
+    Check the request, load targets, limits and seed into the workspace, start the clock.
+
+    :param with_hulls: whether the hulls of what the chain reaches may prove that there is no solution. A control loop moves
+        towards such targets all the same.
+    :returns: RUNNING, BAD_STATE, BAD_TARGET or OUT_OF_REACH.
+    """
+    w = layout.view_workspace(ints, work)
+    lower, upper, targets = w.lower, w.upper, w.targets
+    for k in range(state.STATE_SIZE):
+        counters[k] = 0
+    counters[state.RANDOM] = np.int64(options[state.RANDOM_SEED])
+    w.scalars[state.BEST_ERROR] = math.inf
+    w.scalars[state.BEST_SQUARE] = math.inf
+    start_clock(options, timeout_ns, counters)
+    for k in range(w.reference.shape[0]):
+        if not abs(w.reference[k]) <= joint_values.LARGEST:
+            return state.BAD_STATE
+    vectors.copy(lower, state.joint_row(ints, options, state.LOWER))
+    vectors.copy(upper, state.joint_row(ints, options, state.UPPER))
+    variable_i = layout.view_tables(ints, reals).variable_i
+    if not normalise_balls(variable_i, w.reference):
+        return state.BAD_STATE
+    if options[state.LIMITED] != 0.0:
+        steps.clamp_seed(variable_i, lower, upper, w.reference, w.state)
+    else:
+        hold_seed(variable_i, lower, upper, w.reference, w.state)
+    vectors.copy(w.best, w.state)
+    for t in range(targets.shape[0]):
+        if not se3.is_rigid(w.matrices, 4 * t, options[state.RIGID]):
+            return state.BAD_TARGET
+        se3.from_matrix(targets[t], w.matrices, 4 * t)
+        se3.orthonormalise(targets[t])
+    if options[state.KEEPS_LOOKING] != 0.0:
+        return state.RUNNING
+    is_far = is_out_of_reach(ints, reals, options, targets, with_hulls)
+    return state.OUT_OF_REACH if is_far else state.RUNNING
+
+
+@kernel
+def start_clock(options, timeout_ns, counters):
+    """Write when the search ends: without a solution, and with one."""
+    counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = state.LAST_TIME
+    if timeout_ns <= 0 and options[state.OPTIMISE] == 0.0:
+        return
+    now = clock.monotonic_ns(vector(counters, state.CLOCK, 2))
+    if timeout_ns > 0:
+        counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = now + timeout_ns
+    if options[state.OPTIMISE] != 0.0:
+        own = now + np.int64(options[state.OPTIMISE_NS])
+        counters[state.STOP_WITH_SOLUTION] = min(counters[state.STOP], own)
+
+
+@kernel
+def normalise_balls(variable_i, q):
+    """Bring the quaternions of a state to unit length in place; return False when one has no direction."""
+    for v in range(variable_i.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] == layout.BALL_FIRST:
+            at = variable_i[v, layout.VARIABLE_Q]
+            length = math.sqrt(steps.squared_norm(q[at : at + 4]))
+            if length < SHORTEST_QUATERNION:
+                return False
+            for k in range(4):
+                q[at + k] /= length
+    return True
+
+
+@kernel
+def hold_seed(variable_i, lower, upper, seed, q):
+    """Write a seed as it is, except for joints that equal limits hold."""
+    vectors.copy(q, seed)
+    for v in range(lower.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
+            q[variable_i[v, layout.VARIABLE_Q]] = lower[v]
+
+
+@kernel
+def is_out_of_reach(ints, reals, options, targets, with_hulls):
+    """
+    Return whether a proof exists that a target cannot be reached.
+
+    The target lies further from the first joint than the links are long, or outside of the hull of what the chain reaches.
+
+    :param with_hulls: whether the hulls are used.
+    """
+    t = layout.view_tables(ints, reals)
+    largest, error = state.tolerances(ints, options), math.sqrt(options[state.ERROR_SQUARED])
+    for c in range(ints[layout.CONSTRAINTS]):
+        norm = min(largest[state.NORM, c], error)
+        position = min(norm, largest[state.POSITION, c])
+        target = t.constraint_i[c, layout.CONSTRAINT_TARGET]
+        reach = t.constraint_f[c, layout.CONSTRAINT_REACH]
+        if math.isfinite(reach) and target >= 0:
+            total = 0.0
+            for k in range(3):
+                d = targets[target, 9 + k] - t.constraint_f[c, layout.CONSTRAINT_REACH_CENTRE + k]
+                total += d * d
+            if math.sqrt(total) > reach + position:
+                return True
+        count = int(t.constraint_f[c, layout.CONSTRAINT_HULL_COUNT])
+        if with_hulls and count > 0:
+            at = int(t.constraint_f[c, layout.CONSTRAINT_HULLS])
+            hulls = vector(reals, at, count * reach_hull.BLOCK)
+            rotation = min(norm, largest[state.ROTATION, c])
+            if reach_hull.refuses(hulls, count, targets[target], position, rotation):
+                return True
+    return False
+
+
+@kernel
+def run(ints, reals, options, cancel, counters, work, out):
+    """Go from solution to solution until there is something to return."""
+    w = layout.view_workspace(ints, work)
+    wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
+    while optimise or counters[state.COUNT] < wanted:
+        code = find(ints, reals, options, wanted, cancel, counters, work)
+        if code != state.RUNNING:
+            return state.FOUND if counters[state.COUNT] > 0 else code
+        if stage(ints, reals, options, counters, work, out):
+            if counters[state.COUNT] == 0:
+                w.scalars[state.ERROR] = math.sqrt(steps.squared_norm(w.residual))
+            if options[state.VALIDATED] != 0.0:
+                return state.CANDIDATE
+            insert(counters, out)
+    return state.FOUND
+
+
+@kernel
+def find(ints, reals, options, wanted, cancel, counters, work):
+    """
+    Go from start to start until the state is a solution, measured.
+
+    :param wanted: how many solutions there shall be in the end.
+    :returns: RUNNING with a solution, otherwise why there is none.
+    """
+    while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
+        if counters[state.SEARCHES] == 1:
+            counters[state.UNSAMPLED_VARIABLE] = find_unsampled(ints, reals, options)
+            if counters[state.UNSAMPLED_VARIABLE] >= 0:
+                return state.UNSAMPLED
+        free_run = counters[state.SEARCHES] % FREE_EVERY == FREE_EVERY - 1
+        limited = options[state.LIMITED] != 0.0 and not free_run
+        if counters[state.SEARCHES] > 0 or options[state.SEEDED] == 0.0:
+            place_start(ints, reals, options, free_run, counters, work)
+        counters[state.SEARCHES] += 1
+        code = descent.descend(ints, reals, options, limited, cancel, counters, work)
+        if code == state.DEADLINE or code == state.CANCELLED:
+            counters[state.CLOCK_ENDED] = 1
+            return code
+        if code == state.RUNNING and settle(ints, reals, options, counters, work):
+            if wanted > 1 or options[state.VALIDATED] != 0.0:
+                descent.polish(ints, reals, options, work)
+            if options[state.OPTIMISE] != 0.0 and ints[layout.ROWS] < ints[layout.VARIABLES]:
+                null_space.pull_to_seed(ints, reals, options, cancel, counters, work)
+            if options[state.IMPROVES] != 0.0:
+                null_space.improve(ints, reals, options, cancel, counters, work)
+            return state.RUNNING
+    return state.EXHAUSTED
+
+
+@kernel
+def find_unsampled(ints, reals, options):
+    """Return the first variable that no range for starts can be drawn for, or -1."""
+    lower = state.joint_row(ints, options, state.SAMPLING_LOWER)
+    upper = state.joint_row(ints, options, state.SAMPLING_UPPER)
+    return restarts.can_sample(layout.view_tables(ints, reals).variable_i, lower, upper)
+
+
+@kernel
+def place_start(ints, reals, options, free, counters, work):
+    """
+    Write the next start into the state; a seed is there already.
+
+    :param free: draw turning joints from the full turn, whatever their limits.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    index = counters[state.SEARCHES]
+    is_newton, seeded = options[state.LAW] != laws.POSE_IK, options[state.SEEDED] != 0.0
+    if index == 0:
+        if not seeded and find_unsampled(ints, reals, options) < 0:
+            choose_start(ints, reals, options, counters, work)
+        return
+    near = index if seeded else NEAR_STARTS + 1
+    if is_newton and near > NEAR_STARTS and not free:
+        place_point(ints, reals, options, index + FIRST_CANDIDATES, 1.0, counters, work)
+        return
+    spread = 1.0
+    if is_newton and not free:
+        spread = min(1.0, NEAR_SPREAD * NEAR_GROWTH ** (near - 1))
+    elif options[state.OPTIMISE] != 0.0 and counters[state.COUNT] > 0 and index % 2 == 1:
+        spread = min(1.0, NEAREST_SPREAD + NEAREST_GROWTH * index)
+    random = counters[state.RANDOM : state.RANDOM + 1].view(np.uint64)
+    lower = state.joint_row(ints, options, state.SAMPLING_LOWER)
+    upper = state.joint_row(ints, options, state.SAMPLING_UPPER)
+    restarts.draw(variable_i, lower, upper, w.reference, spread, free, random, w.state)
+
+
+@kernel
+def place_point(ints, reals, options, point, share, counters, work):
+    """Write a point of the low-discrepancy sequence into the state, see :func:`restarts.spread_out`."""
+    w = layout.view_workspace(ints, work)
+    nv = ints[layout.VARIABLES]
+    sequence = matrix(options, state.OPTIONS + state.ALPHA * nv, 2, nv)
+    restarts.spread_out(
+        layout.view_tables(ints, reals).variable_i,
+        state.joint_row(ints, options, state.SAMPLING_LOWER),
+        state.joint_row(ints, options, state.SAMPLING_UPPER),
+        w.reference,
+        share,
+        sequence,
+        point,
+        counters[state.RANDOM : state.RANDOM + 1].view(np.uint64),
+        w.state,
+    )
+
+
+@kernel
+def choose_start(ints, reals, options, counters, work):
+    """Write the one of a few points of the sequence that is nearest to the targets."""
+    w = layout.view_workspace(ints, work)
+    nearest = math.inf
+    for point in range(1, FIRST_CANDIDATES + 1):
+        place_point(ints, reals, options, point, FIRST_SHARE, counters, work)
+        square, _ = descent.measure(ints, reals, options, work, w.state)
+        if square < nearest:
+            nearest = square
+            vectors.copy(w.trial, w.state)
+    if nearest < math.inf:
+        vectors.copy(w.state, w.trial)
+
+
+@kernel
+def settle(ints, reals, options, counters, work):
+    """
+    Move the state to its equivalent nearest to the seed; return whether that is a solution, measured again.
+
+    If no joint had to be moved, the errors that :func:`descent.descend` measured are still valid.
+    """
+    w = layout.view_workspace(ints, work)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    moved = False
+    for v in range(w.lower.shape[0]):
+        if variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
+            at = variable_i[v, layout.VARIABLE_Q]
+            value = steps.nearest_turn(w.state[at], w.reference[at], w.lower[v], w.upper[v])
+            moved = moved or value != w.state[at]
+            w.state[at] = value
+    if options[state.LIMITED] != 0.0 and not descent.within_limits(ints, reals, work, w.state):
+        counters[state.LIMITS_SEEN] += 1
+        return False
+    if moved:
+        _, inside = descent.measure(ints, reals, options, work, w.state)
+        return inside
+    return True
+
+
+@kernel
+def stage(ints, reals, options, counters, work, out):
+    """
+    Write the state, which the last measurement verified, into the candidate row of ``out``.
+
+    :returns: False when it is one of the solutions already there, or, while optimising, no nearer than they are.
+    """
+    w = layout.view_workspace(ints, work)
+    errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]
+    nq, constraints = w.state.shape[0], errors.shape[0]
+    distance = null_space.squared_distance(ints, reals, work, w.state)
+    count = counters[state.COUNT]
+    is_full = options[state.OPTIMISE] != 0.0 and count == row
+    if is_full and distance >= out[count - 1, width - 1]:
+        return False
+    for k in range(count):
+        if is_same(ints, reals, out[k], w.state, options[state.SAME]):
+            return False
+    for k in range(min(counters[state.REFUSALS], layout.REFUSED_ROWS)):
+        if is_same(ints, reals, w.refused[k], w.state, options[state.SAME]):
+            return False
+    for i in range(nq):
+        out[row, i] = w.state[i]
+    total = 0.0
+    for c in range(constraints):
+        out[row, nq + 2 * c] = errors[c, 0]
+        out[row, nq + 2 * c + 1] = errors[c, 1]
+        total += errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1]
+    out[row, width - 2] = math.sqrt(total)
+    out[row, width - 1] = distance
+    return True
+
+
+@kernel
+def is_same(ints, reals, a, b, tolerance):
+    """Return whether two configurations agree in every joint, up to full windings."""
+    variable_i = layout.view_tables(ints, reals).variable_i
+    for v in range(variable_i.shape[0]):
+        kind = variable_i[v, layout.VARIABLE_KIND]
+        at = variable_i[v, layout.VARIABLE_Q]
+        if kind == layout.BALL_FIRST:
+            product = 0.0
+            for k in range(4):
+                product += a[at + k] * b[at + k]
+            if 1.0 - abs(product) > tolerance * tolerance:
+                return False
+        elif kind <= layout.LINEAR:
+            difference = a[at] - b[at]
+            if kind == layout.PERIODIC:
+                difference = so3.wrap_to_pi(difference)
+            if abs(difference) > tolerance:
+                return False
+    return True
+
+
+@kernel
+def remember_refused(ints, counters, work, out):
+    """Keep the candidate that was refused, in place of the oldest one."""
+    w = layout.view_workspace(ints, work)
+    row = counters[state.REFUSALS] % layout.REFUSED_ROWS
+    for k in range(w.state.shape[0]):
+        w.refused[row, k] = out[out.shape[0] - 1, k]
+    counters[state.REFUSALS] += 1
+
+
+@kernel
+def insert(counters, out):
+    """Take the candidate row into the solutions, which stay sorted by distance; the farthest one may fall out."""
+    last = out.shape[0] - 1
+    width = out.shape[1]
+    k = min(counters[state.COUNT], last - 1)
+    while k > 0 and out[k - 1, width - 1] > out[last, width - 1]:
+        for i in range(width):
+            out[k, i] = out[k - 1, i]
+        k -= 1
+    for i in range(width):
+        out[k, i] = out[last, i]
+    counters[state.COUNT] = min(counters[state.COUNT] + 1, last)

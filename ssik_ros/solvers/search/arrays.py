@@ -1,0 +1,112 @@
+"""The arrays of running searches, as views of one workspace or of one block of memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.kernels.rows import layout
+from ssik_ros.kernels.search import plain_request, state
+from ssik_ros.problem.problem import Problem
+
+
+class SearchArrays:
+    """The arrays of one running search; reused by later ones, never shared by two at a time."""
+
+    __slots__ = (
+        *('best', 'counters', 'errors'),
+        *('matrices', 'reference', 'scalars', 'work'),
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        counters: IntArray | None = None,
+        work: FloatArray | None = None,
+    ) -> None:
+        """
+        Make the views; what is not given is allocated.
+
+        :param counters: (STATE_SIZE,); work: (workspace_size,).
+        """
+        self.counters = (
+            np.zeros(state.STATE_SIZE, dtype=np.int64) if counters is None else counters
+        )
+        self.work = np.zeros(problem.workspace_size) if work is None else work
+        views = layout.WORKSPACE.show(problem.ints, self.work)
+        self.matrices = views.matrices.reshape(-1, 4, 4)
+        self.best, self.reference = views.best, views.reference
+        self.scalars: FloatArray = views.scalars
+        self.errors: FloatArray = views.errors.ravel()
+
+
+class SingleArrays(SearchArrays):
+    """The arrays of one running search inside one block, as :mod:`ssik_ros.kernels.search.plain_request` reads them."""
+
+    __slots__ = ('address', 'block')
+
+    def __init__(self, problem: Problem, options: FloatArray, start: FloatArray) -> None:
+        """Allocate what a problem needs, and copy it, the options and a start (nq,) there."""
+        sizes = len(problem.ints), len(problem.reals), len(options)
+        counters = plain_request.HEAD + sizes[0]
+        reals = counters + state.STATE_SIZE
+        work = reals + sizes[1] + sizes[2]
+        self.block = np.zeros(work + problem.workspace_size)
+        self.address = address_of(self.block)
+        integers = self.block[:reals].view(np.int64)
+        integers[: plain_request.HEAD] = sizes
+        integers[plain_request.HEAD : counters] = problem.ints
+        self.block[reals : reals + sizes[1]] = problem.reals
+        self.block[reals + sizes[1] : work] = options
+        super().__init__(problem, integers[counters:], self.block[work:])
+        self.reference[:] = start
+
+
+class SingleSearch:
+    """
+    A solver as a plain call for one pose, for callers that solve ten thousand times a second.
+
+    ``solve(arrays.address, 0, flag, q0, target, q)`` trusts its caller, see
+    :func:`ssik_ros.kernels.search.plain_request.search_one`.
+    """
+
+    __slots__ = (
+        '_options',
+        '_problem',
+        'flag',
+        'seeded',
+        'shape',
+        'size',
+        'solve',
+        'start',
+        'unseeded',
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: tuple[FloatArray, FloatArray],
+        start: FloatArray,
+        no_cancel: IntArray,
+    ) -> None:
+        """
+        Set up the call.
+
+        :param options: for searches without and with a seed.
+        :param start: (nq,) where a search without a seed begins, before it chooses its first start.
+        :param no_cancel: (1,) flag that stays zero.
+        """
+        self._problem, self._options, self.start = problem, options, start
+        self.size = problem.group_size
+        self.shape = (self.size,)
+        self.flag = address_of(no_cancel)
+        self.solve: Callable[..., Any] = plain_request.search_one
+        self.seeded: list[SingleArrays] = []
+        """Idle arrays of searches with a seed, and of those without."""
+        self.unseeded: list[SingleArrays] = []
+
+    def make_arrays(self, seeded: bool) -> SingleArrays:
+        """Return new arrays of a search with or without a seed."""
+        return SingleArrays(self._problem, self._options[seeded], self.start)
