@@ -16,15 +16,14 @@ from ssik_ros.tasks.constants import (
     TaskSetFlag,
 )
 from ssik_ros.tasks.document import DocumentError
-from ssik_ros.tasks.environment import Environment
-from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.tasks.environment import Environment, TaskSet
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
 from ssik_ros.tasks.scene import RobotScene, Scene
-from ssik_ros.tasks.task import Task
-from ssik_ros.tasks.task_set import TaskSet
+from ssik_ros.tasks.solve_result import SolveResult
+from ssik_ros.tasks.task_set import Task
 
 __all__ = [
     'Constraint',

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.values import joint_values
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.world import World
+from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.objects import ObjectTable
 
 TURN = 2.0 * math.pi
 SLACK = 1e-9
@@ -24,7 +20,7 @@ SLACK = 1e-9
 
 
 def alternate_configs(
-    world: World,
+    world: ObjectTable,
     joints: Sequence[Joint],
     values: FloatArray,
     low: Sequence[float] | None = None,
@@ -65,7 +61,7 @@ def alternate_configs(
     return np.array(rows, dtype=float).reshape(len(rows), len(choices))
 
 
-def turns(world: World, joint: Joint) -> bool:
+def turns(world: ObjectTable, joint: Joint) -> bool:
     """Return whether a joint has other values for the same pose."""
     plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
     return plain and joint.dependency is None and world.wraps(joint)

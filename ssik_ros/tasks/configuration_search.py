@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 import math
 import time
-from typing import Any, TYPE_CHECKING
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,16 +18,14 @@ from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import JointType, Reason
 from ssik_ros.tasks.handling import evaluate, take_step
-from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.plan import make_numbers, Plan
-from ssik_ros.tasks.values import joint_values
-from ssik_ros.tasks.world import turn_difference
+from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
+from ssik_ros.tasks.pose_formats import compose, invert, read_pose
+from ssik_ros.tasks.task_set import TaskSetData
+from ssik_ros.tasks.world import TaskWorld, turn_difference
 from ssik_ros.value_class import dataclass
 
-if TYPE_CHECKING:
-    from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.task_set import TaskSet
-
+Options = TypeVar('Options')
 DEFAULT_TIME = 0.2
 ITERATIONS = 60
 """Most steps from one start."""
@@ -89,25 +87,25 @@ class SearchOptions:
             raise InvalidOption(f'workers must be >= 1, not {self.workers}.')
 
 
-def read_options(options: Mapping[str, Any]) -> SearchOptions:
-    """Return options by name, or refuse unknown ones."""
-    known = [item.name for item in fields(SearchOptions)]
+def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
+    """Return options of a kind by name, or refuse unknown ones."""
+    known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in options:
         if name not in known:
             raise InvalidOption.unknown(f'{quote(name)} is no option', name, known)
-    return SearchOptions(**options)
+    return kind(**options)
 
 
 def find_configs(
-    world: Environment, task_set: TaskSet, joints: Sequence[Joint], options: Mapping[str, Any]
+    world: TaskWorld, task_set: TaskSetData, joints: Sequence[Joint], options: Mapping[str, Any]
 ) -> FloatArray:
     """
     Return configurations (k, n) of some joints, sorted by distance to the current one.
 
     :param options: those of :class:`SearchOptions`, by name.
     """
-    asked = read_options(options)
-    plan = world.plan((task_set,), purpose='search')
+    asked = read_options(SearchOptions, options)
+    plan = plan_of(world, (task_set,), purpose='search')
     search = _Search(world, plan, joints, asked)
     if plan.valid:
         search.run()
@@ -118,7 +116,7 @@ class _Search:
     """One search: starts, what was found, and in which order it is given back."""
 
     def __init__(
-        self, world: Environment, plan: Plan, joints: Sequence[Joint], asked: SearchOptions
+        self, world: TaskWorld, plan: Plan, joints: Sequence[Joint], asked: SearchOptions
     ) -> None:
         """Take copies of everything that a search needs."""
         self.world = world
@@ -286,9 +284,7 @@ def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: Floa
     views.start[:], views.options[:] = current, options
 
 
-def descend_by_steps(
-    plan: Plan, world: Environment, values: FloatArray, poses: FloatArray
-) -> bool:
+def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray) -> bool:
     """
     Go down from joint values where functions of the user move some joints.
 
@@ -329,12 +325,12 @@ def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> 
     return ways
 
 
-def place_target(world: Environment, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
+def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
     """Write the pose of the first task's target into a table of poses."""
-    from_world = world.copy()
     target = plan.tasks[0].tip.target
     if target is None:
         raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')
-    twin = from_world[target.handle]
-    twin.set_pose(pose)
-    poses[target.slot] = from_world.poses[twin.slot]
+    local = read_pose(pose, f'pose of {quote(target.name)}')
+    if target.parent is not None:
+        local = compose(invert(world.world_pose(target.parent, moved=True)), local)
+    poses[target.slot] = local

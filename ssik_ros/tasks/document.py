@@ -13,7 +13,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,9 @@ from ssik_ros.tasks.constants import Constraint, JointType
 from ssik_ros.tasks.joints import Dependency, Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import to_matrix
+from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.task import Task
-    from ssik_ros.tasks.task_set import TaskSet
 
 FORMAT, VERSION = 'ik-env', 1
 TOP = ('format', 'version', 'name', 'priority', 'objects', 'task_sets')
@@ -67,7 +64,7 @@ class DocumentError(ConfigError):
     """A document is no environment, or a malformed one."""
 
 
-def save(environment: Environment, path: str | os.PathLike[str] | None = None) -> bytes:
+def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> bytes:
     """Return the document of an environment; see :meth:`Environment.save`."""
     environment.find(None)
     lost = [
@@ -170,7 +167,7 @@ def _joint_entry(joint: Joint) -> dict[str, Any]:
     }
 
 
-def _task_set_entry(task_set: TaskSet) -> dict[str, Any]:
+def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
     """Return what is saved of a task set."""
     tasks = [_task_entry(task) for task in task_set.tasks]
     return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
@@ -192,7 +189,7 @@ def _task_entry(task: Task) -> dict[str, Any]:
     }
 
 
-def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> None:
+def load(environment: TaskWorld, source: bytes | str | os.PathLike[str]) -> None:
     """
     Fill an empty environment from a document; it stays empty when the document is refused.
 
@@ -212,7 +209,7 @@ def load(environment: Environment, source: bytes | str | os.PathLike[str]) -> No
         raise DocumentError(f'The document is refused: {error}') from error
 
 
-def _empty(environment: Environment) -> None:
+def _empty(environment: TaskWorld) -> None:
     """Take everything out again."""
     environment.task_sets.clear()
     for item in tuple(environment.slots)[::-1]:
@@ -288,7 +285,7 @@ def _named(entry: object, kind: str) -> str:
     return name
 
 
-def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
+def _fill(environment: TaskWorld, document: Mapping[str, Any]) -> None:
     """Make objects, what they refer to, then task sets."""
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
@@ -312,7 +309,7 @@ def _fill(environment: Environment, document: Mapping[str, Any]) -> None:
         _make_task_set(environment, entry)
 
 
-def _known(environment: Environment, name: object, what: str) -> None:
+def _known(environment: TaskWorld, name: object, what: str) -> None:
     """Refuse names of objects that do not exist."""
     if not isinstance(name, str) or name not in environment:
         raise DocumentError.unknown(
@@ -320,7 +317,7 @@ def _known(environment: Environment, name: object, what: str) -> None:
         )
 
 
-def _make_object(environment: Environment, entry: Any) -> None:
+def _make_object(environment: TaskWorld, entry: Any) -> None:
     """Add an object with its pose, without a parent yet."""
     name = _named(entry, 'object')
     what = f'object {quote(name)}'
@@ -378,7 +375,7 @@ def _set_joint(joint: Joint, entry: Mapping[str, Any], what: str) -> None:
     joint.world.values[place : place + joint.size] = values
 
 
-def _hang(environment: Environment, item: IkObject, entry: Mapping[str, Any]) -> None:
+def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> None:
     """Give an object its parent."""
     if entry['parent'] is None:
         return
@@ -390,7 +387,7 @@ def _hang(environment: Environment, item: IkObject, entry: Mapping[str, Any]) ->
     environment.changed()
 
 
-def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
+def _depend(environment: TaskWorld, joint: Joint, entry: Any) -> None:
     """Give a joint its dependency."""
     if entry is None:
         return
@@ -418,7 +415,7 @@ def _depend(environment: Environment, joint: Joint, entry: Any) -> None:
     environment.changed()
 
 
-def _make_task_set(environment: Environment, entry: Any) -> None:
+def _make_task_set(environment: TaskWorld, entry: Any) -> None:
     """Add a task set with its tasks."""
     name = _named(entry, 'task set')
     what = f'task set {quote(name)}'

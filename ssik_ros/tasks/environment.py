@@ -1,43 +1,134 @@
-"""Environments: private worlds of objects, task sets of tasks in them, and every calculation on both."""
+"""Environments: private worlds of objects, sets of tasks in them, and every calculation on both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import os
-from typing import Any, Literal, TYPE_CHECKING
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, ModelError, quote
 from ssik_ros.kernels.tasks import handling
 from ssik_ros.tasks import configuration_search, document, paths, scene_link
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.duplicate import duplicate
-from ssik_ros.tasks.handling import Callback, evaluate, handle_by_steps, not_performed, SolveResult
-from ssik_ros.tasks.jacobian_callback import task_set_rows
+from ssik_ros.tasks.handling import Callback, handle_by_steps, jacobian_of
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
-from ssik_ros.tasks.plan import make_plan, Plan, Purpose
-from ssik_ros.tasks.scene_link import SceneMaps
-from ssik_ros.tasks.task import Task
-from ssik_ros.tasks.task_set import TaskSet, TaskSetNotFound
-from ssik_ros.tasks.world import World
+from ssik_ros.tasks.plan import Plan, plan_of
+from ssik_ros.tasks.scene import Scene, SceneMaps
+from ssik_ros.tasks.solve_result import not_performed, SolveResult
+from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.world import Priority, read_priority, TaskSetReference, World
 
-if TYPE_CHECKING:
-    from ssik_ros.tasks.scene import Scene
-
-Priority = Literal['strict', 'nested']
-TaskSetReference = TaskSet | str | int
 RUN: Any = handling.run
-MOST_PLANS = 64
-"""Combinations of task sets whose packed form is kept."""
 
 
-class Environment(World):
+class TaskSet(TaskSetData):
+    """Tasks that are solved together; made by :meth:`Environment.add_task_set`."""
+
+    world: Environment
+
+    def add_task_from_scene(
+        self,
+        scene: Scene,
+        base: str | None,
+        tip: str,
+        target: str,
+        constraints: int = Constraint.POSE,
+    ) -> tuple[Task, SceneMaps]:
+        """
+        Copy what tip and target hang on from a scene, and add a task for them.
+
+        :param base: frame of the scene where the chain begins; None for the world.
+        :returns: the task, and which scene object is which object here.
+        """
+        return scene_link.Copier(self.world, scene).add_task(self, base, tip, target, constraints)
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """Return the joints that a solve moves, in the order of the Jacobian's columns."""
+        return plan_of(self.world, (self,)).joints
+
+    @property
+    def limit_hits(self) -> dict[Joint, float]:
+        """Return the joints of the task set that stopped at a limit in the last solve, and the signed overshoot."""
+        result = self.world.results.get(self)
+        hits = {} if result is None else result.limit_hits
+        return {joint: amount for joint, amount in hits.items() if joint in self.joints}
+
+    def erase(self) -> None:
+        """Take the task set out of its environment."""
+        self.world.task_sets.pop(self.name, None)
+        self.world.changed()
+
+    def solve(self, **options: Any) -> SolveResult:
+        """Move the joints; see :meth:`Environment.solve`."""
+        return self.world.solve((self,), **options)
+
+    def jacobian(self, *, exact: bool = True) -> tuple[FloatArray, FloatArray]:
+        """
+        Return Jacobian (m, n) and error (m,) where the joints stand, without weights.
+
+        Rows are those of the tasks in the order of their handles (x, y, z, alpha, beta, gamma), then those of joints
+        near their limits; columns are those of ``joints``. J dq = e is a Newton step.
+
+        :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not depend
+            on the target: velocity of the tip in the axes of the constraint base, angular velocity in those of the tip.
+            Both are the same where the tip is at its target.
+        """
+        return jacobian_of(self.world, self, exact=exact)
+
+    def find_configs(
+        self, joints: Sequence[Reference] | None = None, **options: Any
+    ) -> FloatArray:
+        """
+        Return configurations (k, n) in which all tasks are within precision, the nearest first.
+
+        The environment stays as it is. See :class:`ssik_ros.tasks.configuration_search.SearchOptions` for the options.
+
+        :param joints: whose values a configuration holds; None for the joints of the task set.
+        """
+        return configuration_search.find_configs(self.world, self, self._chosen(joints), options)
+
+    def generate_path(
+        self, joints: Sequence[Reference] | None, tip: Reference, points: int, **options: Any
+    ) -> PathResult:
+        """
+        Return configurations that move a tip straight to its target; the environment stays as it is.
+
+        :param points: configurations, the current one included; at least two.
+        :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
+        """
+        dummy = self.world.dummy(tip)
+        return paths.generate_path(
+            self.world, self, self._chosen(joints), dummy, points, **options
+        )
+
+    def follow_path(
+        self,
+        joints: Sequence[Reference] | None,
+        tip: Reference,
+        poses: Sequence[ArrayLike] | FloatArray,
+        **options: Any,
+    ) -> PathResult:
+        """
+        Return configurations that move a tip through given poses; the environment stays as it is.
+
+        :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
+        """
+        dummy = self.world.dummy(tip)
+        return paths.follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
+
+    def _chosen(self, joints: Sequence[Reference] | None) -> tuple[Joint, ...]:
+        """Return joints by their references, those of the task set for None."""
+        return self.joints if joints is None else tuple(map(self.world.joint, joints))
+
+
+class Environment(World[TaskSet]):
     """
     A private world of dummies and joints, with task sets of tasks to be solved.
 
@@ -45,20 +136,10 @@ class Environment(World):
     """
 
     def __init__(self, name: str | None = None, priority: Priority = 'strict') -> None:
-        """
-        Start empty.
-
-        :param name: shown in messages.
-        :param priority: how several task sets of one solve share the joints unless the call says otherwise. With
-            ``strict`` a met task set stays met, and the task sets after it cost a task set on its way at most half of what it
-            gains in a step. ``nested`` is the original's formula.
-        """
-        super().__init__(name)
-        self.priority: Priority = _priority(priority)
-        self.scene_maps: dict[int, SceneMaps] = {}
-        """Objects that came from scenes, by the identity of the scene."""
-        self._plans: dict[Any, Plan] = {}
-        self._next_task_set = 0
+        """Start empty; see :class:`World`."""
+        super().__init__(name, priority)
+        self.results: dict[TaskSetData, SolveResult] = {}
+        """Last result of each task set."""
 
     @classmethod
     def from_scene(cls, scene: Scene, name: str | None = None) -> Environment:
@@ -71,70 +152,9 @@ class Environment(World):
         scene_link.copy_all(environment, scene)
         return environment
 
-    def add_task_set(
-        self, name: str | None = None, method: int | str | None = None, **settings: Any
-    ) -> TaskSet:
-        """
-        Add a task set.
-
-        :param name: free name; None for ``task_setN``.
-        :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
-        :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
-        """
-        self.find(None)
-        number = 1
-        while name is None and f'task set{number}' in self.task_sets:
-            number += 1
-        name = f'task set{number}' if name is None else name
-        if not isinstance(name, str) or not name:
-            raise ModelError(f'A task set needs a name that is not empty, not {name!r}.')
-        if name in self.task_sets:
-            raise ModelError(
-                f'Environment {quote(self.name)} already has a task set {quote(name)}.'
-            )
-        task_set = TaskSet(self, name, self._next_task_set)
-        if method is not None:
-            settings['method'] = method
-        for key, value in settings.items():
-            if not isinstance(getattr(TaskSet, key, None), property):
-                known = [k for k, v in vars(TaskSet).items() if isinstance(v, property) and v.fset]
-                raise InvalidOption.unknown(f'{quote(key)} is no setting', key, known)
-            setattr(task_set, key, value)
-        self._next_task_set += 1
-        self.task_sets[name] = task_set
-        self.changed()
-        return task_set
-
-    def task_set(self, reference: TaskSetReference) -> TaskSet:
-        """
-        Return a task set by itself, its name or its handle.
-
-        :raises TaskSetNotFound: (a KeyError) when there is none.
-        """
-        self.find(None)
-        for task_set in self.task_sets.values():
-            if reference is task_set or reference == task_set.name or reference == task_set.handle:
-                return task_set
-        name = getattr(reference, 'name', reference)
-        raise TaskSetNotFound.unknown(
-            f'Environment {quote(self.name)} has no task set {name!r}', str(name), self.task_sets
-        )
-
-    def plan(
-        self,
-        task_sets: tuple[TaskSet, ...],
-        *,
-        nested: bool = False,
-        purpose: Purpose = 'handling',
-    ) -> Plan:
-        """Return the packed form of some task sets, made anew only after a change of structure."""
-        key = (task_sets, nested, purpose)
-        plan = self._plans.get(key)
-        if plan is None or plan.version != self.version:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            plan = self._plans[key] = make_plan(self, task_sets, nested=nested, purpose=purpose)
-        return plan
+    def make_task_set(self, name: str, handle: int) -> TaskSet:
+        """Return a new task set, which does not belong to the environment yet."""
+        return TaskSet(self, name, handle)
 
     def solve(
         self,
@@ -160,7 +180,7 @@ class Environment(World):
         """
         if task_sets.__class__ is not tuple:
             task_sets = tuple(self.task_sets.values() if task_sets is None else task_sets)
-        plan = self._plans.get(task_sets)
+        plan = self.plans.get(task_sets)
         if (
             plan is None
             or plan.version != self.version
@@ -170,7 +190,7 @@ class Environment(World):
             chosen = tuple(map(self.task_set, task_sets))
             if sync is not None:
                 self.sync_from(sync, chosen)
-            plan = self._plan_to_handle(chosen, _priority(priority or self.priority))
+            plan = self._plan_to_handle(chosen, read_priority(priority or self.priority))
         if not plan.valid:
             return not_performed(plan, self)
         if callback is None and not plan.slaves:
@@ -186,36 +206,20 @@ class Environment(World):
             answer = handle_by_steps(plan, self, limit, callback)
         result = SolveResult(plan, answer, plan.outcome.copy(), self.values.copy())
         for task_set in plan.task_sets:
-            task_set._last = result
+            self.results[task_set] = result
         if sync is not None and (result.success or allow_error):
             self.sync_to(sync, plan.task_sets)
         if debug & 1:
-            tasks = plan.tasks
-            return result.with_overlays(tuple(self.debug_overlay(e.tip, e.base) for e in tasks))
+            result.overlays = tuple(self.debug_overlay(e.tip, e.base) for e in plan.tasks)
         return result
 
     def _plan_to_handle(self, task_sets: tuple[TaskSet, ...], priority: Priority) -> Plan:
         """Return the packed form of those task sets that are enabled; kept for the next call of the same task sets."""
         enabled = tuple(task_set for task_set in task_sets if task_set.enabled)
-        plan = self.plan(enabled, nested=priority == 'nested')
+        plan = plan_of(self, enabled, nested=priority == 'nested')
         if priority == self.priority:
-            self._plans[task_sets] = plan
+            self.plans[task_sets] = plan
         return plan
-
-    def task_set_jacobian(
-        self, task_set: TaskSetReference, *, exact: bool = True
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return Jacobian and error of a task set; see :meth:`TaskSet.jacobian`."""
-        chosen = (self.task_set(task_set),)
-        plan = self.plan(chosen, purpose='rows')
-        evaluate(plan, self, self.values.copy())
-        jacobian, error = task_set_rows(plan, 0)
-        error = error.copy()
-        if not exact:
-            plan = self.plan(chosen, purpose='geometry')
-            evaluate(plan, self, self.values.copy())
-            jacobian, _ = task_set_rows(plan, 0)
-        return jacobian.copy(), error
 
     def jacobian(
         self,
@@ -251,24 +255,7 @@ class Environment(World):
                 dummy = own.add_dummy()
                 dummy.set_pose(pose)
                 setattr(task, what, dummy)
-        return own.task_set_jacobian(task.task_set, exact=exact)
-
-    def find_configs(
-        self,
-        task_set: TaskSetReference,
-        joints: Sequence[Reference] | None = None,
-        **options: Any,
-    ) -> FloatArray:
-        """
-        Return configurations (k, n) in which all tasks of a task set are within precision, the nearest first.
-
-        The environment stays as it is. See :class:`ssik_ros.tasks.configuration_search.SearchOptions` for the options.
-
-        :param joints: whose values a configuration holds; None for the joints of the task set.
-        """
-        return configuration_search.find_configs(
-            self, self.task_set(task_set), self._joints(joints, task_set), options
-        )
+        return jacobian_of(own, task.task_set, exact=exact)
 
     def alternate_configs(
         self,
@@ -287,65 +274,6 @@ class Environment(World):
         """
         chosen = [self.joint(item) for item in joints]
         return alternate_configs(self, chosen, self.values, low, ranges, max_configs)
-
-    def generate_path(
-        self,
-        task_set: TaskSetReference,
-        joints: Sequence[Reference] | None,
-        tip: Reference,
-        points: int,
-        **options: Any,
-    ) -> PathResult:
-        """
-        Return configurations that move a tip straight to its target; the environment stays as it is.
-
-        :param points: configurations, the current one included; at least two.
-        :param options: see :func:`ssik_ros.tasks.paths.generate_path`.
-        """
-        chosen = self._joints(joints, task_set)
-        return paths.generate_path(
-            self, self.task_set(task_set), chosen, self.dummy(tip), points, **options
-        )
-
-    def follow_path(
-        self,
-        task_set: TaskSetReference,
-        joints: Sequence[Reference] | None,
-        tip: Reference,
-        poses: Sequence[ArrayLike] | FloatArray,
-        **options: Any,
-    ) -> PathResult:
-        """
-        Return configurations that move a tip through given poses; the environment stays as it is.
-
-        :param options: see :func:`ssik_ros.tasks.paths.follow_path`.
-        """
-        chosen = self._joints(joints, task_set)
-        return paths.follow_path(
-            self, self.task_set(task_set), chosen, self.dummy(tip), poses, **options
-        )
-
-    def _joints(
-        self, joints: Sequence[Reference] | None, task_set: TaskSetReference
-    ) -> tuple[Joint, ...]:
-        """Return the joints asked for, those of the task set by default."""
-        if joints is None:
-            return self.task_set(task_set).joints
-        return tuple(self.joint(item) for item in joints)
-
-    def add_task_from_scene(
-        self,
-        task_set: TaskSetReference,
-        scene: Scene,
-        base: str | None,
-        tip: str,
-        target: str,
-        constraints: int = Constraint.POSE,
-    ) -> tuple[Task, SceneMaps]:
-        """Copy a chain from a scene and add its task; see :meth:`TaskSet.add_task_from_scene`."""
-        return scene_link.add_task(
-            self, self.task_set(task_set), scene, base, tip, target, constraints
-        )
 
     def sync_from(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
@@ -398,13 +326,13 @@ class Environment(World):
     def copy(self) -> Environment:
         """Return an independent copy: objects with the same handles, task sets, dependencies with their functions."""
         other = Environment(self.name, self.priority)
-        duplicate(self, other)
+        self.copy_to(other)
         return other
 
     def close(self) -> None:
         """Drop everything; the environment cannot be used any more."""
         self.task_sets.clear()
-        self._plans.clear()
+        self.plans.clear()
         self.closed = True
 
     def __enter__(self) -> Environment:
@@ -414,12 +342,3 @@ class Environment(World):
     def __exit__(self, *_: object) -> None:
         """Close the environment."""
         self.close()
-
-
-def _priority(value: str) -> Priority:
-    """Return a known priority."""
-    if value == 'strict':
-        return 'strict'
-    if value == 'nested':
-        return 'nested'
-    raise InvalidOption(f"The priority is 'strict' or 'nested', not {quote(value)}.")

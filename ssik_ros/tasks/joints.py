@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import math
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,9 @@ from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoin
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
 from ssik_ros.tasks.constants import JointMode, JointType, NODE_KIND, ObjectType
-from ssik_ros.tasks.objects import IkObject, Reference
+from ssik_ros.tasks.objects import IkObject, ObjectTable, Reference, Setting
 from ssik_ros.tasks.pose_formats import IDENTITY, read_rotation, to_matrix
 from ssik_ros.value_class import dataclass
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.world import World
 
 SMALLEST_WEIGHT = 1e-5
 DIFFERENCE = 1e-6
@@ -71,13 +68,62 @@ class Dependency:
         return (ahead - self.value(joint, position - DIFFERENCE)) / (2.0 * DIFFERENCE)
 
 
+def _finite(value: float, joint: Joint, what: str) -> float:
+    """Return a finite number or refuse it."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
+    return number
+
+
+def _read_mode(joint: Joint, value: int) -> JointMode:
+    """Return a joint mode."""
+    try:
+        return JointMode(value)
+    except ValueError:
+        raise InvalidOption(f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.') from None
+
+
+def _read_weight(joint: Joint, value: float) -> float:
+    """Return a weight, at least the smallest one."""
+    return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
+
+
+def _read_margin(joint: Joint, value: float) -> float:
+    """Return a distance that is not negative."""
+    number = _finite(value, joint, 'limit margin')
+    if number < 0.0:
+        raise InvalidOption(
+            f'The limit margin of joint {quote(joint.name)} is negative: {number}.'
+        )
+    return number
+
+
+def _read_max_step(joint: Joint, value: float) -> float:
+    """Return a length that is not zero."""
+    number = _finite(value, joint, 'largest step')
+    if number <= 0.0:
+        raise InvalidOption(
+            f'The largest step of joint {quote(joint.name)} must be > 0: {number}.'
+        )
+    return number
+
+
 class Joint(IkObject):
     """A joint that turns about, or slides along, its own z axis; a spherical one turns freely."""
 
     object_type = ObjectType.JOINT
+    mode = Setting(JointMode.IK, _read_mode)
+    """Whether the joint is free to move in a solve."""
+    weight = Setting(1.0, _read_weight)
+    """How readily the joint moves; at least 1e-5."""
+    limit_margin = Setting(0.0, _read_margin)
+    """Distance to a limit within which task sets that avoid limits push back [rad or m]."""
+    max_step = Setting(0.0, _read_max_step)
+    """Largest motion in one iteration [rad or m]."""
 
     def __init__(
-        self, world: World, name: str, handle: int, slot: int, kind: JointType, place: int
+        self, world: ObjectTable, name: str, handle: int, slot: int, kind: JointType, place: int
     ) -> None:
         """Start with the defaults of the kind; ``place`` is that of its values in the vector."""
         super().__init__(world, name, handle, slot)
@@ -85,8 +131,6 @@ class Joint(IkObject):
         self.place_in_values = place
         (self._lower, self._upper), self._max_step, self._limit_margin = DEFAULTS[kind]
         self._cyclic = kind != JointType.PRISMATIC
-        self._mode = JointMode.IK
-        self._weight = 1.0
         self._screw_lead = 0.0
         self._dependency: Dependency | None = None
 
@@ -175,24 +219,9 @@ class Joint(IkObject):
         return out
 
     @property
-    def mode(self) -> JointMode:
-        """Return or set whether the joint is free to move in a solve."""
-        return self._mode
-
-    @mode.setter
-    def mode(self, value: int) -> None:
-        try:
-            self._mode = JointMode(value)
-        except ValueError:
-            raise InvalidOption(
-                f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.'
-            ) from None
-        self.world.changed()
-
-    @property
     def passive(self) -> bool:
         """Return or set whether the joint is frozen at its value."""
-        return self._mode == JointMode.PASSIVE
+        return self.mode == JointMode.PASSIVE
 
     @passive.setter
     def passive(self, value: bool) -> None:
@@ -238,53 +267,13 @@ class Joint(IkObject):
             self.position = self.position
 
     @property
-    def weight(self) -> float:
-        """Return or set how readily the joint moves; at least 1e-5."""
-        return self._weight
-
-    @weight.setter
-    def weight(self, value: float) -> None:
-        self._weight = max(_finite(value, self, 'weight'), SMALLEST_WEIGHT)
-        self.world.changed()
-
-    @property
-    def limit_margin(self) -> float:
-        """Return or set the distance to a limit within which task sets that avoid limits push back [rad or m]."""
-        return self._limit_margin
-
-    @limit_margin.setter
-    def limit_margin(self, value: float) -> None:
-        number = _finite(value, self, 'limit margin')
-        if number < 0.0:
-            raise InvalidOption(
-                f'The limit margin of joint {quote(self.name)} is negative: {number}.'
-            )
-        self._limit_margin = number
-        self.world.changed()
-
-    @property
-    def max_step(self) -> float:
-        """Return or set the largest motion in one iteration [rad or m]."""
-        return self._max_step
-
-    @max_step.setter
-    def max_step(self, value: float) -> None:
-        number = _finite(value, self, 'largest step')
-        if number <= 0.0:
-            raise InvalidOption(
-                f'The largest step of joint {quote(self.name)} must be > 0: {number}.'
-            )
-        self._max_step = number
-        self.world.changed()
-
-    @property
     def screw_lead(self) -> float:
         """Return or set the translation per turn of a revolute joint [m]; a screw is not cyclic."""
         return self._screw_lead
 
     @screw_lead.setter
     def screw_lead(self, value: float) -> None:
-        if self.kind != JointType.REVOLUTE:
+        if self.kind != JointType.REVOLUTE and value != 0.0:
             raise UnsupportedJoint(
                 f'Only a revolute joint can be a screw, not {quote(self.name)}.'
             )
@@ -342,9 +331,11 @@ class Joint(IkObject):
         return joint
 
 
-def _finite(value: float, joint: Joint, what: str) -> float:
-    """Return a finite number or refuse it."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
-    return number
+def joint_values(joints: Sequence[Joint], values: FloatArray) -> FloatArray:
+    """
+    Return the numbers of some joints from a vector of all, one behind the other; four for a spherical one.
+
+    :param values: like ``Environment.q``.
+    """
+    places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
+    return values[np.array(places, dtype=np.int64)]

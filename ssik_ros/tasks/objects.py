@@ -1,15 +1,16 @@
-"""Objects of an environment: dummies, and what they share with joints (names, parents, poses)."""
+"""Objects of an environment: what owns them, their names, parents and poses, and plain frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Union
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast, Generic, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import ObjectType, PARENT, WORLD
 from ssik_ros.tasks.pose_formats import (
     compose,
@@ -21,11 +22,178 @@ from ssik_ros.tasks.pose_formats import (
     to_seven,
 )
 
-if TYPE_CHECKING:
-    from ssik_ros.tasks.world import World
-
+T = TypeVar('T')
 Reference = Union['IkObject', str, int, None]
 """An object, its name or its handle; None or -1 for the world."""
+
+
+class EnvironmentClosed(RequestError, RuntimeError):
+    """The environment was closed; nothing can be done with it any more."""
+
+
+class ObjectTable(ABC):
+    """All objects of an environment by name and handle, their local poses, and the values of their joints."""
+
+    def __init__(self, name: str | None = None) -> None:
+        """
+        Start empty.
+
+        :param name: shown in messages.
+        """
+        self.name = name or 'environment'
+        self.handle = WORLD
+        """Number under which a registry knows the environment; -1 for none."""
+        self.version = 0
+        """Grows with every change of structure or of a setting; poses and joint values are no structure."""
+        self.poses: FloatArray = np.empty((0, 12))
+        self.values: FloatArray = np.empty(0)
+        self.slots: list[IkObject] = []
+        self.closed = False
+        self._by_name: dict[str, IkObject] = {}
+        self._by_handle: dict[int, IkObject] = {}
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether an object of this name exists."""
+        return name in self._by_name
+
+    def __getitem__(self, name: str | int) -> IkObject:
+        """
+        Return an object by its name or handle.
+
+        :raises FrameNotFound: (a KeyError) with the nearest name.
+        """
+        found = self.find(name)
+        if found is None:
+            raise FrameNotFound('The world is no object.', name=name)
+        return found
+
+    @property
+    def objects(self) -> dict[str, IkObject]:
+        """Return all objects by name, in the order in which they were made."""
+        return dict(self._by_name)
+
+    def require_open(self) -> None:
+        """Refuse every use of an environment that was closed."""
+        if self.closed:
+            raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
+
+    def find(self, reference: Reference) -> IkObject | None:
+        """
+        Return what a reference means; None for the world.
+
+        :param reference: an object of this environment, its name or its handle; None or -1 for the world.
+        :raises FrameNotFound: (a KeyError) when there is no such object here.
+        """
+        self.require_open()
+        if reference is None or reference == WORLD:
+            return None
+        if isinstance(reference, IkObject):
+            if reference.world is not self or self._by_name.get(reference.name) is not reference:
+                raise FrameNotFound(
+                    f'{quote(reference.name)} belongs to another environment, or was erased.',
+                    name=reference.name,
+                )
+            return reference
+        if isinstance(reference, str):
+            if reference not in self._by_name:
+                raise FrameNotFound.unknown(
+                    f'Environment {quote(self.name)} has no object {quote(reference)}',
+                    reference,
+                    self._by_name,
+                )
+            return self._by_name[reference]
+        if reference not in self._by_handle:
+            raise FrameNotFound(
+                f'Environment {quote(self.name)} has no object with the handle {reference}.',
+                name=reference,
+                available=tuple(self._by_handle),
+            )
+        return self._by_handle[reference]
+
+    def dummy(self, reference: Reference) -> Dummy:
+        """Return a dummy; a KeyError when there is none, an InvalidOption when the object is no dummy."""
+        found = self.find(reference)
+        if not isinstance(found, Dummy):
+            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
+        return found
+
+    def changed(self) -> None:
+        """Note that the structure, or a setting, is another one now."""
+        self.version += 1
+
+    @abstractmethod
+    def world_pose(self, item: IkObject, moved: bool) -> FloatArray:
+        """
+        Return the pose of an object in the world.
+
+        :param moved: whether a joint's own motion is included.
+        """
+
+    @abstractmethod
+    def follow(self, values: FloatArray | None = None) -> None:
+        """
+        Write the values of dependent joints.
+
+        :param values: a vector like ``q``; None for the environment's own.
+        """
+
+    @abstractmethod
+    def wraps(self, item: IkObject) -> bool:
+        """Return whether a full turn of a joint moves nothing, its dependent joints included."""
+
+    @abstractmethod
+    def erase(self, reference: Reference) -> None:
+        """
+        Take an object out; see :meth:`IkObject.erase`.
+
+        :param reference: the object, its name or its handle.
+        """
+
+
+class Setting(Generic[T]):
+    """An attribute that is checked when it is written; what was packed with the old value is packed anew."""
+
+    def __init__(self, default: T, read: Callable[[Any, Any], T]) -> None:
+        """
+        Describe the attribute.
+
+        :param default: value of a new object.
+        :param read: takes the object and a value; returns the value to keep, or refuses it.
+        """
+        self._default, self._read = default, read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Keep the value under the private name; the default belongs to the class."""
+        self._name = f'_{name}'
+        setattr(owner, self._name, self._default)
+
+    def __get__(self, item: Any, owner: type) -> T:
+        """Return the value."""
+        return cast(T, self if item is None else getattr(item, self._name))
+
+    def __set__(self, item: Any, value: Any) -> None:
+        """Write a value."""
+        setattr(item, self._name, self._read(item, value))
+        item.world.changed()
+
+
+def read_switch(item: object, value: object) -> bool:
+    """Return a value as true or false."""
+    return bool(value)
+
+
+def write_settings(item: object, settings: Mapping[str, Any]) -> None:
+    """Write attributes by name; refuse names of attributes that cannot be set."""
+    known = [
+        name
+        for cls in type(item).__mro__
+        for name, value in vars(cls).items()
+        if isinstance(value, Setting) or getattr(value, 'fset', None)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            raise InvalidOption.unknown(f'{quote(name)} is no setting', name, known)
+        setattr(item, name, value)
 
 
 class IkObject:
@@ -37,7 +205,7 @@ class IkObject:
 
     object_type: ObjectType
 
-    def __init__(self, world: World, name: str, handle: int, slot: int) -> None:
+    def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
         """Keep where the object stands in its world; made by ``Environment.add_dummy`` and ``add_joint``."""
         self.world = world
         self.name = name
@@ -177,7 +345,7 @@ class Dummy(IkObject):
 
     object_type = ObjectType.DUMMY
 
-    def __init__(self, world: World, name: str, handle: int, slot: int) -> None:
+    def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
         """Start without a target."""
         super().__init__(world, name, handle, slot)
         self._target: Dummy | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.markers import Color, Marker
 from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.handling import jacobian_of
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import compose, IDENTITY, invert
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.world import TaskWorld
 
 RED: Color = (1.0, 0.0, 0.0, 1.0)
 GREEN: Color = (0.0, 1.0, 0.0, 1.0)
@@ -46,7 +44,7 @@ class Overlay:
 
     def __init__(
         self,
-        world: Environment,
+        world: TaskWorld,
         tip: Dummy,
         base: IkObject | None = None,
         scale: float = 1.0,
@@ -189,7 +187,7 @@ class Overlay:
             for task_set in self.world.task_sets.values():
                 for task in task_set.tasks:
                     if task.tip is self.tip:
-                        _, error = task_set.jacobian()
+                        _, error = jacobian_of(self.world, task_set)
                         size = float(np.linalg.norm(error))
                         words.append(f'{task_set.name}: {size:.3g}, {task.constraints!r}')
             shapes.append((12, 'text', BLACK, 2.0 * TIP_SIZE, tip[None], '\n'.join(words)))

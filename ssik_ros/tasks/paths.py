@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,26 +16,23 @@ from ssik_ros.tasks.configuration_search import (
     descend_by_steps,
     ITERATIONS,
     joint_differences,
+    read_options,
     write_start,
 )
 from ssik_ros.tasks.handling import evaluate
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import Joint, joint_values
 from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.plan import make_numbers, Plan
+from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
 from ssik_ros.tasks.pose_formats import compose, interpolate, invert, read_pose
-from ssik_ros.tasks.values import joint_values
+from ssik_ros.tasks.task_set import TaskSetData
+from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.value_class import dataclass
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.task_set import TaskSet
 
 TOLERANCE = 1e-6
 """Largest deviation of a tip from its line unless told otherwise [m, rad]."""
 OUT_OF_REACH = 'out of reach, or reachable only beyond a limit or past a singularity'
 DEEPEST = 6
 """How often the way between two points is halved to follow a branch."""
-Validation = Callable[[FloatArray], object]
 
 
 @dataclass(frozen=True)
@@ -59,68 +56,85 @@ class PathResult:
         return self.ok
 
 
+@dataclass(frozen=True)
+class PathOptions:
+    """How a path is followed."""
+
+    validate: Callable[[FloatArray], object] | None = None
+    """Takes a configuration and returns whether it is acceptable; sees every one."""
+    partial: bool = False
+    """Whether the part before a failure is kept."""
+    max_joint_step: float | None = None
+    """
+    Largest way of a joint between points; None for no check [rad or m].
+
+    A joint that moves further, even after the way was halved several times, has jumped to another branch.
+    """
+    tolerance: float | None = TOLERANCE
+    """Largest deviation of the tip from the line [m, rad]; None for the precision of its tasks."""
+    times: ArrayLike | None = None
+    """(n,) increasing time stamps, given back with the points that are reached [s]."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning."""
+        if self.max_joint_step is not None and not self.max_joint_step > 0.0:
+            raise InvalidOption(f'max_joint_step must be > 0, not {self.max_joint_step}.')
+
+    def stamps(self, points: int) -> FloatArray | None:
+        """Return the time stamps of so many points."""
+        if self.times is None:
+            return None
+        stamps = np.asarray(self.times, dtype=float)
+        if stamps.shape != (points,) or not (np.diff(stamps) > 0.0).all():
+            raise DimensionMismatch(
+                f'A path of {counted(points, "pose")} needs as many increasing times.'
+            )
+        return stamps
+
+
 def generate_path(
-    world: Environment,
-    task_set: TaskSet,
+    world: TaskWorld,
+    task_set: TaskSetData,
     joints: Sequence[Joint],
     tip: Dummy,
     points: int,
-    *,
-    validate: Validation | None = None,
-    partial: bool = False,
-    max_joint_step: float | None = None,
-    tolerance: float | None = TOLERANCE,
+    **options: Any,
 ) -> PathResult:
     """
     Return a path that moves a tip straight onto its target: positions linearly, orientations about one axis.
 
     :param points: at least two; the first is the current configuration, unsolved.
-    :param validate: takes a configuration and returns whether it is acceptable; sees every one.
-    :param partial: keep what stands before a failure.
-    :param max_joint_step: a joint that moves further between points, even after the way was halved several times,
-        has jumped to another branch; None for no check [rad or m].
-    :param tolerance: largest deviation of the tip from the line [m, rad]; None for the precision of its tasks.
+    :param options: fields of :class:`PathOptions`.
     """
     if points < 2:
         raise InvalidOption(f'A path needs at least two points, not {points}.')
-    target = _target_of(tip)
-    start, end = tip.transform(), target.transform()
+    start, end = tip.transform(), _target_of(tip).transform()
     poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
-    walk = _Walk(world, task_set, joints, tip, max_joint_step, tolerance)
-    return walk.run(poses, validate, partial, None, keep_first=True)
+    return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(
+        poses, keep_first=True
+    )
 
 
 def follow_path(
-    world: Environment,
-    task_set: TaskSet,
+    world: TaskWorld,
+    task_set: TaskSetData,
     joints: Sequence[Joint],
     tip: Dummy,
     poses: Sequence[ArrayLike] | FloatArray,
-    *,
-    validate: Validation | None = None,
-    partial: bool = False,
-    max_joint_step: float | None = None,
-    times: ArrayLike | None = None,
-    tolerance: float | None = TOLERANCE,
+    **options: Any,
 ) -> PathResult:
     """
     Return a path that moves a tip through poses in the world, each solved from the one before it.
 
     :param poses: 7 or 12 numbers, or matrices.
-    :param times: (n,) increasing time stamps, given back with the points that are reached [s].
+    :param options: as for :func:`generate_path`.
     """
     read = [read_pose(pose, f'pose {index}') for index, pose in enumerate(poses)]
     if not read:
         raise InvalidOption('A path needs at least one pose.')
-    stamps = None
-    if times is not None:
-        stamps = np.asarray(times, dtype=float)
-        if stamps.shape != (len(read),) or not (np.diff(stamps) > 0.0).all():
-            raise DimensionMismatch(
-                f'A path of {counted(len(read), "pose")} needs as many increasing times.'
-            )
-    walk = _Walk(world, task_set, joints, tip, max_joint_step, tolerance)
-    return walk.run(read, validate, partial, stamps, keep_first=False)
+    return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(
+        read, keep_first=False
+    )
 
 
 def _target_of(tip: Dummy) -> Dummy:
@@ -135,47 +149,37 @@ class _Walk:
 
     def __init__(
         self,
-        world: Environment,
-        task_set: TaskSet,
+        world: TaskWorld,
+        task_set: TaskSetData,
         joints: Sequence[Joint],
         tip: Dummy,
-        max_joint_step: float | None,
-        tolerance: float | None,
+        options: PathOptions,
     ) -> None:
         """Take copies of everything that changes on the way."""
-        self.plan: Plan = world.plan((task_set,), purpose='search')
+        self.plan: Plan = plan_of(world, (task_set,), purpose='search')
         if not any(task.tip is tip for task in self.plan.tasks):
             raise RequestError(
                 f'Task set {quote(task_set.name)} has no enabled task for the tip {quote(tip.name)} whose base carries it over a '
                 'free joint.'
             )
-        if max_joint_step is not None and not max_joint_step > 0.0:
-            raise InvalidOption(f'max_joint_step must be > 0, not {max_joint_step}.')
         self.world = world
         self.joints = joints
+        self.options = options
         self.target = _target_of(tip)
-        self.tolerance = math.inf if tolerance is None else tolerance
         self.own = [task.tip is tip for task in self.plan.tasks]
-        self.largest = math.inf if max_joint_step is None else max_joint_step
+        self.tolerance = math.inf if options.tolerance is None else options.tolerance
+        self.largest = math.inf if options.max_joint_step is None else options.max_joint_step
         self.poses = world.poses.copy()
         self.values = world.values.copy()
         above = self.target.parent
         carrier = None if above is None else world.world_pose(above, moved=True)
         self.to_parent = None if carrier is None else invert(carrier)
         self.at = tip.transform()
-        plan = self.plan
-        nv = plan.nv
-        self.options = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * nv)])
+        self.numbers = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * self.plan.nv)])
 
-    def run(
-        self,
-        poses: list[FloatArray],
-        validate: Validation | None,
-        partial: bool,
-        times: FloatArray | None,
-        keep_first: bool,
-    ) -> PathResult:
+    def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
         """Go through all poses; ``keep_first`` takes the first one as reached."""
+        times, validate = self.options.stamps(len(poses)), self.options.validate
         rows: list[FloatArray] = []
         failure = ''
         for index, pose in enumerate(poses):
@@ -189,7 +193,7 @@ class _Walk:
             self.at = pose
             rows.append(row)
         reached = len(rows)
-        if failure and not partial:
+        if failure and not self.options.partial:
             rows = []
         size = sum(joint.size for joint in self.joints)
         return PathResult(
@@ -250,7 +254,7 @@ class _Walk:
             return '' if reached else OUT_OF_REACH
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.END_OF_STARTS] = 1
-        write_start(self.plan, self.plan.work, self.values, self.options)
+        write_start(self.plan, self.plan.work, self.values, self.numbers)
         values = np.empty_like(self.values)
         packed = (self.plan.ints, self.plan.reals, self.plan.work, self.poses)
         if handling.run(*packed, values, numbers)[0] != 0:

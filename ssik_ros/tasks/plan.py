@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Literal, TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
@@ -14,17 +14,16 @@ from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.constants import JointType, Method, TaskSetFlag
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import IkObject
-from ssik_ros.tasks.task import Task
-from ssik_ros.tasks.world import World
+from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.value_class import dataclass
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.task_set import TaskSet
 
 Purpose = Literal['handling', 'search', 'rows', 'geometry']
 PSEUDO_INVERSE_DAMPING = 1e-6
 SEARCH_DAMPING = 1e-3
 """Of searches that go step by step from Python; those inside a kernel have a law of their own."""
+MOST_PLANS = 64
+"""Combinations of task sets whose packed form is kept."""
 RESTORE = TaskSetFlag.RESTORE_ON_BAD_LINEAR | TaskSetFlag.RESTORE_ON_BAD_ANGULAR
 
 
@@ -33,7 +32,7 @@ class Plan:
     """Packed task sets, and what their numbers mean."""
 
     version: int
-    task_sets: tuple[TaskSet, ...]
+    task_sets: tuple[TaskSetData, ...]
     ints: IntArray
     reals: FloatArray
     work: FloatArray
@@ -118,7 +117,7 @@ def _column_of(joint: Joint) -> Joint | None:
 class _Packer:
     """Collects the rows of all tables."""
 
-    def __init__(self, world: World, purpose: Purpose) -> None:
+    def __init__(self, world: TaskWorld, purpose: Purpose) -> None:
         """Start empty tables."""
         self.world = world
         self.search = purpose == 'search'
@@ -229,7 +228,7 @@ class _Packer:
             if moved and moved != sum(bits):
                 self.path.append([node, moved])
 
-    def add_task_set(self, task_set: TaskSet, chains: list[_Chain]) -> None:
+    def add_task_set(self, task_set: TaskSetData, chains: list[_Chain]) -> None:
         """Write the rows of a task set."""
         first_row, first_task = self.rows, len(self.task_i)
         names: tuple[tuple[Task, int], ...] = ()
@@ -287,9 +286,26 @@ class _Packer:
         return ints, reals
 
 
+def plan_of(
+    world: TaskWorld,
+    task_sets: tuple[TaskSetData, ...],
+    *,
+    nested: bool = False,
+    purpose: Purpose = 'handling',
+) -> Plan:
+    """Return the packed form of some task sets, made anew only after a change of structure."""
+    key = (task_sets, nested, purpose)
+    plan: Plan | None = world.plans.get(key)
+    if plan is None or plan.version != world.version:
+        if len(world.plans) >= MOST_PLANS:
+            world.plans.clear()
+        plan = world.plans[key] = make_plan(world, task_sets, nested=nested, purpose=purpose)
+    return plan
+
+
 def make_plan(
-    world: World,
-    task_sets: Sequence[TaskSet],
+    world: TaskWorld,
+    task_sets: Sequence[TaskSetData],
     *,
     nested: bool = False,
     purpose: Purpose = 'handling',
@@ -315,8 +331,8 @@ def make_plan(
 
 
 def _pack(
-    world: World,
-    task_sets: tuple[TaskSet, ...],
+    world: TaskWorld,
+    task_sets: tuple[TaskSetData, ...],
     packer: _Packer,
     chains: list[list[_Chain]],
     nested: bool,
@@ -374,7 +390,11 @@ def _pack(
 
 
 def _write_counts(
-    header: IntArray, world: World, task_sets: tuple[TaskSet, ...], packer: _Packer, nested: bool
+    header: IntArray,
+    world: TaskWorld,
+    task_sets: tuple[TaskSetData, ...],
+    packer: _Packer,
+    nested: bool,
 ) -> None:
     """Write the counts and flags of the header."""
     lead = task_sets[0] if task_sets else None

@@ -8,6 +8,7 @@ in a dictionary; the one over ROS 2 topics and tf lives with the nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 import math
 import os
 from typing import Protocol
@@ -80,6 +81,38 @@ class Scene(Protocol):
     def apply(self, positions: Positions) -> None:
         """Take over joint values; joints that a controller drives get them as targets."""
         ...
+
+
+@dataclass(frozen=True)
+class LinkedTask:
+    """A task that came from a scene."""
+
+    task_set: int
+    """Handle of the task set."""
+    base: str | None
+    target: str
+    """Names in the scene."""
+    joints: tuple[str, ...]
+    """Names, in the scene, of the joints that tip and target hang on, and of all dependent ones."""
+
+
+@dataclass
+class SceneMaps:
+    """Which object of a scene is which object of the environment."""
+
+    scene: Scene
+    to_ik: dict[str, int] = field(default_factory=dict)
+    """Name in the scene -> handle in the environment."""
+    tasks: list[LinkedTask] = field(default_factory=list)
+
+    @property
+    def to_scene(self) -> dict[int, str]:
+        """Return the name in the scene of each handle."""
+        return {handle: name for name, handle in self.to_ik.items()}
+
+    def copy(self) -> SceneMaps:
+        """Return maps that change on their own."""
+        return replace(self, to_ik=dict(self.to_ik), tasks=list(self.tasks))
 
 
 class RobotScene:

@@ -2,62 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.scene import Scene, SceneItem
-from ssik_ros.tasks.task import Task
-from ssik_ros.value_class import dataclass
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.environment import Environment
-    from ssik_ros.tasks.task_set import TaskSet
+from ssik_ros.tasks.scene import LinkedTask, Scene, SceneItem, SceneMaps
+from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.world import TaskWorld
 
 
-@dataclass(frozen=True)
-class LinkedTask:
-    """A task that came from a scene."""
-
-    task_set: int
-    """Handle of the task set."""
-    base: str | None
-    target: str
-    """Names in the scene."""
-    joints: tuple[str, ...]
-    """Names, in the scene, of the joints that tip and target hang on, and of all dependent ones."""
-
-
-@dataclass
-class SceneMaps:
-    """Which object of a scene is which object of the environment."""
-
-    scene: Scene
-    to_ik: dict[str, int] = field(default_factory=dict)
-    """Name in the scene -> handle in the environment."""
-    tasks: list[LinkedTask] = field(default_factory=list)
-
-    @property
-    def to_scene(self) -> dict[int, str]:
-        """Return the name in the scene of each handle."""
-        return {handle: name for name, handle in self.to_ik.items()}
-
-    def copy(self) -> SceneMaps:
-        """Return maps that change on their own."""
-        return replace(self, to_ik=dict(self.to_ik), tasks=list(self.tasks))
-
-
-def maps_of(environment: Environment, scene: Scene) -> SceneMaps:
+def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
     """Return the maps of a scene, new ones for a new scene."""
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 
 
-class _Copier:
+class Copier:
     """Copies frames of a scene into an environment, each once."""
 
-    def __init__(self, environment: Environment, scene: Scene) -> None:
+    def __init__(self, environment: TaskWorld, scene: Scene) -> None:
         """Read the structure of the scene."""
         self.environment = environment
         self.maps = maps_of(environment, scene)
@@ -123,6 +86,31 @@ class _Copier:
                 joint.depend_on(master, item.multiplier, item.offset)
         return tuple(dict.fromkeys(names))
 
+    def add_task(
+        self,
+        task_set: TaskSetData,
+        base: str | None,
+        tip: str,
+        target: str,
+        constraints: int,
+    ) -> tuple[Task, SceneMaps]:
+        """Copy what tip and target hang on, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
+        for name in (tip, target):
+            if self.item(name).joint is not None:
+                raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
+        if base is not None and base not in [item.name for item in self.line(tip)]:
+            raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
+        own, goal = self.copy(tip), self.copy(target)
+        dependent = self.add_dependencies()
+        handle = None if base is None else self.maps.to_ik[base]
+        self.environment.dummy(own).target = goal
+        task = task_set.add_task(own, base=handle, constraints=constraints)
+        lines = [*self.line(tip), *self.line(target)]
+        joints = [item.name for item in lines if item.joint is not None]
+        names = tuple(dict.fromkeys([*joints, *dependent]))
+        self.maps.tasks.append(LinkedTask(task_set.handle, base, target, names))
+        return task, self.maps
+
 
 def write_value(joint: Joint, value: Any) -> None:
     """Give a joint the value it has in a scene."""
@@ -132,44 +120,16 @@ def write_value(joint: Joint, value: Any) -> None:
         joint.position = value
 
 
-def copy_all(environment: Environment, scene: Scene) -> None:
+def copy_all(environment: TaskWorld, scene: Scene) -> None:
     """Copy everything that a scene has."""
-    copier = _Copier(environment, scene)
+    copier = Copier(environment, scene)
     for name in copier.items:
         copier.copy(name)
     copier.add_dependencies()
 
 
-def add_task(
-    environment: Environment,
-    task_set: TaskSet,
-    scene: Scene,
-    base: str | None,
-    tip: str,
-    target: str,
-    constraints: int,
-) -> tuple[Task, SceneMaps]:
-    """Copy what tip and target hang on, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
-    copier = _Copier(environment, scene)
-    for name in (tip, target):
-        if copier.item(name).joint is not None:
-            raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
-    if base is not None and base not in [item.name for item in copier.line(tip)]:
-        raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
-    own, goal = copier.copy(tip), copier.copy(target)
-    dependent = copier.add_dependencies()
-    handle = None if base is None else copier.maps.to_ik[base]
-    environment.dummy(own).target = goal
-    task = task_set.add_task(own, base=handle, constraints=constraints)
-    lines = [*copier.line(tip), *copier.line(target)]
-    joints = [item.name for item in lines if item.joint is not None]
-    names = tuple(dict.fromkeys([*joints, *dependent]))
-    copier.maps.tasks.append(LinkedTask(task_set.handle, base, target, names))
-    return task, copier.maps
-
-
 def _linked(
-    environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None
+    environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
     """Return maps, tasks and joint names of some task sets, of all for None."""
     if id(scene) not in environment.scene_maps:
@@ -189,7 +149,7 @@ def _linked(
 
 
 def sync_from(
-    environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None
+    environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
     """Take values and target poses from a scene; see :meth:`Environment.sync_from`."""
     maps, tasks, names = _linked(environment, scene, task_sets)
@@ -202,7 +162,9 @@ def sync_from(
         target.set_pose(scene.pose(task.target, task.base), base)
 
 
-def sync_to(environment: Environment, scene: Scene, task_sets: tuple[TaskSet, ...] | None) -> None:
+def sync_to(
+    environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
+) -> None:
     """Give values to a scene; see :meth:`Environment.sync_to`."""
     maps, _, names = _linked(environment, scene, task_sets)
     joints = {name: environment.joint(maps.to_ik[name]) for name in names}

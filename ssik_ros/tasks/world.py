@@ -1,10 +1,13 @@
-"""The objects of an environment: names and handles, local poses in one table, joint values in one vector."""
+"""Worlds: dummies, joints and task sets by name and handle; how they are made, copied and erased."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+import copy
+from dataclasses import replace
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,56 +16,53 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
-    FrameNotFound,
     InvalidOption,
     ModelError,
     quote,
-    RequestError,
 )
 from ssik_ros.kernels.tasks import packing, task_rows
-from ssik_ros.tasks.constants import JointType, WORLD
+from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint
-from ssik_ros.tasks.objects import Dummy, IkObject, Reference
+from ssik_ros.tasks.objects import Dummy, IkObject, ObjectTable, Reference, write_settings
 from ssik_ros.tasks.pose_formats import IDENTITY, read_pose, read_quaternion
-
-if TYPE_CHECKING:
-    from ssik_ros.tasks.task_set import TaskSet
+from ssik_ros.tasks.scene import SceneMaps
+from ssik_ros.tasks.task_set import TaskSetData, TaskSetNotFound
 
 Item = TypeVar('Item', bound=IkObject)
+Member = TypeVar('Member', bound=TaskSetData)
+TaskSetReference = TaskSetData | str | int
+Priority = Literal['strict', 'nested']
 
 KIND_NAMES = {
     'revolute': JointType.REVOLUTE,
     'prismatic': JointType.PRISMATIC,
     'spherical': JointType.SPHERICAL,
 }
+LAST = ('limits', 'position')
+"""Settings of a new joint that come after all others: a lead changes the limits, and a position is brought inside them."""
 
 
-class EnvironmentClosed(RequestError, RuntimeError):
-    """The environment was closed; nothing can be done with it any more."""
+class World(ObjectTable, Generic[Member]):
+    """Dummies, joints and task sets; the base of :class:`~ssik_ros.tasks.environment.Environment`."""
 
-
-class World:
-    """Dummies and joints by name and handle; the base of :class:`~ssik_ros.tasks.environment.Environment`."""
-
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, priority: Priority = 'strict') -> None:
         """
         Start empty.
 
         :param name: shown in messages.
+        :param priority: how several task sets of one solve share the joints unless the call says otherwise. With
+            ``strict`` a met task set stays met, and the task sets after it cost a task set on its way at most half of what it
+            gains in a step. ``nested`` is the original's formula.
         """
-        self.name = name or 'environment'
-        self.handle = WORLD
-        """Number under which a registry knows the environment; -1 for none."""
-        self.version = 0
-        """Grows with every change of structure or of a setting; poses and joint values are no structure."""
-        self.poses: FloatArray = np.empty((0, 12))
-        self.values: FloatArray = np.empty(0)
-        self.slots: list[IkObject] = []
-        self.task_sets: dict[str, TaskSet] = {}
-        self.closed = False
-        self._by_name: dict[str, IkObject] = {}
-        self._by_handle: dict[int, IkObject] = {}
+        super().__init__(name)
+        self.priority: Priority = read_priority(priority)
+        self.scene_maps: dict[int, SceneMaps] = {}
+        """Objects that came from scenes, by the identity of the scene."""
+        self.task_sets: dict[str, Member] = {}
+        self.plans: dict[Any, Any] = {}
+        """Packed task sets, kept by :func:`ssik_ros.tasks.plan.plan_of`."""
         self._next_handle = 0
+        self._next_task_set = 0
         self._tables: tuple[int, IntArray, FloatArray] = (
             -1,
             np.empty((0, 2), np.int64),
@@ -70,60 +70,13 @@ class World:
         )
         self._dependents: tuple[int, tuple[Joint, ...], frozenset[int]] = (-1, (), frozenset())
 
+    @abstractmethod
+    def make_task_set(self, name: str, handle: int) -> Member:
+        """Return a new task set, which does not belong to the world yet."""
+
     def __repr__(self) -> str:
         """Return the name and what is inside."""
         return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.task_sets), "task set")}>'
-
-    def __contains__(self, name: object) -> bool:
-        """Return whether an object of this name exists."""
-        return name in self._by_name
-
-    def __getitem__(self, name: str | int) -> IkObject:
-        """
-        Return an object by its name or handle.
-
-        :raises FrameNotFound: (a KeyError) with the nearest name.
-        """
-        found = self.find(name)
-        if found is None:
-            raise FrameNotFound('The world is no object.', name=name)
-        return found
-
-    def find(self, reference: Reference) -> IkObject | None:
-        """
-        Return what a reference means; None for the world.
-
-        :param reference: an object of this environment, its name or its handle; None or -1 for the world.
-        :raises FrameNotFound: (a KeyError) when there is no such object here.
-        """
-        if self.closed:
-            raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
-        if reference is None:
-            return None
-        if isinstance(reference, IkObject):
-            if reference.world is not self or self._by_name.get(reference.name) is not reference:
-                raise FrameNotFound(
-                    f'{quote(reference.name)} belongs to another environment, or was erased.',
-                    name=reference.name,
-                )
-            return reference
-        if isinstance(reference, str):
-            if reference not in self._by_name:
-                raise FrameNotFound.unknown(
-                    f'Environment {quote(self.name)} has no object {quote(reference)}',
-                    reference,
-                    self._by_name,
-                )
-            return self._by_name[reference]
-        if reference == WORLD:
-            return None
-        if reference not in self._by_handle:
-            raise FrameNotFound(
-                f'Environment {quote(self.name)} has no object with the handle {reference}.',
-                name=reference,
-                available=tuple(self._by_handle),
-            )
-        return self._by_handle[reference]
 
     def joint(self, reference: Reference) -> Joint:
         """Return a joint; a KeyError when there is none, an InvalidOption when the object is no joint."""
@@ -131,18 +84,6 @@ class World:
         if not isinstance(found, Joint):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
         return found
-
-    def dummy(self, reference: Reference) -> Dummy:
-        """Return a dummy; a KeyError when there is none, an InvalidOption when the object is no dummy."""
-        found = self.find(reference)
-        if not isinstance(found, Dummy):
-            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
-        return found
-
-    @property
-    def objects(self) -> dict[str, IkObject]:
-        """Return all objects by name, in the order in which they were made."""
-        return dict(self._by_name)
 
     @property
     def joints(self) -> tuple[Joint, ...]:
@@ -183,25 +124,18 @@ class World:
         self.values[:] = array
         self.follow()
 
-    def changed(self) -> None:
-        """Note that the structure, or a setting, is another one now."""
-        self.version += 1
-
-    def new_name(self, name: str | None, stem: str) -> str:
+    def _new_name(self, name: str | None, stem: str, what: str, taken: Mapping[str, Any]) -> str:
         """Return a name that is free, or refuse one that is not."""
-        if self.closed:
-            raise EnvironmentClosed(f'Environment {quote(self.name)} is closed.')
+        self.require_open()
         if name is None:
             number = 1
-            while f'{stem}{number}' in self._by_name:
+            while f'{stem}{number}' in taken:
                 number += 1
             return f'{stem}{number}'
         if not isinstance(name, str) or not name:
-            raise ModelError(f'An object needs a name that is not empty, not {name!r}.')
-        if name in self._by_name:
-            raise ModelError(
-                f'Environment {quote(self.name)} already has an object {quote(name)}.'
-            )
+            raise ModelError(f'{what.capitalize()} needs a name that is not empty, not {name!r}.')
+        if name in taken:
+            raise ModelError(f'Environment {quote(self.name)} already has {what} {quote(name)}.')
         return name
 
     def add_dummy(
@@ -214,7 +148,7 @@ class World:
         :param parent: what carries it; None for the world.
         :param pose: relative to the parent; None for identity.
         """
-        name = self.new_name(name, 'dummy')
+        name = self._new_name(name, 'dummy', 'an object', self._by_name)
         above = self.find(parent)
         local = _local_pose(pose, name)
         return self._register(Dummy(self, name, self._next_handle, len(self.slots)), above, local)
@@ -225,10 +159,7 @@ class World:
         name: str | None = None,
         parent: Reference = None,
         pose: ArrayLike | None = None,
-        *,
-        limits: tuple[float, float] | None = None,
-        position: float | None = None,
-        screw_lead: float = 0.0,
+        **settings: Any,
     ) -> Joint:
         """
         Add a joint; its axis is the z axis of its pose.
@@ -237,27 +168,60 @@ class World:
         :param name: free name; None for ``jointN``.
         :param parent: what carries it; None for the world.
         :param pose: relative to the parent, without the joint's own motion; None for identity.
-        :param limits: lower and upper limit; None leaves a revolute joint cyclic.
+        :param settings: attributes of the joint, such as ``screw_lead`` and ``limits``, without which a revolute joint is
+            cyclic; None for the default.
         """
         type_ = read_joint_type(kind)
-        name = self.new_name(name, 'joint')
+        name = self._new_name(name, 'joint', 'an object', self._by_name)
         above = self.find(parent)
         local = _local_pose(pose, name)
         joint = Joint(self, name, self._next_handle, len(self.slots), type_, len(self.values))
         rest = [0.0, 0.0, 0.0, 1.0] if type_ == JointType.SPHERICAL else [0.0]
         self.values = np.concatenate([self.values, rest])
         self._register(joint, above, local)
+        last = {key: settings.pop(key, None) for key in LAST}
         try:
-            if screw_lead != 0.0:
-                joint.screw_lead = screw_lead
-            if limits is not None:
-                joint.limits = limits
-            if position is not None:
-                joint.position = position
+            for chosen in (settings, last):
+                write_settings(joint, {k: v for k, v in chosen.items() if v is not None})
         except Exception:
             self.erase(joint)
             raise
         return joint
+
+    def add_task_set(
+        self, name: str | None = None, method: int | str | None = None, **settings: Any
+    ) -> Member:
+        """
+        Add a task set.
+
+        :param name: free name; None for ``task setN``.
+        :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
+        :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
+        """
+        name = self._new_name(name, 'task set', 'a task set', self.task_sets)
+        task_set = self.make_task_set(name, self._next_task_set)
+        if method is not None:
+            settings['method'] = method
+        write_settings(task_set, settings)
+        self._next_task_set += 1
+        self.task_sets[name] = task_set
+        self.changed()
+        return task_set
+
+    def task_set(self, reference: TaskSetReference) -> Member:
+        """
+        Return a task set by itself, its name or its handle.
+
+        :raises TaskSetNotFound: (a KeyError) when there is none.
+        """
+        self.require_open()
+        for task_set in self.task_sets.values():
+            if reference is task_set or reference == task_set.name or reference == task_set.handle:
+                return task_set
+        name = getattr(reference, 'name', reference)
+        raise TaskSetNotFound.unknown(
+            f'Environment {quote(self.name)} has no task set {name!r}', str(name), self.task_sets
+        )
 
     def _register(self, item: Item, parent: IkObject | None, local: FloatArray) -> Item:
         """Give a new object its row and its handle."""
@@ -320,9 +284,9 @@ class World:
         """Return the joints that depend on others, masters first."""
         return self._dependent_joints()[0]
 
-    def wraps(self, joint: Joint) -> bool:
+    def wraps(self, item: IkObject) -> bool:
         """Return whether a full turn of a joint moves nothing, its dependent joints included."""
-        return joint.slot not in self._dependent_joints()[1]
+        return item.slot not in self._dependent_joints()[1]
 
     def follow(self, values: FloatArray | None = None) -> None:
         """
@@ -362,8 +326,11 @@ class World:
             rule = other._dependency if isinstance(other, Joint) else None
             if isinstance(other, Joint) and rule is not None and rule.master is item:
                 other._dependency = None
-        for task_set in tuple(self.task_sets.values()):
-            task_set.forget(gone)
+        for name, task_set in tuple(self.task_sets.items()):
+            if task_set.tasks:
+                task_set.forget(gone)
+                if not task_set.tasks:
+                    del self.task_sets[name]
         self._remove(gone)
 
     def _remove(self, item: IkObject) -> None:
@@ -382,6 +349,67 @@ class World:
         self.changed()
         # A joint that was freed now has limits of its own.
         self.q = self.values
+
+    def copy_to(self, other: World[Member]) -> None:
+        """
+        Fill an empty world with copies of the objects and task sets; handles are the same.
+
+        Functions of dependencies are shared, everything else is not.
+        """
+        self.require_open()
+        other.poses, other.values = self.poses.copy(), self.values.copy()
+        twins: dict[IkObject, IkObject] = {}
+        for item in self.slots:
+            twin = copy.copy(item)
+            twin.world = other
+            twins[item] = twin
+            other.slots.append(twin)
+            other._by_name[twin.name] = twin
+            other._by_handle[twin.handle] = twin
+        other._next_handle = self._next_handle
+        for item, twin in twins.items():
+            twin._parent = None if item._parent is None else twins[item._parent]
+            if isinstance(item, Dummy) and item._target is not None:
+                twin._target = twins[item._target]  # type: ignore[attr-defined]
+            if isinstance(item, Joint) and item._dependency is not None:
+                master: Any = twins[item._dependency.master]
+                twin._dependency = replace(item._dependency, master=master)  # type: ignore[attr-defined]
+        for name, task_set in self.task_sets.items():
+            other.task_sets[name] = _copy_task_set(task_set, other, twins)
+        other._next_task_set = self._next_task_set
+        other.scene_maps = {key: maps.copy() for key, maps in self.scene_maps.items()}
+        other.changed()
+
+
+TaskWorld = World[Any]
+"""A world, whatever its task sets can do."""
+
+
+def _copy_task_set(
+    task_set: Member, other: ObjectTable, twins: Mapping[IkObject, IkObject]
+) -> Member:
+    """Return a copy of a task set for another environment."""
+    twin = copy.copy(task_set)
+    twin.world = other
+    twin.tasks = []
+    for task in task_set.tasks:
+        own = copy.copy(task)
+        own.task_set = twin
+        own.tip = other.dummy(twins[task.tip])
+        own.base = None if task.base is None else twins[task.base]
+        below = task.constraint_base
+        own.constraint_base = None if below is None else twins[below]
+        twin.tasks.append(own)
+    return twin
+
+
+def read_priority(value: str) -> Priority:
+    """Return a known priority."""
+    if value == 'strict':
+        return 'strict'
+    if value == 'nested':
+        return 'nested'
+    raise InvalidOption(f"The priority is 'strict' or 'nested', not {quote(value)}.")
 
 
 def read_joint_type(kind: str | int) -> JointType:

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from ssik_ros.tasks import Constraint, Environment, Method
 from ssik_ros.tasks.handling import evaluate, take_step
+from ssik_ros.tasks.plan import plan_of
 
 METHODS = ('pinv', 'dls', 'transpose', 'undamped')
 
@@ -56,7 +57,7 @@ def wide_rows(env, task_sets):
 
 def linear_step(env, task_sets):
     """Return the motion of one step of some task sets as their rows have it, before it is corrected; the joints stay."""
-    plan, values = env.plan(tuple(task_sets)), env.q
+    plan, values = plan_of(env, tuple(task_sets)), env.q
     evaluate(plan, env, values)
     take_step(plan, env, values)
     return values - env.q

@@ -38,7 +38,7 @@ def reached(env, row, joints=None):
 
 def test_configurations_are_verified_sorted_and_different(arm):
     before = state(arm)
-    found = arm.find_configs('arm', find_multiple=True, max_samples=200, find_alt=False)
+    found = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, find_alt=False)
     assert len(found) >= 4
     for row in found:
         position, turn = reached(arm, row)
@@ -53,40 +53,46 @@ def test_configurations_are_verified_sorted_and_different(arm):
 
 def test_answers_depend_on_the_seed_and_on_nothing_else(arm):
     options = {'find_multiple': True, 'max_samples': 60}
-    first = arm.find_configs('arm', **options)
-    assert first.tobytes() == arm.find_configs('arm', **options).tobytes()
-    assert first.tobytes() == arm.copy().find_configs('arm', **options).tobytes()
-    assert first.tobytes() == arm.find_configs('arm', workers=2, **options).tobytes()
-    one = arm.find_configs('arm', max_samples=60, workers=2)
-    assert one.tobytes() == arm.find_configs('arm', max_samples=60).tobytes()
-    seeded = arm.find_configs('arm', seed=4, **options)
-    assert seeded.tobytes() == arm.find_configs('arm', seed=4, **options).tobytes()
+    first = arm.task_set('arm').find_configs(**options)
+    assert first.tobytes() == arm.task_set('arm').find_configs(**options).tobytes()
+    assert first.tobytes() == arm.copy().task_set('arm').find_configs(**options).tobytes()
+    assert first.tobytes() == arm.task_set('arm').find_configs(workers=2, **options).tobytes()
+    one = arm.task_set('arm').find_configs(max_samples=60, workers=2)
+    assert one.tobytes() == arm.task_set('arm').find_configs(max_samples=60).tobytes()
+    seeded = arm.task_set('arm').find_configs(seed=4, **options)
+    assert seeded.tobytes() == arm.task_set('arm').find_configs(seed=4, **options).tobytes()
     few = {'find_multiple': True, 'max_samples': 5}
-    assert len({arm.find_configs('arm', seed=s, **few).round(6).tobytes() for s in range(6)}) > 1
+    assert (
+        len({arm.task_set('arm').find_configs(seed=s, **few).round(6).tobytes() for s in range(6)})
+        > 1
+    )
 
 
 def test_the_current_configuration_is_the_first_start(arm):
     put_goal(arm, arm.q)
-    found = arm.find_configs('arm', max_samples=1)
+    found = arm.task_set('arm').find_configs(max_samples=1)
     np.testing.assert_allclose(found, [arm.q], atol=1e-9)
 
 
 def test_validation_metrics_known_configurations_and_bounds(arm):
-    assert len(arm.find_configs('arm', max_samples=50, validate=lambda row: False)) == 0
-    every = arm.find_configs('arm', find_multiple=True, max_samples=200, find_alt=False)
-    kept = arm.find_configs(
-        'arm', find_multiple=True, max_samples=200, validate=lambda row: row[0] > 0
+    assert len(arm.task_set('arm').find_configs(max_samples=50, validate=lambda row: False)) == 0
+    every = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, find_alt=False)
+    kept = arm.task_set('arm').find_configs(
+        find_multiple=True, max_samples=200, validate=lambda row: row[0] > 0
     )
     assert len(kept) == (every[:, 0] > 0).sum()
-    known = arm.find_configs('arm', max_samples=0, configs=[every[1], every[0], every[1]])
+    known = arm.task_set('arm').find_configs(max_samples=0, configs=[every[1], every[0], every[1]])
     np.testing.assert_array_equal(known, every[:2])
     weights = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    last = arm.find_configs('arm', find_multiple=True, max_samples=200, c_metric=weights)
+    last = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, c_metric=weights)
     assert (np.diff(np.abs(last[:, 5] - arm.q[5])) >= 0.0).all()
-    assert len(arm.find_configs('arm', find_multiple=True, max_samples=200, max_configs=2)) == 2
-    assert len(arm.find_configs('arm', max_samples=40, max_dist=1e-6)) == 0
+    assert (
+        len(arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, max_configs=2))
+        == 2
+    )
+    assert len(arm.task_set('arm').find_configs(max_samples=40, max_dist=1e-6)) == 0
     with pytest.raises(SsikError, match='max_dist'):
-        arm.find_configs('arm', max_dst=1.0)
+        arm.task_set('arm').find_configs(max_dst=1.0)
 
 
 def test_only_the_selected_rows_count_for_the_distance(arm):
@@ -96,22 +102,22 @@ def test_only_the_selected_rows_count_for_the_distance(arm):
     arm['goal'].set_pose(goal)
     task = arm.task_set('arm').tasks[0]
     task.constraints = Constraint.POSITION
-    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
+    assert len(arm.task_set('arm').find_configs(max_samples=1, max_dist=0.05)) == 1
     task.constraints = Constraint.POSE
-    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
+    assert len(arm.task_set('arm').find_configs(max_samples=1, max_dist=0.05)) == 0
     goal = arm['tip'].matrix()
     # Not there yet: a start that is within precision is not left out, however far it is.
     goal[:2, 3] += (0.01, 0.1)
     arm['goal'].set_pose(goal)
     task.constraints = Constraint.X
-    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 1
+    assert len(arm.task_set('arm').find_configs(max_samples=1, max_dist=0.05)) == 1
     task.constraints = Constraint.X | Constraint.Y
-    assert len(arm.find_configs('arm', max_samples=1, max_dist=0.05)) == 0
+    assert len(arm.task_set('arm').find_configs(max_samples=1, max_dist=0.05)) == 0
 
 
 def test_only_some_joints_may_be_asked_for(arm):
-    found = arm.find_configs('arm', ['j4', 'j1'], max_samples=100)
-    whole = arm.find_configs('arm', max_samples=100)
+    found = arm.task_set('arm').find_configs(['j4', 'j1'], max_samples=100)
+    whole = arm.task_set('arm').find_configs(max_samples=100)
     np.testing.assert_array_equal(found[0], whole[0][[4, 1]])
 
 
@@ -123,10 +129,10 @@ def test_an_error_in_a_callback_leaves_no_trace(arm, error):
         raise error('no')
 
     with pytest.raises(error):
-        arm.find_configs('arm', max_samples=100, validate=fail)
+        arm.task_set('arm').find_configs(max_samples=100, validate=fail)
     put_goal_back = arm['goal'].pose()
     with pytest.raises(error):
-        arm.generate_path('arm', None, 'tip', 5, validate=fail)
+        arm.task_set('arm').generate_path(None, 'tip', 5, validate=fail)
     assert state(arm) == before
     np.testing.assert_array_equal(arm['goal'].pose(), put_goal_back)
 
@@ -183,9 +189,11 @@ def test_searches_add_alternates_that_are_valid():
     env = serial_arm(6, seed=3, limits=(-7.0, 6.5))
     env.q = np.linspace(0.3, 0.9, 6)
     put_goal(env, env.q)
-    found = env.find_configs('arm', max_samples=1)
+    found = env.task_set('arm').find_configs(max_samples=1)
     assert len(found) == 64
-    assert len(env.find_configs('arm', max_samples=1, validate=lambda row: row[0] > 0)) == 32
+    assert (
+        len(env.task_set('arm').find_configs(max_samples=1, validate=lambda row: row[0] > 0)) == 32
+    )
 
 
 def straight(env, path, start, end):
@@ -206,7 +214,9 @@ def test_paths_are_straight_at_every_point_and_seen_by_the_callback(arm):
     arm.task_set('arm').max_iterations = 1
     put_goal(arm, arm.q + 0.3)
     before, seen = state(arm), []
-    path = arm.generate_path('arm', None, 'tip', 12, validate=lambda row: seen.append(row) or True)
+    path = arm.task_set('arm').generate_path(
+        None, 'tip', 12, validate=lambda row: seen.append(row) or True
+    )
     assert path.ok and path and path.fraction == 1.0 and path.failed_index is None
     assert straight(arm, path.configs, arm['tip'].matrix(), arm['goal'].matrix()) < 1e-6
     np.testing.assert_array_equal(path.configs[0], arm.q)
@@ -214,7 +224,7 @@ def test_paths_are_straight_at_every_point_and_seen_by_the_callback(arm):
     assert np.abs(np.diff(path.configs, axis=0)).max() < 0.2
     assert state(arm) == before
     with pytest.raises(SsikError, match='two points'):
-        arm.generate_path('arm', None, 'tip', 1)
+        arm.task_set('arm').generate_path(None, 'tip', 1)
 
 
 def test_failures_of_paths_name_the_point_and_the_reason(arm):
@@ -222,25 +232,27 @@ def test_failures_of_paths_name_the_point_and_the_reason(arm):
     goal = arm['goal'].matrix()
     goal[:3, 3] += 5.0
     arm['goal'].set_pose(goal)
-    path = arm.generate_path('arm', None, 'tip', 10)
+    path = arm.task_set('arm').generate_path(None, 'tip', 10)
     assert not path and path.failed_index >= 1 and 'reach' in path.reason
     assert path.configs.shape == (0, 6)
-    part = arm.generate_path('arm', None, 'tip', 10, partial=True)
+    part = arm.task_set('arm').generate_path(None, 'tip', 10, partial=True)
     assert len(part.configs) == path.failed_index
     assert part.fraction == pytest.approx(path.failed_index / 10)
     put_goal(arm, arm.q + 0.3)
-    refused = arm.generate_path('arm', None, 'tip', 10, validate=lambda row: row[0] < arm.q[0])
+    refused = arm.task_set('arm').generate_path(
+        None, 'tip', 10, validate=lambda row: row[0] < arm.q[0]
+    )
     assert refused.failed_index == 0 and 'validation' in refused.reason
 
 
 def test_points_that_limits_keep_off_the_line_are_failures(arm):
     put_goal(arm, arm.q + 0.3)
-    whole = arm.generate_path('arm', None, 'tip', 10)
+    whole = arm.task_set('arm').generate_path(None, 'tip', 10)
     joint, half = arm['j2'], whole.configs[5, 2]
     joint.limits = (-2.8, half + 1e-4) if half > joint.position else (half - 1e-4, 2.8)
-    exact = arm.generate_path('arm', None, 'tip', 10, partial=True)
+    exact = arm.task_set('arm').generate_path(None, 'tip', 10, partial=True)
     assert not exact.ok and len(exact.configs) >= 5
-    coarse = arm.generate_path('arm', None, 'tip', 10, partial=True, tolerance=None)
+    coarse = arm.task_set('arm').generate_path(None, 'tip', 10, partial=True, tolerance=None)
     assert len(coarse.configs) >= len(exact.configs)
 
 
@@ -251,19 +263,19 @@ def test_paths_follow_functions_of_dependent_joints():
     env.task_set('arm').tasks[0].constraints = Constraint.POSITION
     env['goal'].set_pose(env['tip'].pose())
     env['goal'].position = env['tip'].position + np.array([0.03, -0.02, 0.04])
-    path = env.generate_path('arm', env.joints, 'tip', 4)
+    path = env.task_set('arm').generate_path(env.joints, 'tip', 4)
     assert path.ok, path.reason
     np.testing.assert_allclose(path.configs[:, 0], 0.5 * np.sin(path.configs[:, 1]), atol=1e-12)
 
 
 def test_jumps_are_found_and_steps_can_be_bounded(arm):
     put_goal(arm, arm.q + 0.3)
-    free = arm.generate_path('arm', None, 'tip', 3)
+    free = arm.task_set('arm').generate_path(None, 'tip', 3)
     largest = np.abs(np.diff(free.configs, axis=0)).max()
-    bounded = arm.generate_path('arm', None, 'tip', 3, max_joint_step=0.6 * largest)
+    bounded = arm.task_set('arm').generate_path(None, 'tip', 3, max_joint_step=0.6 * largest)
     assert bounded.ok
     np.testing.assert_allclose(bounded.configs, free.configs, atol=1e-6)
-    jump = arm.generate_path('arm', None, 'tip', 3, max_joint_step=1e-3)
+    jump = arm.task_set('arm').generate_path(None, 'tip', 3, max_joint_step=1e-3)
     assert not jump.ok and 'jumps' in jump.reason and jump.failed_index == 1
 
 
@@ -272,9 +284,9 @@ def test_paths_through_poses_carry_time_stamps(arm):
     for share in (0.05, 0.1, 0.15):
         put_goal(arm, q + share)
         poses.append(arm['goal'].pose())
-    path = arm.follow_path('arm', None, 'tip', poses, times=[0.0, 0.5, 1.0])
+    path = arm.task_set('arm').follow_path(None, 'tip', poses, times=[0.0, 0.5, 1.0])
     assert path.ok and len(path.configs) == 3
     np.testing.assert_allclose(path.configs, [q + share for share in (0.05, 0.1, 0.15)], atol=1e-6)
     np.testing.assert_array_equal(path.times, [0.0, 0.5, 1.0])
     with pytest.raises(SsikError, match='increasing'):
-        arm.follow_path('arm', None, 'tip', poses, times=[0.0, 0.5, 0.5])
+        arm.task_set('arm').follow_path(None, 'tip', poses, times=[0.0, 0.5, 0.5])

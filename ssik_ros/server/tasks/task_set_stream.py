@@ -22,7 +22,7 @@ from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.environment import Environment
 from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
-from ssik_ros.tasks.handling import SolveResult
+from ssik_ros.tasks.solve_result import SolveResult
 from ssik_ros.value_class import dataclass
 
 ORIGIN: FloatArray = np.eye(4)

@@ -18,9 +18,8 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.tasks import Environment, RobotScene
 from ssik_ros.tasks.files.task_set_builder import build_environment
 from ssik_ros.tasks.files.task_set_file import TaskSetFile
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import Joint, joint_values
 from ssik_ros.tasks.scene import joint_parts
-from ssik_ros.tasks.values import joint_values
 
 MOVED = 1e-9
 """A value that an environment takes over with a larger change was outside its limits [rad or m]."""

@@ -37,13 +37,12 @@ from ssik_ros.server.tasks.task_set_worlds import TaskSetWorlds
 from ssik_ros.tasks import Environment
 from ssik_ros.tasks.configuration_search import DEFAULT_TIME, joint_differences
 from ssik_ros.tasks.constants import Reason
+from ssik_ros.tasks.environment import TaskSet
 from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
 from ssik_ros.tasks.files.task_set_file import MOST_ITERATIONS, TaskSetFile
-from ssik_ros.tasks.handling import SolveResult
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import Joint, joint_values
 from ssik_ros.tasks.paths import PathResult, TOLERANCE
-from ssik_ros.tasks.task_set import TaskSet
-from ssik_ros.tasks.values import joint_values
+from ssik_ros.tasks.solve_result import SolveResult
 
 SAMPLED_TIME = 10.0
 """Budget of a search that names its number of starts and no time [s]."""

@@ -8,12 +8,11 @@ from typing import Any
 
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
-from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.environment import Environment, TaskSet
 from ssik_ros.tasks.objects import IkObject
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.scene import Scene
-from ssik_ros.tasks.task import Task
-from ssik_ros.tasks.task_set import TaskSet, TaskSetNotFound
+from ssik_ros.tasks.task_set import Task, TaskSetNotFound
 
 
 class UnknownHandle(RequestError, KeyError):

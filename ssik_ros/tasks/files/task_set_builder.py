@@ -8,12 +8,11 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, describe_choices, quote, SsikError
 from ssik_ros.strict_yaml import refuse
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.environment import Environment
+from ssik_ros.tasks.environment import Environment, TaskSet
 from ssik_ros.tasks.files.task_set_file import FileFrame, FileJoint, FileTask, TaskSetFile
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.scene import Scene
-from ssik_ros.tasks.task_set import TaskSet
 
 
 def build_environment(content: TaskSetFile, scene: Scene, name: str | None = None) -> Environment:

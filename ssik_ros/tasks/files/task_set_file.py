@@ -21,8 +21,7 @@ from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.task import PRECISION
-from ssik_ros.tasks.task_set import METHOD_NAMES
+from ssik_ros.tasks.task_set import METHOD_NAMES, PRECISION
 from ssik_ros.value_class import dataclass
 
 FILE_KEYS = ('priority', 'frames', 'joints', 'task_sets')

@@ -1,0 +1,125 @@
+"""What a solve did: success, reasons, what is left of each task, and which joints stopped at limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted
+from ssik_ros.tasks.constants import Outcome, Reason, REASON_TEXT
+from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.overlay import Overlay
+from ssik_ros.tasks.plan import Plan
+from ssik_ros.tasks.task_set import Task
+from ssik_ros.tasks.world import TaskWorld
+
+FAILED = int(Reason.NOT_PERFORMED | Reason.CANNOT_INVERT | Reason.NOT_WITHIN_TOLERANCE)
+NOTHING: FloatArray = np.empty(0)
+
+
+class SolveResult:
+    """What a solve did; numbers belong to the joint values that it left."""
+
+    __slots__ = ('_answer', '_plan', '_snapshot', 'overlays', 'q')
+
+    def __init__(
+        self,
+        plan: Plan,
+        answer: tuple[int, int, float, float],
+        snapshot: FloatArray,
+        q: FloatArray,
+    ) -> None:
+        """
+        Keep the numbers; everything else is worked out on demand.
+
+        :param answer: reason bits, steps, largest linear and angular error.
+        :param snapshot: errors of all tasks, then limit hits of all columns.
+        """
+        self._plan = plan
+        self._answer = answer
+        self._snapshot = snapshot
+        self.overlays: tuple[Overlay, ...] = ()
+        """Overlays of all tasks, if ``debug`` asks for them."""
+        self.q = q
+        """Values of all joints of the environment after the solve."""
+
+    def __repr__(self) -> str:
+        """Return the sentence of :meth:`describe`."""
+        return f'<SolveResult: {self.describe()}>'
+
+    def __bool__(self) -> bool:
+        """Return whether the solve succeeded."""
+        return self.success
+
+    @property
+    def success(self) -> bool:
+        """Return whether every tip is within its precision."""
+        return not self._answer[0] & FAILED
+
+    @property
+    def iterations(self) -> int:
+        """Return how many steps were taken."""
+        return self._answer[1]
+
+    @property
+    def linear(self) -> float:
+        """Return the largest distance left at any tip, over its selected rows [m]."""
+        return self._answer[2]
+
+    @property
+    def angular(self) -> float:
+        """Return the largest angle left at any tip [rad]."""
+        return self._answer[3]
+
+    @property
+    def reason(self) -> Reason:
+        """Return what happened, as bits."""
+        return Reason(self._answer[0])
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the result as ported scripts know it."""
+        if self._answer[0] & Reason.NOT_PERFORMED:
+            return Outcome.NOT_PERFORMED
+        return Outcome.SUCCESS if self.success else Outcome.FAIL
+
+    @property
+    def precision(self) -> tuple[float, float]:
+        """Return the largest distance and angle left."""
+        return self.linear, self.angular
+
+    @property
+    def per_task(self) -> tuple[tuple[Task, float, float], ...]:
+        """Return each task with its distance [m] and angle [rad]."""
+        errors = self._snapshot[: 2 * len(self._plan.tasks)].reshape(-1, 2).tolist()
+        return tuple(
+            (task, linear, angular)
+            for task, (linear, angular) in zip(self._plan.tasks, errors, strict=False)
+        )
+
+    @property
+    def limit_hits(self) -> dict[Joint, float]:
+        """Return the joints that stopped at a limit, and by how much they would have gone beyond, with sign."""
+        found: dict[Joint, float] = {}
+        hits = self._snapshot[2 * len(self._plan.tasks) :]
+        column = 0
+        for joint in self._plan.joints if len(hits) else ():
+            if joint.columns == 1 and hits[column] != 0.0:
+                found[joint] = float(hits[column])
+            column += joint.columns
+        return found
+
+    def describe(self) -> str:
+        """Return one sentence that says what happened."""
+        texts = [text for bit, text in REASON_TEXT.items() if self._answer[0] & bit]
+        state = 'solved' if self.success else 'not solved'
+        left = f'{self.linear:.3g} m and {self.angular:.3g} rad left'
+        return f'{state} after {counted(self.iterations, "step")}, {left}' + ''.join(
+            f'; {t}' for t in texts
+        )
+
+
+def not_performed(plan: Plan, world: TaskWorld) -> SolveResult:
+    """Return the result of a solve that could not be started."""
+    code = int(Reason.NOT_PERFORMED | Reason.NOT_WITHIN_TOLERANCE)
+    return SolveResult(plan, (code, 0, 0.0, 0.0), NOTHING, world.q)
