@@ -242,7 +242,10 @@ def test_an_unknown_method_is_an_error_that_names_the_nearest(panda, error):
 def test_parameters_of_the_solver_are_keywords(panda):
     q = np.array([0.2, 0.1, -0.3, -1.8, 0.2, 1.9, 0.4])
     for parameters in ({'target_tolerance': 1e-8}, {'epsilon': 1e-8}):
-        (solution,) = panda.solve(panda.fk(q), q_seed=q + 0.2, **parameters)
+        solutions = panda.solve(panda.fk(q), q_seed=q + 0.2, **parameters)
+        assert solutions and all(solution.fk_residual < 3e-8 for solution in solutions)
+        by_auto = {'method': 'ssik_ros/Auto', **parameters}
+        (solution,) = panda.solve(panda.fk(q), q_seed=q + 0.2, **by_auto)
         assert solution.fk_residual < 3e-8
 
 

@@ -240,7 +240,7 @@ def test_the_front_page_tells_type_checkers_the_names_it_imports_late():
     assert told == {f'{home}.{name}' for name, home in front._HOMES.items()}
 
 
-ALWAYS = {'errors': '', 'postprocess': '', '__init__': '', 'manipulator/solver_answer': ''}
+ALWAYS = {'errors': '', 'postprocess': '', '__init__': '', 'manipulator/solution': ''}
 
 
 @pytest.fixture
@@ -280,8 +280,8 @@ def test_the_checker_accepts_lower_ranks_and_the_own_row(package):
         ('model/a', 'from ssik_ros import postprocess', 'imports postprocess of rank 5.1'),
         (
             'model/a',
-            'import ssik_ros.manipulator.solver_answer',
-            'imports manipulator.solver_answer of rank 5.0',
+            'import ssik_ros.manipulator.solution',
+            'imports manipulator.solution of rank 5.0',
         ),
         ('errors', 'import ssik_ros.postprocess as a', 'rank 0.0 imports postprocess'),
         ('model/a', 'def f():\n    import ssik_ros.postprocess', 'rank 2.1 imports postprocess'),

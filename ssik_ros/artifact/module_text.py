@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.artifact.sources import Known, Origin, PortableSources
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.manipulator.analytic_solutions import describe_plan
+from ssik_ros.manipulator.closed_form_solve import describe_plan
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.value_class import dataclass

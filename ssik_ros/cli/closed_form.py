@@ -4,7 +4,7 @@ import sys
 
 from ssik_ros.cli.robot_choice import ChosenGroup
 from ssik_ros.errors import TopologyMismatch, UnsupportedJoint
-from ssik_ros.manipulator.solver_answer import SolverFacts
+from ssik_ros.manipulator.solution import SolverFacts
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 

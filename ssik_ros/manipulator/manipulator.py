@@ -9,43 +9,39 @@ returned; otherwise, and where ``method`` says so, one of this package's other s
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import functools
 import itertools
-import os
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
     InvalidOption,
-    InvalidTarget,
     quote,
-    RequestError,
     TopologyMismatch,
-    UnsupportedJoint,
 )
-from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.manipulator.analytic_solutions import AnalyticSolutions, is_plain
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
-from ssik_ros.manipulator.default_branches import BranchesByOptions, DefaultBranches, key_of
+from ssik_ros.manipulator.closed_form_solve import ArmClosedForm, ClosedFormSolve
 from ssik_ros.manipulator.diagnostic import Diagnostic
-from ssik_ros.manipulator.iterative_solutions import find_by_iteration
 from ssik_ros.manipulator.kin_body import KinBody, Limits
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
-from ssik_ros.manipulator.solution import Solution
+from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
+from ssik_ros.manipulator.solution import Solution, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
     check_settings,
+    count_threads,
+    METRICS,
+    NAMES,
     read_numbers,
-    read_seed,
-    read_target,
+    read_poses,
+    read_seeds,
     SolveSettings,
 )
-from ssik_ros.manipulator.solver_answer import Answer, SolverFacts
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.model.arm_ends import find_ends
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
@@ -55,30 +51,22 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import IkSolver
-from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.auto.policy import (
+    find_closed_form,
+    Knowledge,
+    knowledge_of_arm,
+    TOLERANCE,
+    uses_closed_form,
+)
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.solvers.search.newton.tracker import Tracker
 
 ANALYTIC = 'ssik_ros/Analytic'
 ITERATIVE_TIER = 3
-SETTING_DEFAULTS: dict[str, Any] = {
-    'max_solutions': None,
-    'respect_limits': True,
-    'allow_refinement': False,
-    'policy': DEFAULT_TOLERANCE_POLICY,
-    'refinement_max_iters': 15,
-    'seed_metric': 'wrap_l2',
-    'seed_tolerance': None,
-    'enumerate_windings': False,
-    'hold': None,
-    'arm_angle': None,
-    'redundancy_samples': None,
-    'timeout': None,
-}
-"""Keywords that every way of asking has beside the seed."""
-MOST_TEMPLATES = 64
-"""Settings that an arm keeps."""
+REFINEMENT_ITERATIONS = 15
+MOST_KEPT = 64
+"""Combinations of options that an arm keeps prepared."""
 
 
 class Manipulator:
@@ -118,6 +106,8 @@ class Manipulator:
             self.robot, self.group, self.group.base_link, self.group.tip
         )
         self._solvers: dict[tuple[str, str], IkSolver] = {}
+        self._prepared: dict[Any, PreparedSolve] = {}
+        self._last: tuple[str | None, dict[str, Any], PreparedSolve | None] = None, {}, None
 
     @classmethod
     def from_urdf(
@@ -279,8 +269,8 @@ class Manipulator:
     @functools.cached_property
     def dispatch_plan(self) -> SolverFacts:
         """Return which solver answers by default, and why."""
-        if self._analytic is not None:
-            return self._analytic.facts
+        if self._closed_form is not None:
+            return self._closed_form.facts
         return SolverFacts(
             'numerical.pose_ik', ITERATIVE_TIER, self._no_closed_form, is_analytic=False
         )
@@ -334,52 +324,16 @@ class Manipulator:
                 f'branch_names needs finite joint vectors (k, {self.dof}), not {q!r}.',
                 expected=(self.dof,),
             )
-        return name_branches(self._closed_form().arm.plan, rows)
+        return name_branches(self._require_closed_form().arm.plan, rows)
 
     @overload
     def solve(
-        self,
-        T_target: ArrayLike,
-        *,
-        explain: Literal[False] = False,
-        max_solutions: int | None = None,
-        q_seed: ArrayLike | None = None,
-        respect_limits: bool | str = True,
-        allow_refinement: bool = False,
-        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
-        refinement_max_iters: int = 15,
-        seed_metric: str = 'wrap_l2',
-        seed_tolerance: ArrayLike | None = None,
-        enumerate_windings: bool = False,
-        hold: Mapping[str | int, float] | None = None,
-        arm_angle: float | None = None,
-        redundancy_samples: int | None = None,
-        method: str | None = None,
-        timeout: float | None = None,
-        **solver_kwargs: Any,
+        self, T_target: ArrayLike, *, explain: Literal[False] = False, **options: Any
     ) -> list[Solution]: ...
 
     @overload
     def solve(
-        self,
-        T_target: ArrayLike,
-        *,
-        explain: Literal[True],
-        max_solutions: int | None = None,
-        q_seed: ArrayLike | None = None,
-        respect_limits: bool | str = True,
-        allow_refinement: bool = False,
-        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
-        refinement_max_iters: int = 15,
-        seed_metric: str = 'wrap_l2',
-        seed_tolerance: ArrayLike | None = None,
-        enumerate_windings: bool = False,
-        hold: Mapping[str | int, float] | None = None,
-        arm_angle: float | None = None,
-        redundancy_samples: int | None = None,
-        method: str | None = None,
-        timeout: float | None = None,
-        **solver_kwargs: Any,
+        self, T_target: ArrayLike, *, explain: Literal[True], **options: Any
     ) -> tuple[list[Solution], Diagnostic]: ...
 
     def solve(
@@ -392,7 +346,7 @@ class Manipulator:
         respect_limits: bool | str = True,
         allow_refinement: bool = False,
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
-        refinement_max_iters: int = 15,
+        refinement_max_iters: int = REFINEMENT_ITERATIONS,
         seed_metric: str = 'wrap_l2',
         seed_tolerance: ArrayLike | None = None,
         enumerate_windings: bool = False,
@@ -406,9 +360,9 @@ class Manipulator:
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
 
-        Without ``method``, the closed form answers where the arm has one, with every branch; otherwise, and when
-        ``solver_kwargs`` are parameters of it, the iterative solver ``ssik_ros/Auto``, with one solution unless
-        ``max_solutions`` asks for more.
+        Without ``method``, the closed form of the arm returns every branch. If the arm has none, or if ``solver_kwargs``
+        hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to ``max_solutions``. A
+        ``target_tolerance`` never changes which solver is called: of a closed form it bounds the residual.
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
@@ -441,8 +395,8 @@ class Manipulator:
             and respect_limits is True
             and allow_refinement is False
             and policy is DEFAULT_TOLERANCE_POLICY
-            and refinement_max_iters is SETTING_DEFAULTS['refinement_max_iters']
-            and seed_metric is SETTING_DEFAULTS['seed_metric']
+            and refinement_max_iters is REFINEMENT_ITERATIONS
+            and seed_metric is METRICS[0]
             and seed_tolerance is None
             and enumerate_windings is False
             and hold is None
@@ -450,33 +404,32 @@ class Manipulator:
             and redundancy_samples is None
             and method is None
             and timeout is None
-            and not (explain or solver_kwargs)
-            and self._default is not None
+            and not solver_kwargs
         ):
-            rows = self._default.find(T_target, q_seed, True)
-            return list(map(Solution, rows[:, : self.dof], rows[:, -1].tolist()))
-        target = read_target(T_target)
-        options = {
-            'max_solutions': max_solutions,
-            'respect_limits': respect_limits,
-            'allow_refinement': allow_refinement,
-            'policy': policy,
-            'refinement_max_iters': refinement_max_iters,
-            'seed_metric': seed_metric,
-            'seed_tolerance': seed_tolerance,
-            'enumerate_windings': enumerate_windings,
-            'hold': hold,
-            'arm_angle': arm_angle,
-            'redundancy_samples': redundancy_samples,
-            'timeout': timeout,
-        }
-        settings, _ = self._settings(q_seed, options)
-        answer, facts = self._ask(target, settings, method, solver_kwargs)
-        refinements = itertools.repeat(answer.refinement)
-        solutions = list(map(Solution, answer.q, answer.residuals.tolist(), refinements))
-        if not explain:
-            return solutions
-        return solutions, _diagnose(answer, facts, settings, self.policy)
+            prepared = self._default
+        else:
+            settings = {
+                'max_solutions': max_solutions,
+                'respect_limits': respect_limits,
+                'allow_refinement': allow_refinement,
+                'policy': policy,
+                'refinement_max_iters': refinement_max_iters,
+                'seed_metric': seed_metric,
+                'seed_tolerance': seed_tolerance,
+                'enumerate_windings': enumerate_windings,
+                'hold': hold,
+                'arm_angle': arm_angle,
+                'redundancy_samples': redundancy_samples,
+                'timeout': timeout,
+            }
+            prepared = self._prepare(method, settings | solver_kwargs)
+        rows = None if explain else prepared.find(T_target, q_seed, True)
+        if rows is not None:
+            return list(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
+        found = prepared.solve(T_target, q_seed)
+        refinements = itertools.repeat(found.refinement)
+        solutions = list(map(Solution, found.q, found.residuals.tolist(), refinements))
+        return (solutions, prepared.explain(found, self.policy)) if explain else solutions
 
     ik = solve
     """The same call by the other name that ssik's documentation has for it."""
@@ -498,16 +451,9 @@ class Manipulator:
         :returns: one solution in each row, best first, no row when there is none.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        if method is None:
-            plain = self._asked_before.get(options) if options else self._default
-            if plain is not None:
-                return plain.find(T_target, q_seed, False)
-        target = read_target(T_target)
-        settings, parameters = self._settings(q_seed, options)
-        found = self._ask(target, settings, method, parameters)[0].q
-        if method is None and options and not parameters and self._analytic is not None:
-            self._asked_before.keep(options, self._analytic, settings)
-        return found
+        prepared = self._prepare(method, options) if options or method else self._default
+        rows = prepared.find(T_target, q_seed, False)
+        return prepared.solve(T_target, q_seed).q if rows is None else rows
 
     def solve_batch(
         self,
@@ -529,18 +475,9 @@ class Manipulator:
         :param method, options: as for :meth:`solve`.
         :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
         """
-        targets = _read_poses(poses)
-        seeds = _read_seeds(q_seed, len(targets), self.dof)
-        settings, parameters = self._settings(None if seeds is None else seeds[0], options)
-        workers = _thread_count(threads)
-        if (
-            self._is_analytic(method, parameters)
-            and not parameters
-            and is_plain(settings)
-            and not settings.allow_refinement
-        ):
-            return self._plain_batch(targets, seeds, settings, workers)
-        return self._one_by_one(targets, seeds, method, options)
+        targets = read_poses('poses', poses)
+        seeds = read_seeds(q_seed, len(targets), self.dof)
+        return self._prepare(method, options).solve_batch(targets, seeds, count_threads(threads))
 
     ik_NR = ik_NR
     ik_GN = ik_GN
@@ -576,244 +513,96 @@ class Manipulator:
         return self._solvers[key]
 
     @functools.cached_property
-    def _default(self) -> DefaultBranches | None:
-        """Return what answers a solve without arguments, None where that is no closed form."""
-        if self._analytic is None:
-            return None
-        return DefaultBranches(self._analytic, self._settings(None, {})[0])
+    def _default(self) -> PreparedSolve:
+        """Return what solves without options."""
+        return self._make_solve(None, {})
 
     @functools.cached_property
-    def _asked_before(self) -> BranchesByOptions:
-        """Return what answers a solve with options that it was asked with before."""
-        return BranchesByOptions()
+    def _closed_form(self) -> ArmClosedForm | None:
+        """Return the closed form; if the arm has none, ``_no_closed_form`` says why."""
+        found, reason = find_closed_form(self._find_closed_form)
+        self._no_closed_form = reason and f'no closed form: {reason}'
+        return found
 
-    @functools.cached_property
-    def _analytic(self) -> AnalyticSolutions | None:
-        """Return the closed form, None where the arm has none; ``_no_closed_form`` then says why."""
-        self._no_closed_form = ''
-        try:
-            chain = SerialChain.from_group(self.robot, self.group)
-            if chain.joint_names != self.group.joint_names:
-                raise TopologyMismatch('The group has joints beside the chain to its tip.')
-            return AnalyticSolutions(chain, self.policy)
-        except (TopologyMismatch, UnsupportedJoint) as error:
-            self._no_closed_form = f'no closed form: {error}'
-            return None
+    def _find_closed_form(self) -> ArmClosedForm:
+        chain = SerialChain.from_group(self.robot, self.group)
+        if chain.joint_names != self.group.joint_names:
+            raise TopologyMismatch('The group has joints beside the chain to its tip.')
+        return ArmClosedForm(chain, self.policy)
 
-    def _closed_form(self) -> AnalyticSolutions:
-        """Return the closed form; raises where the arm has none."""
-        if self._analytic is None:
+    def _require_closed_form(self) -> ArmClosedForm:
+        """Return the closed form; raise if the arm has none."""
+        if self._closed_form is None:
             raise TopologyMismatch(self._no_closed_form)
-        return self._analytic
+        return self._closed_form
 
-    @functools.cached_property
-    def _templates(self) -> dict[Any, tuple[SolveSettings, dict[str, Any]]]:
-        """Return the settings that were asked for already, without their seeds."""
-        return {}
-
-    def _settings(
-        self, q_seed: ArrayLike | None, options: Mapping[str, Any]
-    ) -> tuple[SolveSettings, dict[str, Any]]:
-        """Return the settings of a solve, and the parameters among its keywords."""
-        seed = None if q_seed is None else read_seed(q_seed, self.dof)
-        key = key_of(options)
+    def _prepare(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
+        """Return the prepared solve for options, right or wrong; the same one for the same options."""
+        last_method, last, kept = self._last
+        if kept is not None and method == last_method and len(options) == len(last):
+            for name, value in options.items():
+                # The same object has the same type, too; equal ones need not have.
+                if last.get(name, self) is not value:
+                    break
+            else:
+                return kept
+        # With their types: 1, 1.0 and True are equal as keys, but not as values.
+        key = (method, *options.items(), *map(type, options.values()))
         try:
-            known = self._templates.get(key)
+            known = self._prepared.get(key)
         except TypeError:
-            return self._check(seed, options)
+            return self._make_solve(method, options)
         if known is None:
-            known = self._check(seed, options)
-            if known[0].seed_tolerance is None and len(self._templates) < MOST_TEMPLATES:
-                self._templates[key] = known
-        settings, parameters = known
-        return (settings if settings.seed is seed else settings._replace(seed=seed)), parameters
+            known = self._make_solve(method, options)
+            if len(self._prepared) < MOST_KEPT:
+                self._prepared[key] = known
+        self._last = method, dict(options), known
+        return known
 
-    def _check(
-        self, seed: FloatArray | None, options: Mapping[str, Any]
-    ) -> tuple[SolveSettings, dict[str, Any]]:
-        """Return settings and parameters of a solve, checked."""
-        given = {name: value for name, value in options.items() if name in SETTING_DEFAULTS}
-        values = {**SETTING_DEFAULTS, **given}
-        if values['policy'] is DEFAULT_TOLERANCE_POLICY:
-            values['policy'] = self.policy
-        settings = check_settings(self.joint_names, q_seed=seed, **values)
-        parameters = {name: value for name, value in options.items() if name not in given}
-        return settings, parameters
+    def _make_solve(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
+        """Check options, choose the solver by the policy, and prepare the solve."""
+        given = {name: value for name, value in options.items() if name in NAMES}
+        parameters = {name: value for name, value in options.items() if name not in NAMES}
+        if given.get('policy', DEFAULT_TOLERANCE_POLICY) is DEFAULT_TOLERANCE_POLICY:
+            given['policy'] = self.policy
+        settings = check_settings(self.joint_names, given)
+        checked = self._check_parameters(method or DEFAULT_SOLVER, parameters)
+        if method == ANALYTIC:
+            if parameters:
+                raise InvalidOption(
+                    f'{", ".join(parameters)}: the parameters of {ANALYTIC} are keywords of solve.'
+                )
+            return ClosedFormSolve(self._require_closed_form(), settings)
+        form = self._closed_form
+        known = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
+        if method is None and form is not None and uses_closed_form(known, checked):
+            return ClosedFormSolve(form, _within(settings, checked.get(TOLERANCE)))
+        solver = self.solver(method or DEFAULT_SOLVER, **parameters)
+        facts = self.dispatch_plan
+        if facts.is_analytic or method is not None:
+            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)
+        return SearchSolve(solver, self._kinematics, self.group, settings, facts)
 
-    def _is_analytic(self, method: str | None, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the closed form answers; raises for unknown parameters."""
-        if method is None and parameters:
-            self._check_names(DEFAULT_SOLVER, parameters)
-            return False
-        if method is None:
-            return self._analytic is not None
-        if method != ANALYTIC:
-            self._check_names(method, parameters)
-            return False
-        if parameters:
-            self._check_names(method, parameters)
-            raise InvalidOption(
-                f'{", ".join(parameters)}: the parameters of {ANALYTIC} are keywords of solve.'
-            )
-        self._closed_form()
-        return True
-
-    def _check_names(self, method: str, parameters: Mapping[str, Any]) -> None:
-        """Raise for a parameter that neither solve nor a solver has."""
+    def _check_parameters(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters of a solver under their own names; raise for one that neither solve nor the solver has."""
+        if not parameters:
+            return {}
         spec = solver_spec(method)
-        names = {*solver_schema(spec).names, *spec.parameter_aliases}
+        schema = solver_schema(spec)
+        names = {*schema.names, *spec.parameter_aliases}
         for name in parameters:
             if name not in names:
-                choices = {*names, *SETTING_DEFAULTS, 'explain', 'q_seed', 'method'}
+                choices = {*names, *NAMES, 'explain', 'q_seed', 'method'}
                 raise InvalidOption.unknown(
                     f'solve has no keyword {quote(name)}, and {method} no such parameter',
                     name,
                     choices,
                 )
-
-    def _ask(
-        self,
-        target: FloatArray,
-        settings: SolveSettings,
-        method: str | None,
-        parameters: Mapping[str, Any],
-    ) -> tuple[Answer, SolverFacts]:
-        """Return the answer of the solver that is to be asked, and which one it was."""
-        if self._is_analytic(method, parameters):
-            analytic = self._closed_form()
-            return analytic.answer(target, settings), analytic.facts
-        name = method or DEFAULT_SOLVER
-        solver = self.solver(name, **parameters)
-        answer = find_by_iteration(solver, self._kinematics, self.group, target, settings)
-        facts = self.dispatch_plan
-        if facts.is_analytic or method is not None:
-            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)
-        return answer, facts
-
-    def _plain_batch(
-        self, targets: FloatArray, seeds: FloatArray | None, settings: SolveSettings, threads: int
-    ) -> BatchSolutions:
-        """Return all branches of many poses, by one kernel call for each chunk."""
-        analytic = self._closed_form()
-        found = search_batch(analytic.arm, targets, seeds, analytic.question(settings), threads)
-        counts = found.counts[:, search.COUNT]
-        q, residuals = found.q, found.residuals
-        again = counts < 0
-        if analytic.arm.is_refinable(analytic.question(settings)):
-            again |= counts == 0
-        if again.any():
-            q, residuals, counts = self._with_repeated(targets, seeds, settings, found, again)
-        return BatchSolutions.from_counts(q, residuals, counts)
-
-    def _with_repeated(
-        self,
-        targets: FloatArray,
-        seeds: FloatArray | None,
-        settings: SolveSettings,
-        found: ManyBranches,
-        again: NDArray[np.bool_],
-    ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Return what was found with those of targets that one call is not enough for: not quite rigid, or missed by samples."""
-        counts = found.counts[:, search.COUNT].copy()
-        ends = np.cumsum(np.maximum(counts, 0))[:-1]
-        parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
-        for pose in np.flatnonzero(again):
-            own = settings
-            if seeds is not None:
-                own = settings._replace(seed=seeds[pose if len(seeds) > 1 else 0])
-            try:
-                answer = self._closed_form().answer(targets[pose], own)
-            except InvalidTarget:
-                continue
-            parts[pose], residuals[pose] = answer.q, answer.residuals
-            counts[pose] = len(answer.q)
-        return np.concatenate(parts), np.concatenate(residuals), counts
-
-    def _one_by_one(
-        self,
-        targets: FloatArray,
-        seeds: FloatArray | None,
-        method: str | None,
-        options: Mapping[str, Any],
-    ) -> BatchSolutions:
-        """Return the solutions of many poses, asked one after the other."""
-        rows, residuals, counts = [np.empty((0, self.dof))], [np.empty(0)], []
-        for pose, target in enumerate(targets):
-            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
-            settings, parameters = self._settings(seed, options)
-            try:
-                answer, _ = self._ask(target, settings, method, parameters)
-            except InvalidTarget:
-                counts.append(-1)
-                continue
-            rows.append(answer.q)
-            residuals.append(answer.residuals)
-            counts.append(len(answer.q))
-        return BatchSolutions.from_counts(
-            np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
-        )
+        return schema.check(parameters, spec.parameter_aliases)
 
 
-def _diagnose(
-    answer: Answer, facts: SolverFacts, settings: SolveSettings, made_with: TolerancePolicy
-) -> Diagnostic:
-    """Return what the answer says about itself."""
-    count = len(answer.q)
-    return Diagnostic(
-        solver_name=facts.solver_name,
-        solver_tier=facts.tier,
-        dispatch_reason=facts.reason,
-        raw_candidates=answer.raw,
-        dropped_by_limits=answer.dropped_by_limits,
-        dropped_by_max_solutions=answer.dropped_by_max_solutions,
-        final_count=count,
-        max_fk_residual=float(answer.residuals.max()) if count else float('nan'),
-        refinement_engaged=answer.refined,
-        fk_atol=settings.policy.fk_atol,
-        warnings=(*answer.warnings, *settings.policy.unused_changes(made_with)),
-        geometric_branches=answer.branches,
-        winding_representatives=answer.representatives,
-        dropped_by_seed_tolerance=answer.dropped_by_seed_tolerance,
-        dropped_by_hold=answer.dropped_by_hold,
-        cause=answer.cause,
-        clock_ended=answer.clock_ended,
-        detail=answer.detail,
-    )
-
-
-def _read_poses(poses: ArrayLike) -> FloatArray:
-    """Return targets as a contiguous array (m, 4, 4)."""
-    array = read_numbers('poses', poses)
-    if array.ndim != 3 or array.shape[1:] != (4, 4):
-        raise DimensionMismatch(
-            f'poses must have the shape (m, 4, 4), not {array.shape}.', actual=array.shape
-        )
-    return np.ascontiguousarray(array)
-
-
-def _read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
-    """Return seeds as a contiguous array (m, n) or (1, n)."""
-    if q_seed is None:
-        return None
-    array = read_numbers('q_seed', q_seed)
-    if array.shape == (dof,):
-        array = array.reshape(1, dof)
-    elif array.shape != (poses, dof):
-        raise DimensionMismatch(
-            f'q_seed must have the shape ({dof},) or ({poses}, {dof}), not {array.shape}.',
-            expected=(poses, dof),
-            actual=array.shape,
-        )
-    for row, seed in enumerate(array if not joint_values.are_usable(array) else ()):
-        if not joint_values.are_usable(seed):
-            raise RequestError(f'q_seed {row} {joint_values.describe_unusable(seed)}.')
-    return np.ascontiguousarray(array) if len(array) else None
-
-
-def _thread_count(threads: int | None) -> int:
-    """Return how many threads to use."""
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
-    return threads
+def _within(settings: SolveSettings, tolerance: float | None) -> SolveSettings:
+    """Return settings of a closed form whose solutions are also within a tolerance."""
+    if tolerance is None or tolerance >= settings.policy.fk_atol:
+        return settings
+    return settings._replace(policy=replace(settings.policy, subproblem_postverify=tolerance))

@@ -1,9 +1,12 @@
-"""One solution, as the façade hands it out."""
+"""One solution as the façade returns it, and what the façade knows about a solve and its solver."""
 
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.results import Cause
 
 RefinementMode = Literal['none', 'lm']
 """How a solution came about: from a closed form as it is, or by an iteration."""
@@ -18,3 +21,42 @@ class Solution(NamedTuple):
     """Frobenius norm of FK(q) - T_target."""
     refinement_used: RefinementMode = 'none'
     """``'none'``, or ``'lm'`` when an iteration produced or rescued the solution."""
+
+
+class Candidates(NamedTuple):
+    """Solutions, best first, and what became of the other candidates."""
+
+    q: FloatArray
+    """(k, n) joint vectors [rad or m]."""
+    residuals: FloatArray
+    """(k,) Frobenius norm of FK - T at each."""
+    refinement: RefinementMode = 'none'
+    """``refinement_used`` of every solution."""
+    raw: int = 0
+    dropped_by_limits: int = 0
+    dropped_by_hold: int = 0
+    dropped_by_seed_tolerance: int = 0
+    dropped_by_max_solutions: int = 0
+    branches: int = 0
+    representatives: int = 0
+    refined: int = 0
+    """Candidates that the rescue of ``allow_refinement`` iterated on."""
+    cause: Cause = Cause.NONE
+    clock_ended: bool = False
+    detail: str = ''
+    warnings: tuple[str, ...] = ()
+
+
+class SolverFacts(NamedTuple):
+    """Which solver an arm has, and why."""
+
+    solver_name: str
+    """Dotted name, such as ``ikgeo.three_parallel``."""
+    tier: int
+    """0 closed form, 1 closed form at samples of one joint, 2 numeric elimination, 3 iteration."""
+    reason: str
+    held_joint: str | None = None
+    """The joint of seven whose values are sampled."""
+    is_analytic: bool = True
+    drift: float = 0.0
+    """How far the axes are from the class of the closed form [m]."""

@@ -1,6 +1,7 @@
-"""The arguments of ``Manipulator.solve`` beside the target, checked: what is wrong is an error that names it."""
+"""Check the arguments of ``Manipulator.solve``; a wrong one is an error that names it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+import functools
 import math
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,6 +20,7 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
+from ssik_ros.problem.scheduling import processors
 
 METRICS = ('wrap_l2', 'wrap_linf')
 WRAP = 'wrap'
@@ -26,7 +28,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 class SolveSettings(NamedTuple):
-    """What is asked beside the target."""
+    """Everything that :meth:`Manipulator.solve` takes beside the target and the solver's own parameters."""
 
     max_solutions: int | None = None
     seed: FloatArray | None = None
@@ -46,55 +48,38 @@ class SolveSettings(NamedTuple):
     redundancy_samples: int | None = None
     timeout: float | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the branches within limits are the solutions as they are."""
+        return not (
+            self.hold
+            or self.enumerate_windings
+            or self.seed_tolerance is not None
+            or self.arm_angle is not None
+        )
 
-def check_settings(
-    joint_names: Sequence[str],
-    *,
-    max_solutions: int | None,
-    q_seed: ArrayLike | None,
-    respect_limits: bool | str,
-    allow_refinement: bool,
-    policy: TolerancePolicy,
-    refinement_max_iters: int,
-    seed_metric: str,
-    seed_tolerance: ArrayLike | None,
-    enumerate_windings: bool,
-    hold: Mapping[str | int, float] | None,
-    arm_angle: float | None,
-    redundancy_samples: int | None,
-    timeout: float | None,
-) -> SolveSettings:
+
+NAMES = frozenset(SolveSettings._fields) - {'seed'}
+"""Keywords of every way to solve, beside the seed."""
+
+
+def check_settings(joint_names: Sequence[str], values: Mapping[str, Any]) -> SolveSettings:
     """
-    Return the settings of a solve.
+    Return the settings of a solve, without a seed.
 
     :param joint_names: the joints, in the order of every joint vector.
+    :param values: settings by :data:`NAMES`; the others have their defaults.
     :raises ValueError: for a value that is out of range or has a wrong shape.
     :raises TypeError: for a value of a wrong type.
     """
-    if not isinstance(policy, TolerancePolicy):
-        _refuse('policy', policy, 'a TolerancePolicy')
-    seed = None if q_seed is None else read_seed(q_seed, len(joint_names))
-    if seed_tolerance is not None and seed is None:
-        raise InvalidOption('seed_tolerance needs q_seed, the posture that it is measured from.')
-    return SolveSettings(
-        max_solutions=None if max_solutions is None else _count('max_solutions', max_solutions, 0),
-        seed=seed,
-        respect_limits=_limits_mode(respect_limits),
-        allow_refinement=_flag('allow_refinement', allow_refinement),
-        policy=policy,
-        refinement_max_iters=_count('refinement_max_iters', refinement_max_iters, 0),
-        seed_metric=check_metric(seed_metric),
-        seed_tolerance=_tolerance(seed_tolerance, len(joint_names)),
-        enumerate_windings=_flag('enumerate_windings', enumerate_windings),
-        hold=_hold(hold, joint_names),
-        arm_angle=None if arm_angle is None else _number('arm_angle', arm_angle),
-        redundancy_samples=(
-            None
-            if redundancy_samples is None
-            else _count('redundancy_samples', redundancy_samples, 1)
-        ),
-        timeout=None if timeout is None else _time('timeout', timeout),
-    )
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in ('seed_tolerance', 'hold'):
+            read = _tolerance if name == 'seed_tolerance' else _hold
+            checked[name] = read(value, joint_names)
+        elif value is not None or name not in MAY_BE_NONE:
+            checked[name] = CHECKS[name](name, value)
+    return SolveSettings(**checked)
 
 
 def read_target(T_target: ArrayLike) -> FloatArray:
@@ -176,28 +161,26 @@ def repair_target(target: FloatArray, rigid: float) -> FloatArray:
     return repaired
 
 
-def check_metric(seed_metric: str) -> str:
-    """
-    Return the name of a metric.
+def _policy(name: str, value: TolerancePolicy) -> TolerancePolicy:
+    if not isinstance(value, TolerancePolicy):
+        _refuse(name, value, 'a TolerancePolicy')
+    return value
 
-    :param seed_metric: ``'wrap_l2'`` or ``'wrap_linf'``.
-    :raises ValueError: for another one, with or without a seed.
-    """
-    if seed_metric not in METRICS:
+
+def _metric(name: str, value: str) -> str:
+    if value not in METRICS:
         raise InvalidOption(
-            f'seed_metric is {seed_metric!r}. {describe_choices(str(seed_metric), METRICS)}',
-            name='seed_metric',
-            value=seed_metric,
+            f'{name} is {value!r}. {describe_choices(str(value), METRICS)}', name=name, value=value
         )
-    return seed_metric
+    return value
 
 
-def _limits_mode(value: bool | str) -> bool | str:
+def _limits_mode(name: str, value: bool | str) -> bool | str:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, str) and value == WRAP:
         return value
-    _refuse('respect_limits', value, "True, False or 'wrap'")
+    _refuse(name, value, "True, False or 'wrap'")
 
 
 def _flag(name: str, value: bool) -> bool:
@@ -206,7 +189,7 @@ def _flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
-def _count(name: str, value: int, least: int) -> int:
+def _count(name: str, value: int, least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         _refuse(name, value, 'a whole number')
     if value < least:
@@ -234,9 +217,10 @@ def _refuse(name: str, value: object, wanted: str) -> NoReturn:
     raise InvalidOption(f'{name} must be {wanted}, not {value!r}.', name=name, value=value)
 
 
-def _tolerance(value: ArrayLike | None, dof: int) -> FloatArray | None:
+def _tolerance(value: ArrayLike | None, joint_names: Sequence[str]) -> FloatArray | None:
     if value is None:
         return None
+    dof = len(joint_names)
     array = read_numbers('seed_tolerance', value)
     if array.shape not in ((), (dof,)):
         raise DimensionMismatch(
@@ -278,6 +262,22 @@ def _joint_index(joint: str | int, joint_names: Sequence[str]) -> int:
     return joint_names.index(joint)
 
 
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    'max_solutions': _count,
+    'respect_limits': _limits_mode,
+    'allow_refinement': _flag,
+    'policy': _policy,
+    'refinement_max_iters': _count,
+    'seed_metric': _metric,
+    'enumerate_windings': _flag,
+    'arm_angle': _number,
+    'redundancy_samples': functools.partial(_count, least=1),
+    'timeout': _time,
+}
+"""Each returns the checked value of a setting, called with its name and the value given."""
+MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout')
+
+
 def read_numbers(name: str, value: Any) -> FloatArray:
     """
     Return an array of real numbers.
@@ -293,6 +293,61 @@ def read_numbers(name: str, value: Any) -> FloatArray:
     if array.dtype.kind not in 'fiu':
         _refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
     return array.astype(np.float64)
+
+
+def read_poses(name: str, poses: ArrayLike) -> FloatArray:
+    """
+    Return targets as a contiguous array (m, 4, 4).
+
+    :param name: the argument, for messages.
+    :param poses: what the caller gave.
+    :raises TypeError: when it holds no real numbers.
+    :raises ValueError: when it has another shape.
+    """
+    array = read_numbers(name, poses)
+    if array.ndim != 3 or array.shape[1:] != (4, 4):
+        raise DimensionMismatch(
+            f'{name} must have the shape (m, 4, 4), not {array.shape}.', actual=array.shape
+        )
+    return np.ascontiguousarray(array)
+
+
+def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
+    """
+    Return seeds as a contiguous array (m, n), or (1, n) for one seed; None without seeds.
+
+    :param q_seed: what the caller gave.
+    :param poses: number of poses m.
+    :param dof: number of joint variables n.
+    :raises ValueError: when it has another shape, or a value is not finite or too large.
+    """
+    if q_seed is None:
+        return None
+    array = read_numbers('q_seed', q_seed)
+    if array.shape == (dof,):
+        array = array.reshape(1, dof)
+    elif array.shape != (poses, dof):
+        raise DimensionMismatch(
+            f'q_seed must have the shape ({dof},) or ({poses}, {dof}), not {array.shape}.',
+            expected=(poses, dof),
+            actual=array.shape,
+        )
+    for row, seed in enumerate(array if not joint_values.are_usable(array) else ()):
+        _check_usable(seed, f'q_seed {row}')
+    return np.ascontiguousarray(array) if len(array) else None
+
+
+def count_threads(threads: int | None) -> int:
+    """
+    Return how many threads to use.
+
+    :param threads: what the caller gave; None means one for each processor.
+    """
+    if threads is None:
+        return processors()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
+    return threads
 
 
 def _check_usable(array: FloatArray, name: str) -> None:

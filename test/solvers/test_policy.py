@@ -103,3 +103,24 @@ def test_a_chain_without_closed_form_says_why():
         lambda: create_solver('ssik_ros/Analytic', arm.robot, arm.group)
     )
     assert solver is None and reason
+
+
+@pytest.mark.parametrize('name', ['target_tolerance', 'epsilon'])
+@pytest.mark.parametrize('tolerance', [1e-2, 1e-3, 1e-6, 1e-9])
+def test_a_tolerance_never_changes_which_solver_a_manipulator_calls(arm, name, tolerance):
+    for target, seed in requests(arm, 4):
+        for q_seed in (None, seed):
+            expected, first = arm.solve(target, q_seed=q_seed, explain=True)
+            found, second = arm.solve(target, q_seed=q_seed, explain=True, **{name: tolerance})
+            assert (second.solver_name, second.dispatch_reason) == (
+                first.solver_name,
+                first.dispatch_reason,
+            )
+            assert [s.q.tobytes() for s in found] == [s.q.tobytes() for s in expected]
+
+
+def test_solutions_of_a_closed_form_are_within_a_tighter_tolerance(arm):
+    for target, _ in requests(arm, 4):
+        for tolerance in (1e-13, 1e-15):
+            found = arm.solve(target, target_tolerance=tolerance)
+            assert all(solution.fk_residual <= tolerance for solution in found)

@@ -15,7 +15,7 @@ from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.errors import InvalidOption
-from ssik_ros.manipulator.analytic_solutions import describe_plan
+from ssik_ros.manipulator.closed_form_solve import describe_plan
 
 EXAMPLES = (
     'ssik build arm.urdf --base base_link --ee tool0',

@@ -13,7 +13,7 @@ from ssik_ros.cli.options import add_option
 from ssik_ros.cli.printing import print_table
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm, ChosenGroup
 from ssik_ros.errors import counted
-from ssik_ros.manipulator.analytic_solutions import describe_plan
+from ssik_ros.manipulator.closed_form_solve import describe_plan
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry

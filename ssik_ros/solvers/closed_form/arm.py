@@ -152,19 +152,48 @@ class AnalyticArm:
         """
         return self._search(pose, self.prepare(request, pose), None, self._read)
 
+    def prepare_rows(self, request: BranchRequest) -> Prepared | None:
+        """
+        Prepare requests for :meth:`rows`; None if the arm samples a joint without knowing its arcs.
+
+        :param request: what is wanted; of the seed it counts only whether there is one.
+        """
+        if self.has_arcs(request):
+            return self.prepare_arcs(request)
+        return None if self.is_refinable(request) else self.prepare(request)
+
     def rows(
-        self, pose: FloatArray, prepared: Prepared, seed: FloatArray, columns: int
+        self,
+        pose: FloatArray,
+        request: BranchRequest,
+        prepared: Prepared,
+        seed: FloatArray,
+        columns: int,
     ) -> FloatArray | None:
         """
         Return the branches of a pose and nothing else, for a request that is prepared once and sent often.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
-        :param prepared: from :meth:`prepare`, for a chain without a held joint.
-        :param seed: (n,) in place of the prepared request's; not read if that has none.
+        :param request, prepared: what is wanted, and the same from :meth:`prepare_rows`.
+        :param seed: (n,) in place of the request's; not read if that has none.
         :param columns: how many of the n + 3 numbers of each branch to return.
         :returns: (k, columns) joint angles, then errors, best first; None for no rigid transform.
         """
-        return self._search(pose, prepared, seed, lambda a, k, _: a.rows[:k, :columns].copy())
+
+        def read(arrays: BranchArrays, count: int, done: Prepared) -> FloatArray | Branches:
+            if count or not done.is_on_arcs:
+                return arrays.rows[:count, :columns].copy()
+            return self._read(arrays, count, done)
+
+        if prepared.is_on_arcs:
+            # The search writes how many values it has tried.
+            prepared = prepared._replace(samples=prepared.samples.copy())
+        found = self._search(pose, prepared, seed, read)
+        if not isinstance(found, Branches):
+            return found
+        own = request if request.seed is None else request._replace(seed=seed)
+        found = self._beyond_arcs(pose, own, found)
+        return np.hstack([found.q, found.errors])[:, :columns].copy()
 
     def best(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
@@ -206,20 +235,20 @@ class AnalyticArm:
             return self.branches(pose, request)
         if self.has_arcs(request):
             found = self._search(pose, self.prepare_arcs(request), None, self._read)
-            if found is None or found.is_too_far or _is_met(found, request):
-                return found
-            held, limits = self._plan_for(request.held).held, self._limits(request)
-            if found.branches == 0 and self._posture_search(held).proves_none(
-                _tip_pose(pose, request), limits
-            ):
-                return found._replace(is_too_far=True)
-            found = self._refine(pose, request, found._replace(branches=0, dropped=0))
-        else:
-            found = self._refine(pose, request, self.branches(pose, request))
-        if found is None or found.is_too_far or _is_met(found, request):
+            return None if found is None else self._beyond_arcs(pose, request, found)
+        found = self.branches(pose, request)
+        return None if found is None else self._refine(pose, request, found)
+
+    def _beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the branches of a search on arcs; if there are none, what a proof, finer samples or a search find."""
+        if found.is_too_far or _is_met(found, request):
             return found
-        # Those that are exact only beside a limit are outside.
-        return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
+        held, limits = self._plan_for(request.held).held, self._limits(request)
+        if found.branches == 0 and self._posture_search(held).proves_none(
+            _tip_pose(pose, request), limits
+        ):
+            return found._replace(is_too_far=True)
+        return self._refine(pose, request, found._replace(branches=0, dropped=0))
 
     def _limits(self, request: BranchRequest) -> Limits:
         """Return the limits of a request, the chain's where it has none."""
@@ -297,19 +326,20 @@ class AnalyticArm:
         tried = int(samples[held_search.TRIED]) if prepared.is_on_arcs else len(samples)
         return Branches(q, errors, raw, certified, different, dropped, tried)
 
-    def _refine(
-        self, pose: FloatArray, request: BranchRequest, found: Branches | None
-    ) -> Branches | None:
-        """Return the branches of finer samples of a held joint where there are none yet."""
+    def _refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+        """Return the branches of finer samples of a held joint, then those of a search, if there are none yet."""
         for samples in FINER_SAMPLES:
             # Where nothing reaches the pose at all, it is most likely out of reach: one more try is enough.
-            if found is None or found.is_too_far or _is_met(found, request):
+            if found.is_too_far or _is_met(found, request):
                 break
             if not found.branches and samples > AT_ONCE:
                 break
             samples = max(samples, request.samples or 0)
-            found = self.branches(pose, request._replace(samples=samples))
-        return found
+            found = self.branches(pose, request._replace(samples=samples)) or found
+        if found.is_too_far or _is_met(found, request):
+            return found
+        # Those that are exact only beside a limit are outside.
+        return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
 
     def has_arcs(self, request: BranchRequest) -> bool:
         """

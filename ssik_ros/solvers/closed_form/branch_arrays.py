@@ -29,7 +29,10 @@ class Prepared(NamedTuple):
 class BranchArrays:
     """Results and scratch for chains of ``n`` joints."""
 
-    __slots__ = ('_arcs', '_elimination', '_n', 'capacity', 'counters', 'rows', 'work')
+    __slots__ = (
+        *('_arcs', '_elimination', '_n', '_plan_size'),
+        *('capacity', 'counters', 'rows', 'work'),
+    )
 
     def __init__(self, n: int, capacity: int) -> None:
         """
@@ -38,7 +41,7 @@ class BranchArrays:
         :param n: number of joints.
         :param capacity: how many branches can be kept.
         """
-        self._n = n
+        self._n, self._plan_size = n, int(search.plan_size(n))
         self.capacity = capacity
         self.rows = np.empty((capacity, n + 3))
         """A solution in each row, then its errors."""
@@ -60,7 +63,9 @@ class BranchArrays:
         rows, counters, work = self.rows, self.counters, self.work
         count: int
         if is_on_arcs:
-            own = self.arc_arrays(int(samples[held_search.WANTED]))
+            wanted, own = int(samples[held_search.WANTED]), self._arcs
+            if own is None or own.last_wanted != wanted:
+                own = self.arc_arrays(wanted)
             scratch = own.places, own.stack, own.scratch
             count = held_search.search(
                 rows, counters, ints, reals, samples, pose, seed, options, work, *scratch
@@ -69,7 +74,7 @@ class BranchArrays:
             if self._elimination is None:
                 self._elimination = general_search.make_scratch()
             # A copy: where a joint is held, the constants become those of its present value.
-            constants = reals[search.plan_size(self._n) :].copy()
+            constants = reals[self._plan_size :].copy()
             others = constants, *self._elimination
             count = general_search.search(
                 rows, counters, ints, reals, samples, pose, seed, options, work, *others
@@ -90,17 +95,18 @@ class BranchArrays:
             known = (0, 0) if own is None else (own.wanted, own.last)
             own = ArcArrays(self._n, max(wanted, known[0]), max(last, known[1]), self.capacity)
             self._arcs = own
+        own.last_wanted = wanted
         return own
 
 
 class ArcArrays:
     """Scratch of a search on arcs."""
 
-    __slots__ = ('last', 'places', 'scratch', 'stack', 'wanted')
+    __slots__ = ('last', 'last_wanted', 'places', 'scratch', 'stack', 'wanted')
 
     def __init__(self, n: int, wanted: int, last: int, capacity: int) -> None:
         """Allocate for ``n`` joints, so many values of the held one, the number of the last scanned place, and branches."""
-        self.wanted, self.last = wanted, last
+        self.wanted, self.last, self.last_wanted = wanted, last, wanted
         places = held_search.places_needed(last)
         # The system gives memory only for the part that is used.
         self.places = np.empty(places * held_branches.place_size(n))

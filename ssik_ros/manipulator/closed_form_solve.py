@@ -1,0 +1,474 @@
+"""
+A solve by the closed form of an arm: all branches, then the filters of the settings.
+
+In order: branches within limits, held joints, distance from the seed, windings of joints, a cap.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
+from ssik_ros.manipulator.batch_solutions import BatchSolutions
+from ssik_ros.manipulator.prepared_solve import PreparedSolve
+from ssik_ros.manipulator.solution import Candidates, RefinementMode, SolverFacts
+from ssik_ros.manipulator.solve_settings import (
+    read_seed,
+    read_target,
+    repair_target,
+    SolveSettings,
+    WRAP,
+)
+from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.model.topology import AxisGeometry
+from ssik_ros.results import Cause
+from ssik_ros.solvers.closed_form.arm import (
+    AnalyticArm,
+    Branches,
+    BranchRequest,
+    KEEP_ALL,
+    METRICS,
+    WITHIN_LIMITS,
+    WRAP_ONLY,
+)
+from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
+from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.branch_arrays import Prepared
+from ssik_ros.solvers.closed_form.branch_block import PlainBranches
+from ssik_ros.solvers.closed_form.plan import AnalyticPlan, LARGEST_CAPACITY
+from ssik_ros.solvers.closed_form.rescue import rescue
+from ssik_ros.solvers.closed_form.windings import enumerate_windings
+
+MODES: dict[bool | str, int] = {True: WITHIN_LIMITS, False: KEEP_ALL, WRAP: WRAP_ONLY}
+NOT_MET = (Cause.UNREACHABLE, Cause.NOT_FOUND)
+"""Causes where nothing reached the pose: proved, or as far as was tried."""
+FLOAT64 = np.dtype(np.float64)
+AT_VALUE = 1e-9
+"""Difference of a joint from the value it is held at that is rounding [rad]."""
+AT_ANGLE = 1e-6
+"""Difference from an arm angle that is rounding [rad]."""
+NEARLY = 0.05
+"""Distance of axes from a point, relative to the chain's size, up to which they nearly meet."""
+
+
+class ArmClosedForm:
+    """The closed form of one chain."""
+
+    def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:
+        """
+        Find the closed form.
+
+        :param policy: says up to where axes count as parallel and as meeting.
+        :raises TopologyMismatch: when the chain has none.
+        """
+        self.chain = chain
+        self.arm = AnalyticArm(chain, parallel=policy.axis_parallel, meeting=policy.axis_intersect)
+        self.facts = describe_plan(self.arm.plan)
+        self.arm_angle = ArmAngle.of_chain(chain)
+
+
+class ClosedFormSolve(PreparedSolve):
+    """A solve by the closed form of an arm."""
+
+    def __init__(self, form: ArmClosedForm, settings: SolveSettings) -> None:
+        """
+        Settle what requests share.
+
+        :param form: the closed form.
+        :param settings: without a seed.
+        """
+        super().__init__(form.arm.plan.size, settings, form.facts)
+        self._no_seed = np.zeros(self.dof)
+        self._form = form
+        self._plain: PlainBranches | None = None
+        self._prepared: tuple[Prepared | None, ...] | None = None
+        if settings.is_plain:
+            arm, request = form.arm, _branch_request(form, settings)
+            self._requests = request, request._replace(seed=self._no_seed)
+            self._plain = PlainBranches(arm, request) if PlainBranches.serves(arm) else None
+            self._prepared = tuple(map(arm.prepare_rows, self._requests))
+
+    def find(
+        self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
+    ) -> FloatArray | None:
+        """Return all solutions at the least cost, as :meth:`PreparedSolve.find`."""
+        rows = None
+        if self._plain is not None:
+            rows = self._plain.find(T_target, q_seed, with_errors)
+        if rows is None and self._prepared is not None:
+            prepared = self._prepared[q_seed is not None]
+            if prepared is not None:
+                seed = self._no_seed if q_seed is None else read_seed(q_seed, self.dof)
+                columns = self.dof + 3 * with_errors
+                pose: Any = T_target
+                is_ready = type(pose) is np.ndarray and pose.dtype is FLOAT64
+                if not (is_ready and pose.shape == (4, 4) and pose.flags.c_contiguous):
+                    pose = read_target(T_target)
+                request = self._requests[q_seed is not None]
+                rows = self._form.arm.rows(pose, request, prepared, seed, columns)
+        needs_rescue = rows is not None and self.settings.allow_refinement and not len(rows)
+        return None if needs_rescue else rows
+
+    def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
+        """Return the solutions for a target (4, 4) and settings with their seed."""
+        return _Request(self._form, target, settings).solve()
+
+    def solve_batch(
+        self, targets: FloatArray, seeds: FloatArray | None, threads: int
+    ) -> BatchSolutions:
+        """Return the solutions of many poses, by one kernel call for each chunk where one call suffices for a pose."""
+        settings, arm = self.settings, self._form.arm
+        if not settings.is_plain or settings.allow_refinement:
+            return super().solve_batch(targets, seeds, threads)
+        request = _branch_request(self._form, settings)
+        if seeds is not None:
+            request = request._replace(seed=seeds[0])
+        found = search_batch(arm, targets, seeds, request, threads)
+        counts = found.counts[:, search.COUNT]
+        again = (counts < 0) | ((counts == 0) & arm.is_refinable(request))
+        if not again.any():
+            return BatchSolutions.from_counts(found.q, found.residuals, counts)
+        return self._with_repeated(targets, seeds, found, again)
+
+    def _with_repeated(
+        self,
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        found: ManyBranches,
+        again: NDArray[np.bool_],
+    ) -> BatchSolutions:
+        """Solve once more the targets that one call is not enough for: not quite rigid, or missed by samples."""
+        counts = found.counts[:, search.COUNT].copy()
+        ends = np.cumsum(np.maximum(counts, 0))[:-1]
+        parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
+        for pose in np.flatnonzero(again):
+            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
+            try:
+                one = self.solve(targets[pose], seed)
+            except InvalidTarget:
+                continue
+            parts[pose], residuals[pose], counts[pose] = one.q, one.residuals, len(one.q)
+        return BatchSolutions.from_counts(np.concatenate(parts), np.concatenate(residuals), counts)
+
+
+class _Holding(NamedTuple):
+    """Which joint of seven is held, at which values; None for the arm's own."""
+
+    joint: int | None = None
+    values: FloatArray | None = None
+
+
+class _Request:
+    """One pose with its settings."""
+
+    def __init__(self, form: ArmClosedForm, target: FloatArray, settings: SolveSettings) -> None:
+        """Take a target (4, 4), and settings with their seed."""
+        self._form, self._target, self._settings = form, target, settings
+        self._arm, self._chain, self._n = form.arm, form.chain, form.arm.plan.size
+        self._branch_request = _branch_request(form, settings)
+        if settings.arm_angle is not None:
+            self._branch_request = self._at_arm_angle(settings.arm_angle)
+
+    def solve(self) -> Candidates:
+        """
+        Return the solutions, and what became of the other candidates.
+
+        :raises InvalidTarget: when the target is no rigid transform.
+        """
+        settings, found = self._settings, self._branches()
+        if settings.is_plain and (len(found.q) or not settings.allow_refinement):
+            return self._plain(found)
+        solved = self._filtered(found)
+        if solved.cause in NOT_MET and self._branch_request.held_values is not None:
+            solved = solved._replace(cause=self._cause_of_narrowness())
+        return solved
+
+    def _branches(self) -> Branches:
+        """Return the branches of the pose; if its rotation is nearly exact, make it exact first."""
+        found = self._arm.branches_refined(self._target, self._branch_request)
+        if found is None:
+            found = self._arm.branches_refined(self._exact(), self._branch_request)
+        if found is None:
+            raise TopologyMismatch('The closed form refuses a target that is a rigid transform.')
+        return found
+
+    def _exact(self) -> FloatArray:
+        """Return the nearest rigid transform to the target."""
+        return repair_target(self._target, self._settings.policy.rigid)
+
+    def _cause_of_narrowness(self) -> Cause:
+        """Return why nothing was found at the values that a joint is held at."""
+        settings = self._settings
+        wide = settings._replace(hold=(), arm_angle=None, seed_tolerance=None)
+        cause = _Request(self._form, self._target, wide).solve().cause
+        if cause in NOT_MET:
+            return cause
+        is_near = settings.seed_tolerance is not None and not settings.hold
+        return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
+
+    def _plain(self, found: Branches) -> Candidates:
+        """Return the branches as the solutions."""
+        kept = max(0, found.branches - found.dropped)
+        cut = kept - len(found.q)
+        return self._explained(
+            found,
+            Candidates(
+                q=found.q,
+                residuals=found.errors[:, 2],
+                raw=found.branches,
+                dropped_by_limits=found.dropped,
+                dropped_by_max_solutions=0 if self._settings.max_solutions is None else cut,
+                branches=kept,
+                representatives=kept,
+            ),
+        )
+
+    def _filtered(self, found: Branches) -> Candidates:
+        """Return what is left of the branches after all filters."""
+        settings = self._settings
+        rows = np.hstack([found.q, found.errors])
+        raw, dropped, refined = found.branches, found.dropped, 0
+        refinement: RefinementMode = 'none'
+        if settings.allow_refinement and not len(rows) and not found.is_too_far:
+            accepted = self._arm.accepted(settings.policy.fk_atol)
+            iterations = settings.refinement_max_iters
+            saved = rescue(self._arm, self._target, self._branch_request, accepted, iterations)
+            rows, refined, refinement = saved.rows, saved.tried, 'lm'
+            raw, dropped = raw + len(rows) + saved.outside, dropped + saved.outside
+        before = len(rows)
+        rows = self._at_angle(self._at_hold(rows))
+        by_hold, before = before - len(rows), len(rows)
+        rows = self._near_seed(rows)
+        branches = len(rows)
+        rows, total = self._with_windings(rows)
+        rows = rows[: settings.max_solutions]
+        return self._explained(
+            found,
+            Candidates(
+                q=np.ascontiguousarray(rows[:, : self._n]),
+                residuals=rows[:, -1],
+                refinement=refinement,
+                raw=raw,
+                dropped_by_limits=dropped,
+                dropped_by_hold=by_hold,
+                dropped_by_seed_tolerance=before - branches,
+                dropped_by_max_solutions=total - len(rows),
+                branches=branches,
+                representatives=total,
+                refined=refined,
+            ),
+        )
+
+    def _explained(self, found: Branches, solved: Candidates) -> Candidates:
+        """Return candidates with the cause of a failure: the last filter that took one away."""
+        if len(solved.q) or solved.dropped_by_max_solutions:
+            return solved
+        plan = self._arm.plan
+        # Values of a sampled joint prove nothing.
+        is_proved = (plan.held < 0 and plan.drift == 0.0) or found.is_too_far
+        cause = Cause.UNREACHABLE if is_proved else Cause.NOT_FOUND
+        if solved.raw and solved.dropped_by_seed_tolerance:
+            cause = Cause.CONSISTENCY
+        elif solved.raw and solved.dropped_by_hold:
+            cause = Cause.CONSTRAINTS
+        elif solved.raw and solved.dropped_by_limits:
+            cause = Cause.LIMITS
+        return solved._replace(cause=cause)
+
+    def _at_arm_angle(self, angle: float) -> BranchRequest:
+        """Return the request at the values that joint 1 has at an arm angle."""
+        measure = self._form.arm_angle
+        if measure is None:
+            raise InvalidOption(
+                'arm_angle needs an arm of seven joints whose first three and last three axes meet in a point '
+                f'each; this one is solved by {self._form.facts.solver_name} ({self._form.facts.reason}).',
+                name='arm_angle',
+            )
+        if self._settings.hold:
+            raise InvalidOption('arm_angle and hold both fix the redundancy; give one of them.')
+        values = measure.first_joint(self._exact(), angle)
+        return self._branch_request._replace(held=0, held_values=values)
+
+    def _at_angle(self, rows: FloatArray) -> FloatArray:
+        """Return the rows at the arm angle."""
+        measure, wanted = self._form.arm_angle, self._settings.arm_angle
+        if measure is None or wanted is None or not len(rows):
+            return rows
+        away = np.array([measure.measure(q) - wanted for q in rows[:, : self._n]])
+        return rows[np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi) <= AT_ANGLE]
+
+    def _at_hold(self, rows: FloatArray) -> FloatArray:
+        """Return the rows in which held joints have their values, exactly."""
+        if not self._settings.hold or not len(rows):
+            return rows
+        for joint, value in self._settings.hold:
+            wanted = rows[:, : self._n].copy()
+            wanted[:, joint] -= value
+            away = self._chain.wrap_turns(wanted)[:, joint]
+            rows = rows[np.abs(away) <= AT_VALUE].copy()
+            rows[:, joint] = value
+            inside = self._chain.lower[joint] <= value <= self._chain.upper[joint]
+            if self._settings.respect_limits is True and not inside:
+                rows = rows[:0]
+        if not len(rows):
+            return rows
+        rows = self._measured(np.ascontiguousarray(rows[:, : self._n]))
+        return rows[rows[:, -1] <= self._settings.policy.fk_atol]
+
+    def _near_seed(self, rows: FloatArray) -> FloatArray:
+        """Return the rows within the seed tolerance."""
+        settings = self._settings
+        if settings.seed_tolerance is None or settings.seed is None or not len(rows):
+            return rows
+        away = rows[:, : self._n] - settings.seed
+        is_endless = self._endless() | (settings.respect_limits is False)
+        away = np.where(is_endless, self._chain.wrap_turns(away), away)
+        return rows[(np.abs(away) <= settings.seed_tolerance).all(axis=1)]
+
+    def _endless(self) -> NDArray[np.bool_]:
+        """Return which joints have no limits (n,)."""
+        endless: NDArray[np.bool_] = np.isinf(self._chain.lower) & np.isinf(self._chain.upper)
+        return endless
+
+    def _with_windings(self, rows: FloatArray) -> tuple[FloatArray, int]:
+        """Return the rows with all windings of their joints, and how many there are without a cap."""
+        settings = self._settings
+        if not settings.enumerate_windings or not len(rows):
+            return rows, len(rows)
+        if settings.respect_limits is False:
+            raise InvalidOption(
+                'enumerate_windings needs limits: without them the turns have no end. '
+                "Use respect_limits=True or 'wrap'."
+            )
+        wound = enumerate_windings(
+            np.ascontiguousarray(rows[:, : self._n]),
+            *self._winding_limits(),
+            settings.seed,
+            METRICS[settings.seed_metric],
+            settings.max_solutions,
+            int(self._arm.plan.ints[search.SLIDES]),
+        )
+        # Whole turns change a pose by rounding alone.
+        return self._measured(wound.q), wound.total
+
+    def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the limits (n,), (n,) within which joints wind: near the seed, and at held values."""
+        settings = self._settings
+        lower, upper = self._chain.lower.copy(), self._chain.upper.copy()
+        if settings.seed is not None and settings.seed_tolerance is not None:
+            is_limited = ~self._endless()
+            near, far = (
+                settings.seed - settings.seed_tolerance,
+                settings.seed + settings.seed_tolerance,
+            )
+            lower[is_limited] = np.maximum(lower, near)[is_limited]
+            upper[is_limited] = np.minimum(upper, far)[is_limited]
+        for joint, value in settings.hold:
+            lower[joint] = upper[joint] = value
+        return lower, upper
+
+    def _measured(self, q: FloatArray) -> FloatArray:
+        """Return joint vectors (k, n) with their errors (k, n + 3)."""
+        chain, exact = self._chain, self._exact()
+        errors = np.empty((len(q), 3))
+        winding_kernels.measure_rows(
+            errors,
+            q,
+            chain.axes.ravel(),
+            chain.points.ravel(),
+            np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]]),
+            int(self._arm.plan.ints[search.SLIDES]),
+            np.concatenate([exact[:3, :3].ravel(), exact[:3, 3]]),
+            np.empty(certify.scratch_size(self._n)),
+        )
+        return np.hstack([q, errors])
+
+
+def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchRequest:
+    """Return the settings as the closed form takes them."""
+    policy = settings.policy
+    held, values = _holding(form, settings)
+    cap = settings.max_solutions if settings.is_plain else None
+    return BranchRequest(
+        seed=settings.seed,
+        mode=MODES[settings.respect_limits],
+        metric=METRICS[settings.seed_metric],
+        max_solutions=LARGEST_CAPACITY if cap is None else cap,
+        held=held,
+        held_values=values,
+        samples=settings.redundancy_samples,
+        tolerance=policy.fk_atol,
+        same=policy.subproblem_dedup,
+    )
+
+
+def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
+    """Return which joint of seven to hold, and its values."""
+    plan, chain = form.arm.plan, form.chain
+    if plan.held < 0:
+        return _Holding()
+    if settings.hold:
+        # The joint that is sampled anyway, such as a rail, rather than another one.
+        own = [pair for pair in settings.hold if pair[0] == plan.held]
+        joint, value = (own or settings.hold)[0]
+        return _Holding(joint, np.array([value]))
+    if settings.seed is None or settings.seed_tolerance is None:
+        return _Holding()
+    # Samples far from the seed would only be thrown away.
+    seed, room = settings.seed[plan.held], settings.seed_tolerance[plan.held]
+    low, high = max(-math.pi, seed - room), min(math.pi, seed + room)
+    slides = chain.kinds[plan.held] == JointKind.PRISMATIC
+    if settings.respect_limits is True or slides:
+        low = max(seed - room, chain.lower[plan.held])
+        high = min(seed + room, chain.upper[plan.held])
+    if not (math.isfinite(high - low) and low <= high):
+        return _Holding()
+    count = settings.redundancy_samples or form.arm.samples
+    values = low + (np.arange(count) + 0.5) * (high - low) / count
+    return _Holding(plan.held, np.insert(values, 0, min(max(seed, low), high)))
+
+
+def describe_plan(plan: AnalyticPlan) -> SolverFacts:
+    """
+    Return name, tier and reason of a closed form in ssik's words.
+
+    :param plan: how the chain is solved.
+    """
+    chain: Any = plan.chain
+    is_elimination = 'general' in plan.name
+    tier, name = (2 if is_elimination else 0), f'ikgeo.{plan.name}'
+    if plan.held >= 0:
+        name = _seven_name(AxisGeometry.of_chain(chain)) or _near_seven_name(plan)
+        if chain.kinds[plan.held] == JointKind.PRISMATIC:
+            # An arm on a rail is none of seven turning joints, wherever its axes meet.
+            name = 'jointlock.seven_r'
+        if name.startswith('jointlock'):
+            tier = max(tier, 1)
+    held = None if plan.held < 0 else chain.joint_names[plan.held]
+    return SolverFacts(name, tier, plan.reason, held, True, plan.drift)
+
+
+def _seven_name(axes: AxisGeometry) -> str:
+    """Return the name of a class of seven joints, empty for none."""
+    shoulder, wrist = axes.meet(0, 1, 2) is not None, axes.meet(4, 5, 6) is not None
+    if shoulder and wrist:
+        return 'seven_r.srs'
+    if (shoulder and axes.meet(4, 5) is not None) or (wrist and axes.meet(1, 2) is not None):
+        return 'seven_r.spherical_shoulder'
+    return ''
+
+
+def _near_seven_name(plan: AnalyticPlan) -> str:
+    """Return the name of a class that seven joints nearly have, that of a sampled joint for none."""
+    if plan.drift == 0.0:
+        return 'jointlock.seven_r'
+    loose = AxisGeometry.of_chain(plan.chain, near=NEARLY)
+    near = _seven_name(loose)
+    return f'{near}_polished' if near else 'jointlock.seven_r'

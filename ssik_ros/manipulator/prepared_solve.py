@@ -1,0 +1,230 @@
+"""
+A solve that is prepared once for a combination of options: by a solver of the registry, or by a closed form.
+
+:class:`ssik_ros.Manipulator` keeps one for each combination that it has seen. :class:`SearchSolve` serves arms without a
+closed form and solves that name a method.
+"""
+
+from abc import ABC, abstractmethod
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget
+from ssik_ros.manipulator.batch_solutions import BatchSolutions
+from ssik_ros.manipulator.diagnostic import Diagnostic
+from ssik_ros.manipulator.solution import Candidates, SolverFacts
+from ssik_ros.manipulator.solve_settings import (
+    read_seed,
+    read_target,
+    repair_target,
+    SolveSettings,
+)
+from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.problem.chain_kinematics import ChainKinematics
+from ssik_ros.problem.contract import IkSolver, SolveRequest
+from ssik_ros.results import IkStatus
+
+CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
+"""Settings that need all branches."""
+
+
+class PreparedSolve(ABC):
+    """A solve with everything settled but target and seed; several threads may call it at once."""
+
+    def __init__(self, dof: int, settings: SolveSettings, facts: SolverFacts) -> None:
+        """
+        Settle what requests share.
+
+        :param dof: number of joint variables.
+        :param settings: without a seed.
+        :param facts: the solver, and why it is the one.
+        """
+        self.dof, self.settings, self.facts = dof, settings, facts
+
+    def find(
+        self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
+    ) -> FloatArray | None:
+        """
+        Return all solutions at the least cost, best first; None if :meth:`solve` has to find them.
+
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param q_seed: (dof,) reference of the order, or None.
+        :param with_errors: whether to return errors behind the joint vectors, (k, dof + 3) instead of (k, dof).
+        :raises ValueError, TypeError: for what is no pose, or no seed.
+        """
+        del T_target, q_seed, with_errors
+        return None
+
+    def solve(self, T_target: ArrayLike, q_seed: ArrayLike | None) -> Candidates:
+        """
+        Return the solutions, and what became of the other candidates.
+
+        :param T_target, q_seed: as for :meth:`find`.
+        :raises ValueError, TypeError: as there.
+        """
+        target, settings = read_target(T_target), self.settings
+        if q_seed is not None:
+            settings = settings._replace(seed=read_seed(q_seed, self.dof))
+        elif settings.seed_tolerance is not None:
+            raise InvalidOption(
+                'seed_tolerance needs q_seed, the posture that it is measured from.'
+            )
+        return self._solve(target, settings)
+
+    @abstractmethod
+    def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
+        """Return the solutions for a target (4, 4) and settings with their seed."""
+
+    def solve_batch(
+        self, targets: FloatArray, seeds: FloatArray | None, threads: int
+    ) -> BatchSolutions:
+        """
+        Return the solutions of many poses.
+
+        :param targets: (m, 4, 4).
+        :param seeds: (1, dof) or (m, dof), or None.
+        :param threads: threads that share the work, if one kernel call solves many poses.
+        """
+        del threads
+        rows, residuals, counts = [np.empty((0, self.dof))], [np.empty(0)], []
+        for pose, target in enumerate(targets):
+            seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
+            try:
+                found = self.solve(target, seed)
+            except InvalidTarget:
+                counts.append(-1)
+                continue
+            rows.append(found.q)
+            residuals.append(found.residuals)
+            counts.append(len(found.q))
+        return BatchSolutions.from_counts(
+            np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
+        )
+
+    def explain(self, found: Candidates, made_with: TolerancePolicy) -> Diagnostic:
+        """
+        Return what a solve did, and why it found nothing.
+
+        :param found: the result of :meth:`solve`.
+        :param made_with: tolerances that the arm was made with.
+        """
+        count, facts, policy = len(found.q), self.facts, self.settings.policy
+        return Diagnostic(
+            solver_name=facts.solver_name,
+            solver_tier=facts.tier,
+            dispatch_reason=facts.reason,
+            raw_candidates=found.raw,
+            dropped_by_limits=found.dropped_by_limits,
+            dropped_by_max_solutions=found.dropped_by_max_solutions,
+            final_count=count,
+            max_fk_residual=float(found.residuals.max()) if count else float('nan'),
+            refinement_engaged=found.refined,
+            fk_atol=policy.fk_atol,
+            warnings=(*found.warnings, *policy.unused_changes(made_with)),
+            geometric_branches=found.branches,
+            winding_representatives=found.representatives,
+            dropped_by_seed_tolerance=found.dropped_by_seed_tolerance,
+            dropped_by_hold=found.dropped_by_hold,
+            cause=found.cause,
+            clock_ended=found.clock_ended,
+            detail=found.detail,
+        )
+
+
+class SearchSolve(PreparedSolve):
+    """A solve by a solver of the registry; one solution unless more are wanted."""
+
+    def __init__(
+        self,
+        solver: IkSolver,
+        kinematics: ChainKinematics,
+        group: JointGroup,
+        settings: SolveSettings,
+        facts: SolverFacts,
+    ) -> None:
+        """
+        Settle what requests share.
+
+        :param solver: the solver, made for the group.
+        :param kinematics: of the group's tip in its base.
+        :param group: the joints.
+        :raises InvalidOption: for settings that only a closed form can honour.
+        """
+        super().__init__(group.variable_count, settings, facts)
+        self._solver, self._kinematics, self._group = solver, kinematics, group
+
+    def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
+        """Return the solutions for a target (4, 4) and settings with their seed."""
+        _check_honoured(self._solver, settings)
+        exact = repair_target(target, settings.policy.rigid)
+        if settings.max_solutions == 0:
+            return Candidates(np.empty((0, self.dof)), np.empty(0))
+        result = self._solver.solve(_request(self._group, exact, settings))
+        if result.status == IkStatus.REFUSED:
+            raise InvalidTarget(
+                f'Target or seed is not usable: {result.summary()} T_target = {target.tolist()}',
+                result=result,
+            )
+        q = _ordered(result.solutions, self._group, settings)
+        residuals = np.array([np.linalg.norm(self._kinematics.pose(row) - exact) for row in q])
+        count = len(q)
+        return Candidates(
+            q=q,
+            residuals=residuals,
+            refinement='lm',
+            raw=count,
+            branches=count,
+            representatives=count,
+            cause=result.cause,
+            clock_ended=result.clock_ended,
+            detail=result.summary(),
+        )
+
+
+def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
+    """Raise for settings that the solver would have to ignore."""
+    for name in CLOSED_FORM_ONLY:
+        value: Any = getattr(settings, name)
+        if value:
+            raise InvalidOption(
+                f'{name}={value!r} needs a closed form of the arm; {solver.name} has none.',
+                name=name,
+            )
+    if settings.arm_angle is not None:
+        raise InvalidOption(f'arm_angle needs a closed form of the arm; {solver.name} has none.')
+    if settings.respect_limits is not True:
+        raise InvalidOption(
+            f'respect_limits={settings.respect_limits!r} needs a closed form of the arm; {solver.name} always '
+            'keeps the limits.',
+            name='respect_limits',
+        )
+
+
+def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> SolveRequest:
+    """Return the settings as a request."""
+    names = group.joint_names
+    return SolveRequest(
+        targets=target,
+        seed=settings.seed,
+        locked={names[joint]: value for joint, value in settings.hold},
+        consistency_limits=settings.seed_tolerance,
+        max_solutions=1 if settings.max_solutions is None else settings.max_solutions,
+        timeout=settings.timeout,
+    )
+
+
+def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> FloatArray:
+    """Return the solutions by their distance to the seed, where the solver does not order so already."""
+    if settings.seed is None or settings.seed_metric == 'wrap_l2' or len(q) < 2:
+        return q
+    away = np.abs(q - settings.seed)
+    endless = np.isinf(group.lower) & np.isinf(group.upper)
+    turns = np.abs(np.mod(away + math.pi, 2.0 * math.pi) - math.pi)
+    largest = np.where(endless, turns, away).max(axis=1)
+    ordered: FloatArray = q[np.argsort(largest, kind='stable')]
+    return ordered
