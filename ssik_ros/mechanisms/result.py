@@ -40,6 +40,16 @@ class ChainResult(int):
     _tries: tuple[int, int] | None = None
     """Restarts, and iterations of all starts; None where there was one start."""
 
+    def with_names(
+        self, joint_names: tuple[str, ...], closure_names: tuple[str, ...]
+    ) -> 'ChainResult':
+        """Return the same result with other names of joints and closures."""
+        named, (chain, method, snapshot) = ChainResult(self), self._made_of
+        chain = chain._replace(joint_names=joint_names, closure_names=closure_names)
+        named._made_of = chain, method, snapshot
+        named._tries = self._tries
+        return named
+
     @property
     def chain(self) -> CompiledChain:
         """The chain that was solved."""

@@ -9,7 +9,7 @@ import pytest
 from ssik_ros.mechanisms import SOLVE_STATUS
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.loops.loop_server import LoopServer
-from ssik_ros.server.loops.questions import GoalsQuestion, PoseGoal
+from ssik_ros.server.loops.loop_requests import GoalsRequest, PoseGoal
 from ssik_ros.server.requests.ik_requests import FramedPose
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
@@ -36,7 +36,7 @@ def ask(arm, pose, **fields):
     """Return the answer to a question for one pose of the tool, from the default state."""
     goal = PoseGoal('', 'tool0', FramedPose('', pose), np.eye(4))
     server = arm[0]
-    return server.solve_goals(GoalsQuestion([goal], **fields), server.states.default())
+    return server.solve_goals(GoalsRequest([goal], **fields), server.states.default())
 
 
 def missed(arm, count=12):
@@ -76,7 +76,7 @@ def test_a_goal_out_of_reach_uses_its_restarts_up_and_says_so(arm):
     answer = ask(arm, pose, max_restarts=4)
     (chain,) = answer.chains
     assert not answer.solved and chain.restarts == 4 and 'from 5 starts' in answer.text
-    assert chain.status == SOLVE_STATUS.STALLED and chain.errors.max() > 1.0
+    assert chain.status == SOLVE_STATUS.STALLED and chain.closure_errors.max() > 1.0
     ended = ask(arm, pose, max_restarts=10_000, timeout=0.02)
     assert ended.chains[0].status == SOLVE_STATUS.TIMEOUT and ended.chains[0].restarts < 10_000
 

@@ -7,6 +7,7 @@ from ssik_msgs.msg import ChainReport, LinkGoal
 from ssik_msgs.srv import CompleteState, SolveGoals
 
 from ssik_ros.mechanisms.names import SOLVE_STATUS
+from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.results import Cause
 from ssik_ros.ros.conversions.messages import read_state, StateWriter
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
@@ -14,14 +15,13 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import note_cause
 from ssik_ros.ros.services.node_services import answer_always
 from ssik_ros.ros.services.status_codes import code_of_loops, write_code
-from ssik_ros.server.loops.loop_server import LoopServer
-from ssik_ros.server.loops.questions import (
-    ChainOutcome,
-    CompletionQuestion,
-    GoalsQuestion,
-    LoopAnswer,
+from ssik_ros.server.loops.loop_requests import (
+    CompletionRequest,
+    GoalsRequest,
+    LoopResponse,
     PoseGoal,
 )
+from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.ik_requests import FramedPose
 
 
@@ -69,7 +69,7 @@ class LoopServices:
 
     def _solve(self, request: SolveGoals.Request, response: SolveGoals.Response) -> None:
         server, writer = self._require_served()
-        question = GoalsQuestion(
+        solve_request = GoalsRequest(
             goals=[_read_goal(goal) for goal in request.goals],
             state=read_state(request.robot_state),
             locked_joints=request.locked_joints,
@@ -81,17 +81,17 @@ class LoopServices:
             max_restarts=request.max_restarts,
             seed=request.seed,
         )
-        answer = server.solve_goals(question, self._live.current(server.states))
+        answer = server.solve_goals(solve_request, self._live.current(server.states))
         if answer.state is not None:
             write_pose(response.root_pose, answer.state.root_pose)
         _write_answer(response, answer, writer, Cause.NOT_FOUND)
 
     def _complete(self, request: CompleteState.Request, response: CompleteState.Response) -> None:
         server, writer = self._require_served()
-        question = CompletionQuestion(
+        solve_request = CompletionRequest(
             request.names, request.positions, read_state(request.robot_state), request.steps
         )
-        answer = server.complete(question, self._live.current(server.states))
+        answer = server.complete(solve_request, self._live.current(server.states))
         response.clamped = list(answer.clamped)
         _write_answer(response, answer, writer, Cause.LOOP)
 
@@ -128,7 +128,7 @@ def _read_goal(message: LinkGoal) -> PoseGoal:
 
 def _write_answer(
     response: SolveGoals.Response | CompleteState.Response,
-    answer: LoopAnswer,
+    answer: LoopResponse,
     writer: StateWriter,
     failure: Cause,
 ) -> None:
@@ -145,15 +145,16 @@ def _write_answer(
     write_code(response.error_code, code_of_loops(answer), answer.text)
 
 
-def _write_chain(chain: ChainOutcome) -> ChainReport:
+def _write_chain(chain: ChainResult) -> ChainReport:
     """Return the message about one chain."""
+    errors = chain.closure_errors
     return ChainReport(
         status=int(chain.status),
         iterations=chain.iterations,
         restarts=chain.restarts,
         joint_names=list(chain.joint_names),
         closures=list(chain.closures),
-        translation_errors=array('d', chain.errors[:, 0].tobytes()),
-        rotation_errors=array('d', chain.errors[:, 1].tobytes()),
+        translation_errors=array('d', errors[:, 0].tobytes()),
+        rotation_errors=array('d', errors[:, 1].tobytes()),
         limits_active=list(chain.limits_active),
     )

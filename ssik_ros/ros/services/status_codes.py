@@ -3,7 +3,7 @@
 from moveit_msgs.msg import MoveItErrorCodes
 
 from ssik_ros.results import Cause
-from ssik_ros.server.loops.questions import LoopAnswer
+from ssik_ros.server.loops.loop_requests import LoopResponse
 from ssik_ros.server.paths.path_requests import PathResponse
 from ssik_ros.server.requests.ik_requests import BranchesResponse, IkResponse
 from ssik_ros.server.requests.refusals import Refusal
@@ -97,7 +97,7 @@ def code_of_path(answer: PathResponse) -> int:
     return code_of_link_refusal(answer.refusal)
 
 
-def code_of_loops(answer: LoopAnswer) -> int:
+def code_of_loops(answer: LoopResponse) -> int:
     """
     Return the code of an answer about a robot with loops.
 

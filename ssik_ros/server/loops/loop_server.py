@@ -1,7 +1,7 @@
-"""A robot with loops that can be asked: goals on any of its links, and all joints from the active ones."""
+"""Solves requests to a robot with loops: goals on its links, and all joints from the active ones."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
+import contextlib
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,20 @@ from ssik_ros.mechanisms.loop_closures import LoopClosures
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.urdf_robot import from_urdf
-from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
-from ssik_ros.server.loops.questions import (
-    ChainOutcome,
-    CompletionQuestion,
+from ssik_ros.server.loops.loop_requests import (
+    CompletionRequest,
     describe,
-    GoalsQuestion,
+    GoalsRequest,
     ITERATIONS,
-    LoopAnswer,
+    LoopResponse,
     MOST_GOALS,
     MOST_ITERATIONS,
     MOST_RESTARTS,
     MOST_STEPS,
-    outcome_of,
     PoseGoal,
     TOLERANCE,
 )
+from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
@@ -44,13 +42,12 @@ from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 Marked = tuple[MarkedLink, ...]
 
-NO_NAMES: Mapping[str, str] = MappingProxyType({})
 KEPT_SHAPES = 16
-"""Different sets of goals whose mechanisms are kept for the next question."""
+"""Different sets of goals whose mechanisms are kept for later requests."""
 
 
 class LoopServer:
-    """Answers questions about all joints of one robot; may be asked from several threads at once."""
+    """Solves requests for all joints of one robot; several threads may call it at once."""
 
     def __init__(
         self,
@@ -65,8 +62,8 @@ class LoopServer:
         Close the loops of a robot; one without any is a tree whose links can have goals.
 
         :param frames: the frames of the robot.
-        :param states: reads its states; where joints that nobody reports are is theirs to say.
-        :param loops: what a ``loop_closures.yaml`` says.
+        :param states: reads its states; it has the defaults of joints without a reported position.
+        :param loops: the content of a ``loop_closures.yaml``.
         :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
         :param cancel: (1) flag that ends all solves.
         :raises SsikError: when a loop is not well-defined.
@@ -85,83 +82,76 @@ class LoopServer:
         self._give_back(first)
 
     def warm_up(self) -> None:
-        """Set up everything that first questions would otherwise wait for."""
+        """Set up everything that the first requests would otherwise wait for."""
         root = self.robot.tree.root_link
         here = FramedPose('', np.eye(4))
-        question = GoalsQuestion([PoseGoal('', root, here, np.eye(4))], free_root=True)
-        self.solve_goals(question, self.states.default())
-        self.complete(CompletionQuestion((), ()), self.states.default())
+        request = GoalsRequest([PoseGoal('', root, here, np.eye(4))], free_root=True)
+        self.solve_goals(request, self.states.default())
+        self.complete(CompletionRequest((), ()), self.states.default())
 
-    def solve_goals(self, question: GoalsQuestion, current: FullState) -> LoopAnswer:
+    def solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
         """
-        Answer a question for goals; what is wrong with it is an answer too.
+        Move the robot to goals with all loops closed; a wrong request has a refusal as its response.
 
-        :param question: the question.
-        :param current: where the robot is, for what the question does not name.
+        :param request: the request.
+        :param current: the state of the robot, for joints that the request does not name.
         """
         try:
-            return self._solve_goals(question, current)
+            return self._solve_goals(request, current)
         except SsikError as error:
             return _refused(error)
 
-    def complete(self, question: CompletionQuestion, current: FullState) -> LoopAnswer:
+    def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
         """
-        Answer a question for all joints; what is wrong with it is an answer too.
+        Find all joints from some; a wrong request has a refusal as its response.
 
-        :param question: the question.
-        :param current: where the robot is, for what the question does not name.
+        :param request: the request.
+        :param current: the state of the robot, for joints that the request does not name.
         """
         try:
-            return self._complete(question, current)
+            return self._complete(request, current)
         except SsikError as error:
             return _refused(error)
 
-    def _solve_goals(self, question: GoalsQuestion, current: FullState) -> LoopAnswer:
-        state = self.states.merge(current, question.state)
-        if not (question.goals or self.loop_names):
+    def _solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
+        state = self.states.merge(current, request.state)
+        if not (request.goals or self.loop_names):
             raise RequestRefused(
                 Refusal.GOAL_COUNT,
                 f'There is no goal, and robot {quote(self.robot.name)} has no loop to close.',
             )
-        if len(question.goals) > MOST_GOALS:
+        if len(request.goals) > MOST_GOALS:
             raise RequestRefused(Refusal.GOAL_COUNT, f'More than {MOST_GOALS} goals.')
-        options = _options(question)
-        targets = [self._target(goal, current) for goal in question.goals]
-        posed = self._borrow(tuple(self._mark(goal) for goal in question.goals))
-        try:
+        options = _options(request)
+        targets = [self._target(goal, current) for goal in request.goals]
+        names = {goal_key(k): goal.name or goal.link for k, goal in enumerate(request.goals)}
+        with self._borrowed(tuple(self._mark(goal) for goal in request.goals)) as posed:
             posed.place(state)
-            posed.release(question.locked_joints, free_root=question.free_root)
+            posed.release(request.locked_joints, free_root=request.free_root)
             for goal, pose in zip(posed.goals, targets, strict=True):
                 goal.set_matrix(pose)
-            results = posed.solve(options, self._cancel)
-            names = {goal_key(k): goal.name or goal.link for k, goal in enumerate(question.goals)}
-            chains = self._outcomes(results, names)
+            chains = self._named(posed.solve(options, self._cancel), names)
             found = posed.state
-        finally:
-            self._give_back(posed)
-        return LoopAnswer(found, chains, (), Refusal.NONE, describe(chains, ()))
+        return LoopResponse(found, chains, (), Refusal.NONE, describe(chains, ()))
 
-    def _complete(self, question: CompletionQuestion, current: FullState) -> LoopAnswer:
-        state = self.states.merge(current, question.state)
-        if question.steps > MOST_STEPS:
-            text = f'There may be {MOST_STEPS} steps, not {question.steps}.'
+    def _complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
+        state = self.states.merge(current, request.state)
+        if request.steps > MOST_STEPS:
+            text = f'There may be {MOST_STEPS} steps, not {request.steps}.'
             raise RequestRefused(Refusal.BAD_STEP, text)
-        given = self._given(question)
-        posed = self._borrow(())
-        try:
+        given = self._given(request)
+        with self._borrowed(()) as posed:
             posed.place(state)
             posed.release((), free_root=False)
-            done = posed.robot.complete_state(given, steps=question.steps or 1)
-            chains = self._outcomes(done.results)
+            done = posed.robot.complete_state(given, steps=request.steps or 1)
+            chains = self._named(done.results, {})
             found = posed.state
-        finally:
-            self._give_back(posed)
         text = describe(chains, done.clamped)
-        return LoopAnswer(found, chains, done.clamped, Refusal.NONE, text)
+        return LoopResponse(found, chains, done.clamped, Refusal.NONE, text)
 
-    def _given(self, question: CompletionQuestion) -> dict[str, float]:
-        """Return positions by name; none at all close the loops with every joint free."""
-        names, positions = question.names, question.positions
+    def _given(self, request: CompletionRequest) -> dict[str, float]:
+        """Return the given positions by name; without any, all joints are free to close the loops."""
+        names, positions = request.names, request.positions
         if len(positions) and not len(names):
             names = self.active_joints
             if not names:
@@ -172,14 +162,21 @@ class LoopServer:
             raise RequestRefused(Refusal.BAD_STATE, text)
         return dict(zip(names, positions, strict=True))
 
-    def _outcomes(
-        self, results: Iterable[ChainResult], goal_names: Mapping[str, str] = NO_NAMES
-    ) -> tuple[ChainOutcome, ...]:
+    def _named(
+        self, results: Iterable[ChainResult], goal_names: Mapping[str, str]
+    ) -> tuple[ChainResult, ...]:
+        """Return results with the robot's joints alone and with the names of the request's goals."""
         known = self.robot.tree.joint_index
-        return tuple(outcome_of(result, known, goal_names) for result in results)
+        return tuple(
+            result.with_names(
+                tuple(name for name in result.joint_names if name in known),
+                tuple(goal_names.get(name, name) for name in result.closures),
+            )
+            for result in results
+        )
 
     def _mark(self, goal: PoseGoal) -> MarkedLink:
-        """Return what a goal means for the structure of the mechanism."""
+        """Return the part of a goal that decides the structure of the mechanism."""
         if goal.link not in self.robot.tree.link_index:
             choices = describe_choices(goal.link, self.robot.tree.link_names)
             raise RequestRefused(
@@ -213,18 +210,22 @@ class LoopServer:
         frame = self.frames.in_model_frame(goal.pose.frame, current)
         return pose if frame is None else frame @ pose
 
-    def _borrow(self, marked: Marked) -> PosedRobot:
-        """Return a mechanism with goals on some links, of which nobody else knows meanwhile."""
-        idle = self._idle.get(marked)
+    @contextlib.contextmanager
+    def _borrowed(self, marked: Marked) -> Iterator[PosedRobot]:
+        """Lend a mechanism with goals on some links to one request; keep it for later requests."""
         try:
-            return self._make(marked) if idle is None else idle.pop()
-        except IndexError:
-            return self._make(marked)
+            posed = self._idle[marked].pop()
+        except LookupError:
+            posed = self._make(marked)
+        try:
+            yield posed
+        finally:
+            self._give_back(posed)
 
     def _give_back(self, posed: PosedRobot) -> None:
-        """Keep a mechanism for the next question of its kind."""
+        """Keep a mechanism for later requests with the same goals."""
         if posed.marked not in self._idle and len(self._idle) >= KEPT_SHAPES:
-            # Shapes are made from what is kept nowhere else; the oldest one goes.
+            # The oldest mechanisms go; a later request makes them again.
             self._idle.pop(next(iter(self._idle)), None)
         self._idle.setdefault(posed.marked, []).append(posed)
 
@@ -235,9 +236,9 @@ class LoopServer:
         return PosedRobot(robot, marked)
 
 
-def _options(question: GoalsQuestion) -> ClosedChainOptions:
+def _options(request: GoalsRequest) -> ClosedChainOptions:
     """Return the options of a solve."""
-    tolerances = question.translation_tolerance, question.rotation_tolerance
+    tolerances = request.translation_tolerance, request.rotation_tolerance
     for value in tolerances:
         if not 0.0 <= value < np.inf:
             text = f'A tolerance is {value:g}; it has to be a finite number of at least zero.'
@@ -246,18 +247,18 @@ def _options(question: GoalsQuestion) -> ClosedChainOptions:
     return ClosedChainOptions(
         translation_converge_threshold=translation,
         rotation_converge_threshold=rotation,
-        max_iterations=min(question.max_iterations, MOST_ITERATIONS) or ITERATIONS,
-        max_time=question.timeout if question.timeout > 0.0 else np.inf,
-        restarts=min(question.max_restarts, MOST_RESTARTS),
-        seed=question.seed,
+        max_iterations=min(request.max_iterations, MOST_ITERATIONS) or ITERATIONS,
+        max_time=request.timeout if request.timeout > 0.0 else np.inf,
+        restarts=min(request.max_restarts, MOST_RESTARTS),
+        seed=request.seed,
     )
 
 
-def _refused(error: SsikError) -> LoopAnswer:
-    """Return the answer to a question that nothing was tried for."""
+def _refused(error: SsikError) -> LoopResponse:
+    """Return the response to a refused request."""
     refusal = Refusal.FAULT
     if isinstance(error, RequestRefused):
         refusal = error.refusal
     elif isinstance(error, JointNotFound | RequestError):
         refusal = Refusal.BAD_STATE
-    return LoopAnswer(None, (), (), refusal, str(error))
+    return LoopResponse(None, (), (), refusal, str(error))

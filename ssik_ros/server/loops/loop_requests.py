@@ -1,0 +1,112 @@
+"""Requests to robots with loops by name, as services receive them, and their responses."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, list_names, quote
+from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState, NOTHING_GIVEN, StateGiven
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.value_class import dataclass
+
+TOLERANCE = 1e-6
+"""Largest error of goals and loops if a request names none [m, rad]."""
+ITERATIONS = 100
+"""Iterations of one chain if a request names none."""
+MOST_ITERATIONS = 1_000_000
+MOST_RESTARTS = 10_000
+MOST_GOALS = 1000
+MOST_STEPS = 10_000
+
+
+class PoseGoal(NamedTuple):
+    """A full or partial target pose of a frame on a link."""
+
+    name: str
+    """Empty: the name of the link."""
+    link: str
+    pose: FramedPose
+    offset: FloatArray
+    """(4, 4) of the frame in the link."""
+    free: Sequence[str] = ()
+    """Names of degrees of freedom that are ignored."""
+    world_axes: bool = False
+    """Whether ``free`` is measured along and about the axes of the model frame, not of the goal."""
+
+
+@dataclass(slots=True)
+class GoalsRequest:
+    """Find joint positions that reach all goals and close all loops."""
+
+    goals: Sequence[PoseGoal]
+    state: StateGiven = NOTHING_GIVEN
+    """The seed of the search."""
+    locked_joints: Sequence[str] = ()
+    free_root: bool = False
+    translation_tolerance: float = 0.0
+    """[m]; 0: ``TOLERANCE``."""
+    rotation_tolerance: float = 0.0
+    """[rad]; 0: ``TOLERANCE``."""
+    timeout: float = 0.0
+    """Budget of each chain, restarts included [s]; 0: no limit."""
+    max_iterations: int = 0
+    """Iterations of each start of a chain; 0: ``ITERATIONS``."""
+    max_restarts: int = 0
+    """Restarts of each chain from random states."""
+    seed: int = 0
+    """Seed of the random states."""
+
+
+@dataclass(slots=True)
+class CompletionRequest:
+    """Find all joint positions from some of them."""
+
+    names: Sequence[str]
+    """Empty for the active joints."""
+    positions: Sequence[float]
+    state: StateGiven = NOTHING_GIVEN
+    """The seed of all other joints."""
+    steps: int = 0
+
+
+class LoopResponse(NamedTuple):
+    """A state and the results of its chains, or the reason why the request was refused."""
+
+    state: FullState | None
+    """If the solve failed, the best state that was found; None for a refused request."""
+    chains: tuple[ChainResult, ...]
+    clamped: tuple[str, ...]
+    """Given joints that stand at a limit because their given positions are outside."""
+    refusal: Refusal
+    text: str
+
+    @property
+    def solved(self) -> bool:
+        """Return whether all chains converged with all given joints inside their limits."""
+        done = all(chain.converged for chain in self.chains)
+        return self.state is not None and done and not self.clamped
+
+
+def describe(chains: Sequence[ChainResult], clamped: Sequence[str]) -> str:
+    """
+    Return one sentence about success, or one for each chain that did not converge.
+
+    :param chains: the chains of the response.
+    :param clamped: given joints outside their limits.
+    """
+    parts = [f'Given outside the limits: {list_names(clamped)}.'] if clamped else []
+    for chain in (chain for chain in chains if not chain.converged):
+        errors = chain.closure_errors
+        worst = int(np.argmax(errors.max(axis=1)))
+        length, angle = errors[worst]
+        tried = counted(chain.iterations, 'iteration')
+        if chain.restarts:
+            tried += f' from {chain.restarts + 1} starts'
+        parts.append(
+            f'{chain.status.name} after {tried}: {quote(chain.closures[worst])} '
+            f'is off by {length:.3g} m and {angle:.3g} rad.'
+        )
+    return ' '.join(parts) or f'{counted(len(chains), "chain")} converged.'
