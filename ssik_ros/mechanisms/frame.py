@@ -38,6 +38,13 @@ def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
     return array
 
 
+def _fill(target: Any, values: FloatArray) -> FloatArray:
+    """Return values, written to a target too unless it is None."""
+    if target is not None:
+        target[:] = values
+    return values
+
+
 class Frame(CamelCaseNames):
     """A frame in space: position and orientation in its parent."""
 
@@ -177,10 +184,7 @@ class Frame(CamelCaseNames):
 
         :param target: sequence of three that is also filled.
         """
-        position = self.matrix_world[:3, 3].copy()
-        if target is not None:
-            target[:] = position
-        return position
+        return _fill(target, self.matrix_world[:3, 3].copy())
 
     def get_world_quaternion(self, target: Any = None) -> FloatArray:
         """
@@ -188,10 +192,7 @@ class Frame(CamelCaseNames):
 
         :param target: sequence of four that is also filled.
         """
-        quaternion = quaternion_of_matrix(self.matrix_world[:3, :3])
-        if target is not None:
-            target[:] = quaternion
-        return quaternion
+        return _fill(target, quaternion_of_matrix(self.matrix_world[:3, :3]))
 
     def set_world_position(self, *position: float) -> None:
         """
@@ -317,17 +318,10 @@ class Frame(CamelCaseNames):
     def _world_before_dof(self) -> FloatArray:
         return self._parent_world() @ self.matrix
 
-    def update_matrix(self) -> None:
-        """Do nothing: matrices are always those of the numbers at hand."""
+    def update_matrix(self, include_children: bool = False) -> None:
+        """Do nothing: matrices always follow the present numbers."""
 
-    def update_matrix_world(self, include_children: bool = False) -> None:
-        """Do nothing: matrices are always those of the numbers at hand."""
-
-    def set_matrix_needs_update(self) -> None:
-        """Do nothing: matrices are always those of the numbers at hand."""
-
-    def set_matrix_world_needs_update(self) -> None:
-        """Do nothing: matrices are always those of the numbers at hand."""
+    update_matrix_world = set_matrix_needs_update = set_matrix_world_needs_update = update_matrix
 
 
 class Link(Frame):

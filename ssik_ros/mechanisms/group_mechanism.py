@@ -7,10 +7,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.geometry.rotations import quaternion_of_matrix
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal, Joint
 from ssik_ros.mechanisms.mechanism import Mechanism
 from ssik_ros.mechanisms.names import DOF
+from ssik_ros.mechanisms.urdf_frames import add_goal
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
@@ -45,14 +44,10 @@ class GroupMechanism:
         for name in held:
             robot.joints[name].locked = True
         mounts, goals = [], []
+        fixed = tuple(DOF)[:3] if position_only else tuple(DOF)
         for tip in tips:
-            mount, frame, goal = Joint(f'{tip} mount'), Link(f'{tip} frame'), Goal(f'{tip} goal')
-            robot.links[tip].add_child(mount)
-            mount.add_child(frame)
-            if position_only:
-                goal.set_goal_dof(DOF.X, DOF.Y, DOF.Z)
+            goal, mount = add_goal(robot.links[tip], f'{tip} goal', fixed)
             robot.links[base].add_child(goal)
-            goal.make_closure(frame)
             mounts.append(mount)
             goals.append(goal)
         self.mechanism = Mechanism([robot.root])

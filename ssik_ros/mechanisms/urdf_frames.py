@@ -1,28 +1,19 @@
 """The frames of a robot: links and joints of its URDF, cut loops as closures."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from ssik_ros.errors import InvalidClosure, quote
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Joint, TURNS
-from ssik_ros.mechanisms.loop_closures import frame_pose, LoopClosure, z_to
+from ssik_ros.mechanisms.joint import Goal, Joint, TURNS
+from ssik_ros.mechanisms.loop_closures import frame_pose, FREE_OF_TYPE, LoopClosure, z_to
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.data import MOVING_TYPES, Urdf, UrdfJoint
 
 ROOT_NAME = '__world_joint__'
 """The ancestor's name of the joint above the root link."""
-FREE_OF_TYPE = {
-    'fixed': (),
-    'revolute': (DOF.EZ,),
-    'continuous': (DOF.EZ,),
-    'prismatic': (DOF.Z,),
-    'planar': (DOF.X, DOF.Y, DOF.EZ),
-    'floating': tuple(DOF),
-}
-"""The degrees of freedom of each type of URDF joint, in a frame whose z axis is the joint's axis."""
 
 
 class UrdfFrames:
@@ -57,9 +48,11 @@ class UrdfFrames:
         joint, link = Joint(urdf_joint.name), Link(urdf_joint.child)
         turn = z_to(urdf_joint.axis)
         joint.set_matrix(frame_pose(urdf_joint.xyz, urdf_joint.rpy, turn))
-        joint.set_dof(*FREE_OF_TYPE[urdf_joint.type])
         if urdf_joint.type == 'floating':
+            joint.set_dof(*DOF)
             joint.rotation = 'quaternion'
+        else:
+            joint.set_dof(*FREE_OF_TYPE[urdf_joint.type])
         self.links[urdf_joint.parent].add_child(joint)
         self.joints[joint.name], self.links[link.name] = joint, link
         if np.array_equal(turn, np.eye(3)):
@@ -113,6 +106,22 @@ class UrdfFrames:
             mount.add_child(place)
         joint.make_closure(place)
         self.closures[closure.name] = joint
+
+
+def add_goal(link: Link, name: str, dof: Sequence[DOF] = tuple(DOF)) -> tuple[Goal, Joint]:
+    """
+    Return a goal for a frame on a link, and the rigid joint whose pose places the frame on the link.
+
+    :param link: the link.
+    :param name: the name of the goal.
+    :param dof: the degrees of freedom that the goal fixes.
+    """
+    mount, frame, goal = Joint(f'{link.name} mount'), Link(f'{link.name} frame'), Goal(name)
+    link.add_child(mount)
+    mount.add_child(frame)
+    goal.set_goal_dof(*dof)
+    goal.make_closure(frame)
+    return goal, mount
 
 
 def dangling_links(urdf: Urdf, kept: Iterable[str]) -> set[str]:

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.errors import describe_choices, quote
-from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal, Joint
+from ssik_ros.mechanisms.joint import Goal
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.solver import Solver
+from ssik_ros.mechanisms.urdf_frames import add_goal
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
@@ -54,15 +54,10 @@ class PosedRobot:
 
     def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
         """Put a rigid frame on a link, and a goal for it; the names of goals are those of a question."""
-        mount, frame = Joint(f'{mark.link} mount'), Link(f'{mark.link} frame')
-        goal = Goal(goal_key(number))
+        goal, mount = add_goal(self.robot.links[mark.link], goal_key(number), mark.fixed)
         mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
-        self.robot.links[mark.link].add_child(mount)
-        mount.add_child(frame)
-        goal.set_goal_dof(*mark.fixed)
         if mark.world_axes:
             goal.mask_frame = 'world'
-        goal.make_closure(frame)
         return goal
 
     def place(self, state: FullState) -> None:
