@@ -8,8 +8,8 @@ import pytest
 
 from ssik_ros.mechanisms import SOLVE_STATUS
 from ssik_ros.model.loader import load_robot
-from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.loops.loop_requests import GoalsRequest, PoseGoal
+from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.ik_requests import FramedPose
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
