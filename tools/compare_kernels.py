@@ -134,7 +134,14 @@ def _chain_block(address: int) -> Iterator[tuple[int, int, int]]:
 
 BEHIND: dict[tuple[str, str], Callable[[int], Iterator[tuple[int, int, int]]]] = {
     ('closed_form.branches.branch_block.solve', 'address'): _branch_block,
-    ('mechanisms.descent.solve', 'address'): _chain_block,
+    **{
+        (f'mechanisms.{name}', 'address'): _chain_block
+        for name in (
+            *('acceleration.bend', 'descent.advance', 'descent.predicted_decrease'),
+            *('descent.solve', 'mechanism.jacobian', 'mechanism.load', 'mechanism.locate'),
+            *('normal.bounded_step', 'normal.gather', 'second_order.add_second_order'),
+        )
+    },
     ('search.plain_request.solve_one', 'address'): _search_block,
     ('search.plain_request.solve_one', 'closed'): _branch_block,
     ('search.plain_request.solve_one', 'flag'): _flag,

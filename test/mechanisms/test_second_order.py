@@ -7,32 +7,31 @@ import numpy as np
 import pytest
 from random_mechanisms import draw_mechanism
 
-from ssik_ros.kernels.mechanisms import acceleration, descent, mechanism, normal, second_order
+from ssik_ros.kernels.mechanisms import (
+    acceleration,
+    descent,
+    layout,
+    mechanism,
+    normal,
+    second_order,
+)
 from ssik_ros.mechanisms import DOF, Goal, Link, Solver
 
 EPS = 1e-6
 PROBE = 1e-3
 
 
-def gather(solver, program):
+def gather(program):
     """Write H and g at the state whose poses are at hand; return g in natural order."""
-    t, v, flags = program._tables, program._view, solver.mechanism.storage.flags
-    options = solver.options.packed
-    mechanism.jacobian(
-        flags, options, t.node, t.factors, t.constraint, t.path, v.poses, v.ends, v.turns, v.blocks,
-        v.scratch, True
-    )  # fmt: skip
-    normal.gather(
-        options, math.inf, t.variable, t.constraint, t.column, v.blocks, v.residual, v.errors, v.normal,
-        v.gradient, v.scratch
-    )  # fmt: skip
-    return v.gradient[program.place].copy()
+    mechanism.jacobian(program._address, True)
+    normal.gather(program._address, math.inf)
+    return program._view.gradient[program.place].copy()
 
 
 def hessians(solver):
     """Return the Hessian by differences and by the kernels."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
-    t, v = program._tables, program._view
+    t, v = layout.TABLES.show(program.ints, program.reals), program._view
     program.measure(storage.reals, storage.flags, solver.options.packed)
     state, moved = v.current.copy(), v.current.copy()
     columns = []
@@ -40,15 +39,12 @@ def hessians(solver):
         ends = []
         for side in (EPS, -EPS):
             program._move(state, k, side, moved)
-            program._evaluate(moved, storage.flags, solver.options.packed)
-            ends.append(gather(solver, program))
+            program._evaluate(moved)
+            ends.append(gather(program))
         columns.append(-(ends[0] - ends[1]) / (2 * EPS))
-    program._evaluate(state, storage.flags, solver.options.packed)
-    gather(solver, program)
-    second_order.add_second_order(
-        storage.flags, solver.options.packed, t.node, t.factors, t.variable, t.constraint, t.path, v.poses,
-        v.ends, v.motions, v.normal, v.scratch
-    )  # fmt: skip
+    program._evaluate(state)
+    gather(program)
+    second_order.add_second_order(program._address)
     n = len(program.keys)
     found = np.zeros((n, n))
     for i, (first, diagonal) in enumerate(t.variable[:, 4:6]):
@@ -82,19 +78,18 @@ def test_the_hessian_of_a_loop_is_exact():
 def bends(solver, chain, rng):
     """Return J^T e_dd of a random step by differences and by the kernel, and the size of e_dd."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[chain].program
-    t, v, flags, options = program._tables, program._view, storage.flags, solver.options.packed
-    program.measure(storage.reals, flags, options)
+    t, v = layout.TABLES.show(program.ints, program.reals), program._view
+    program.measure(storage.reals, storage.flags, solver.options.packed)
     state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.keys))
-    found = np.empty_like(step)
-    acceleration.bend(
-        flags, options, t.node, t.factors, t.constraint, t.column, v.poses, v.ends, v.turns, v.blocks,
-        step, v.rates, found, v.scratch
-    )  # fmt: skip
+    v.step[:] = step
+    acceleration.bend(program._address)
+    found = v.right.copy()
     rows = []
     for share in (PROBE, 0.0, -PROBE):
         v.held[:] = 0.0
-        descent.advance(t.variable, v.lower, v.upper, v.held, share * step, state, v.trial)
-        program._evaluate(v.trial, flags, options)
+        v.current[:], v.step[:] = state, share * step
+        descent.advance(program._address)
+        program._evaluate(v.trial)
         rows.append(v.residual.copy())
     bent = (rows[0] - 2.0 * rows[1] + rows[2]) / PROBE**2
     expected = np.zeros_like(step)
@@ -133,15 +128,13 @@ def test_the_decrease_of_a_step_that_solves_for_it_needs_no_product(damping):
     solver = Solver(root)
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
     program.measure(storage.reals, storage.flags, solver.options.packed)
-    gather(solver, program)
-    t, v = program._tables, program._view
+    gather(program)
+    v = program._view
     v.low[:], v.high[:] = -np.inf, np.inf
     damping += 1e-9
-    held = normal.bounded_step(
-        t.variable, v.normal, v.gradient, damping, -1.0, v.low, v.high, v.held, v.step, v.right, v.pull,
-        v.factor, v.dense
-    )  # fmt: skip
-    arrays = t.variable, v.normal, v.gradient, v.step, v.right
-    expected = descent.predicted_decrease(*arrays, -1.0)
+    held = normal.bounded_step(program._address, damping, -1.0)
+    expected = descent.predicted_decrease(program._address, -1.0)
     assert held == 0 and expected > 0.0
-    assert descent.predicted_decrease(*arrays, damping) == pytest.approx(expected, rel=1e-9)
+    assert descent.predicted_decrease(program._address, damping) == pytest.approx(
+        expected, rel=1e-9
+    )

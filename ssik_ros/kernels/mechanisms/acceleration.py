@@ -23,7 +23,8 @@ References
     [Featherstone2008] for twists and their derivatives; [Sola2018] for the Jacobians of the logarithm.
 """
 
-from ssik_ros.kernels._jit import inline_kernel, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.mechanisms import layout
 
 ANGULAR, LINEAR = 0, 3
@@ -71,18 +72,19 @@ def carry(out, parent, sx, sy, sz, lx, ly, lz):
 
 
 @inline_kernel
-def write_rates(node, factors, poses, step, rates, still):
+def write_rates(t, w, still):
     """Write the rates of all nodes along a step; step 1 of the method."""
-    for i in range(node.shape[0]):
-        kind, v = node[i, layout.NODE_KIND], node[i, layout.NODE_VARIABLE]
-        parent = still if node[i, layout.NODE_PARENT] < 0 else rates[node[i, layout.NODE_PARENT]]
-        pose, rate = poses[i], factors[i, layout.NODE_MULTIPLIER] * step[v]
+    for i in range(t.node.shape[0]):
+        kind, v = t.node[i, layout.NODE_KIND], t.node[i, layout.NODE_VARIABLE]
+        above = t.node[i, layout.NODE_PARENT]
+        parent = still if above < 0 else w.rates[above]
+        pose, rate = w.poses[i], t.factors[i, layout.NODE_MULTIPLIER] * w.step[v]
         if kind < layout.FIRST_TURN:
             x, y, z = rate * pose[kind], rate * pose[3 + kind], rate * pose[6 + kind]
-            carry(rates[i], parent, 0.0, 0.0, 0.0, x, y, z)
+            carry(w.rates[i], parent, 0.0, 0.0, 0.0, x, y, z)
             continue
         if kind == layout.BALL:
-            b, c = step[v + 1], step[v + 2]
+            b, c = w.step[v + 1], w.step[v + 2]
             x = pose[0] * rate + pose[1] * b + pose[2] * c
             y = pose[3] * rate + pose[4] * b + pose[5] * c
             z = pose[6] * rate + pose[7] * b + pose[8] * c
@@ -90,7 +92,7 @@ def write_rates(node, factors, poses, step, rates, still):
             k = kind - layout.FIRST_TURN
             x, y, z = rate * pose[k], rate * pose[3 + k], rate * pose[6 + k]
         lx, ly, lz = cross(pose[9], pose[10], pose[11], x, y, z)
-        carry(rates[i], parent, x, y, z, lx, ly, lz)
+        carry(w.rates[i], parent, x, y, z, lx, ly, lz)
 
 
 @inline_kernel
@@ -186,38 +188,34 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
     out[0], out[1], out[2], out[3], out[4], out[5] = ax, ay, az, ex, ey, ez
 
 
-@inline_kernel
-def bend(
-    flags, options, node, factors, constraint, column, poses, ends, turns, blocks, step, rates, right,
-    scratch
-):  # fmt: skip
+@kernel
+def bend(address):
     """
     Write J^T e_dd of a step, at the state whose poses, rotation vectors and Jacobian are at hand.
 
     :param rates: (N, 12) scratch: twist of each node and its derivative.
     :param right: (n,) result.
     """
-    bent, still = vector(scratch, 0, 6), vector(scratch, NO_MOTION, 12)
-    for k in range(12):
-        still[k] = 0.0
-    write_rates(node, factors, poses, step, rates, still)
-    for v in range(right.shape[0]):
-        right[v] = 0.0
-    for c in range(constraint.shape[0]):
-        row = constraint[c]
-        if flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
+    block, t, w = layout.view_chain(address)
+    bent, still = vector(w.scratch, 0, 6), vector(w.scratch, NO_MOTION, 12)
+    vectors.fill(still, 0.0)
+    write_rates(t, w, still)
+    vectors.fill(w.right, 0.0)
+    for c in range(t.constraint.shape[0]):
+        row = t.constraint[c]
+        if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
         of_a, of_b = row[layout.CONSTRAINT_NODE_A], row[layout.CONSTRAINT_NODE_B]
-        moves_a = still if of_a < 0 else rates[of_a]
-        moves_b = still if of_b < 0 else rates[of_b]
-        write_rows(row, ends[2 * c], ends[2 * c + 1], moves_a, moves_b, turns[c], bent)
+        moves_a = still if of_a < 0 else w.rates[of_a]
+        moves_b = still if of_b < 0 else w.rates[of_b]
+        write_rows(row, w.ends[2 * c], w.ends[2 * c + 1], moves_a, moves_b, w.turns[c], bent)
         for k in range(6):
             counts = (row[layout.CONSTRAINT_MASK] >> k) & 1
-            bent[k] *= counts * options[layout.TRANSLATION_FACTOR + k // 3]
+            bent[k] *= counts * block.options[layout.TRANSLATION_FACTOR + k // 3]
         first = row[layout.CONSTRAINT_COLUMN]
         for a in range(first, first + row[layout.CONSTRAINT_COLUMNS]):
-            j = blocks[a]
-            right[column[a]] += (
+            j = w.blocks[a]
+            w.right[t.column[a]] += (
                 j[0] * bent[0] + j[1] * bent[1] + j[2] * bent[2]
                 + (j[3] * bent[3] + j[4] * bent[4] + j[5] * bent[5])
             )  # fmt: skip

@@ -42,7 +42,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.mechanisms import acceleration, layout, mechanism, normal, second_order
 from ssik_ros.kernels.search import clock, restarts
 
@@ -101,154 +101,152 @@ REMEASURE = 2
 """In place of ANEW = 1: the state to step from has to be measured again."""
 
 
-@inline_kernel
-def advance(variable, lower, upper, held, step, state, out):
+@kernel
+def advance(address):
     """Write the state that a step leads to, never outside the limits."""
-    for v in range(variable.shape[0]):
-        kind, at = variable[v, layout.VARIABLE_KIND], variable[v, layout.VARIABLE_STATE]
+    _, t, w = layout.view_chain(address)
+    for v in range(t.variable.shape[0]):
+        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
         if kind < layout.BALL:
-            out[at] = state[at]
-            if held[v] != 2.0:
-                out[at] = min(max(state[at] + step[v], lower[v]), upper[v])
+            w.trial[at] = w.current[at]
+            if w.held[v] != 2.0:
+                w.trial[at] = min(max(w.current[at] + w.step[v], w.lower[v]), w.upper[v])
         elif kind == layout.BALL:
             for k in range(4):
-                out[at + k] = state[at + k]
-            so3.rotate_quaternion(vector(out, at, 4), step[v], step[v + 1], step[v + 2])
+                w.trial[at + k] = w.current[at + k]
+            so3.rotate_quaternion(vector(w.trial, at, 4), w.step[v], w.step[v + 1], w.step[v + 2])
 
 
 @inline_kernel
-def bounds_of_step(variable, lower, upper, state, low, high):
+def bounds_of_step(t, w):
     """Write how far each variable may move from a state."""
-    for v in range(variable.shape[0]):
-        low[v], high[v] = -math.inf, math.inf
-        if variable[v, layout.VARIABLE_KIND] < layout.BALL:
-            value = state[variable[v, layout.VARIABLE_STATE]]
-            low[v], high[v] = lower[v] - value, upper[v] - value
+    for v in range(t.variable.shape[0]):
+        w.low[v], w.high[v] = -math.inf, math.inf
+        if t.variable[v, layout.VARIABLE_KIND] < layout.BALL:
+            value = w.current[t.variable[v, layout.VARIABLE_STATE]]
+            w.low[v], w.high[v] = w.lower[v] - value, w.upper[v] - value
 
 
 @inline_kernel
-def scale_step(variable, step):
+def scale_step(t, w):
     """Scale a step down to the longest turn; return the largest motion of a variable."""
     turn, largest = 0.0, 0.0
-    for v in range(step.shape[0]):
-        size = abs(step[v])
+    for v in range(w.step.shape[0]):
+        size = abs(w.step[v])
         largest = max(largest, size)
-        if variable[v, layout.VARIABLE_KIND] >= layout.FIRST_TURN:
+        if t.variable[v, layout.VARIABLE_KIND] >= layout.FIRST_TURN:
             turn = max(turn, size)
     if turn > LONGEST_TURN:
-        for v in range(step.shape[0]):
-            step[v] *= LONGEST_TURN / turn
+        for v in range(w.step.shape[0]):
+            w.step[v] *= LONGEST_TURN / turn
         largest *= LONGEST_TURN / turn
     return largest
 
 
 @inline_kernel
-def is_over(options, cancel, counters):
+def is_over(block):
     """Return whether the solve has to end now: iterations, a stop from outside, the deadline."""
-    if counters[layout.ITERATIONS] >= options[layout.MAX_ITERATIONS] or cancel[0] != 0:
+    if (
+        block.counters[layout.ITERATIONS] >= block.options[layout.MAX_ITERATIONS]
+        or block.cancel[0] != 0
+    ):
         return True
-    stop = counters[layout.STOP]
-    return stop > 0 and clock.monotonic_ns(vector(counters, layout.CLOCK, 2)) >= stop
+    stop = block.counters[layout.STOP]
+    return stop > 0 and clock.monotonic_ns(vector(block.counters, layout.CLOCK, 2)) >= stop
 
 
-@inline_kernel
-def copy(out, state):
-    """Copy one array to another."""
-    for k in range(state.shape[0]):
-        out[k] = state[k]
-
-
-@inline_kernel
-def predicted_decrease(variable, hessian, gradient, step, right, damping):
+@kernel
+def predicted_decrease(address, damping):
     """
     Return how much the cost falls by the step, in the linear model.
 
     :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
     """
+    _, t, w = layout.view_chain(address)
     along, square = 0.0, 0.0
-    for v in range(step.shape[0]):
-        along += step[v] * gradient[v]
-        square += step[v] * step[v]
+    for v in range(w.step.shape[0]):
+        along += w.step[v] * w.gradient[v]
+        square += w.step[v] * w.step[v]
     if damping >= 0.0:
         return 0.5 * (along + damping * square)
-    normal.multiply(variable, hessian, step, right)
+    normal.multiply(t.variable, w.normal, w.step, w.right)
     curved = 0.0
-    for v in range(step.shape[0]):
-        curved += step[v] * right[v]
+    for v in range(w.step.shape[0]):
+        curved += w.step[v] * w.right[v]
     return along - 0.5 * curved
 
 
 @inline_kernel
-def largest_diagonal(variable, hessian, held):
+def largest_diagonal(t, w):
     """Return the largest diagonal entry of a variable that is not locked."""
     largest = 0.0
-    for v in range(held.shape[0]):
-        if held[v] != 2.0:
-            largest = max(largest, hessian[variable[v, layout.VARIABLE_DIAGONAL]])
+    for v in range(w.held.shape[0]):
+        if w.held[v] != 2.0:
+            largest = max(largest, w.normal[t.variable[v, layout.VARIABLE_DIAGONAL]])
     return largest
 
 
 @inline_kernel
-def judge(options, counters, numbers, over, cost, error, inside, current, trial, good, best):
+def judge(block, w, over, cost, error, inside):
     """
     Take or refuse the state that was just measured; steps 1 and 2 of the method.
 
     :returns: RUNNING to step on from ``current``, or the status with which the descent ends.
     """
-    damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
-    if counters[layout.FRESH] != 0:
-        if counters[layout.FRESH] != RETURNED:
-            numbers[layout.MU] = FIRST_MU
-        numbers[layout.BOOST] = FIRST_BOOST
-        numbers[layout.CLAMP], numbers[layout.SLOW] = 1.0, 0.0
-        numbers[layout.GOOD_ERROR] = math.inf
-        numbers[layout.BEST_ERROR] = numbers[layout.COST] = math.inf
-        counters[layout.WATCH] = 0
-        if counters[layout.FRESH] != RETURNED:
-            counters[layout.EXCURSIONS] = 0
-    fresh = counters[layout.FRESH] != 0
-    pulling = counters[layout.TASK] == PULL and counters[layout.FRESH] == START
-    counters[layout.FRESH] = 0
+    damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
+    if block.counters[layout.FRESH] != 0:
+        if block.counters[layout.FRESH] != RETURNED:
+            w.numbers[layout.MU] = FIRST_MU
+        w.numbers[layout.BOOST] = FIRST_BOOST
+        w.numbers[layout.CLAMP], w.numbers[layout.SLOW] = 1.0, 0.0
+        w.numbers[layout.GOOD_ERROR] = math.inf
+        w.numbers[layout.BEST_ERROR] = w.numbers[layout.COST] = math.inf
+        block.counters[layout.WATCH] = 0
+        if block.counters[layout.FRESH] != RETURNED:
+            block.counters[layout.EXCURSIONS] = 0
+    fresh = block.counters[layout.FRESH] != 0
+    pulling = block.counters[layout.TASK] == PULL and block.counters[layout.FRESH] == START
+    block.counters[layout.FRESH] = 0
     if damped:
-        return judge_damped(
-            options, counters, numbers, over, cost, error, inside, current, trial, good, best
-        )
+        return judge_damped(block, w, over, cost, error, inside)
     code = layout.RUNNING
-    decrease, expected = numbers[layout.COST] - cost, numbers[layout.EXPECTED]
+    decrease, expected = w.numbers[layout.COST] - cost, w.numbers[layout.EXPECTED]
     if fresh or inside or decrease > ACCEPTED * expected:
         if not fresh:
-            adapt(counters, numbers, decrease, expected, cost)
+            adapt(block, w, decrease, expected, cost)
             if not inside and decrease <= NO_DECREASE * cost:
                 code = layout.STALLED
-        take(counters, numbers, cost, current, trial)
+        take(block, w, cost)
         if inside and not pulling:
             return layout.CONVERGED
-        if counters[layout.WATCH] > 0:
-            counters[layout.WATCH] += 1
-            if cost < numbers[layout.WATCH_COST]:
-                counters[layout.WATCH] = 0
-    elif may_go_uphill(counters, numbers, cost):
-        if counters[layout.WATCH] == 0:
-            counters[layout.EXCURSIONS] += 1
-            numbers[layout.WATCH_COST] = numbers[layout.COST]
-            copy(good, current)
-        counters[layout.WATCH] += 1
-        take(counters, numbers, cost, current, trial)
-    elif counters[layout.WATCH] == 0:
-        if not expected > NO_DECREASE * numbers[layout.COST]:
+        if block.counters[layout.WATCH] > 0:
+            block.counters[layout.WATCH] += 1
+            if cost < w.numbers[layout.WATCH_COST]:
+                block.counters[layout.WATCH] = 0
+    elif may_go_uphill(block, w, cost):
+        if block.counters[layout.WATCH] == 0:
+            block.counters[layout.EXCURSIONS] += 1
+            w.numbers[layout.WATCH_COST] = w.numbers[layout.COST]
+            vectors.copy(w.good, w.current)
+        block.counters[layout.WATCH] += 1
+        take(block, w, cost)
+    elif block.counters[layout.WATCH] == 0:
+        if not expected > NO_DECREASE * w.numbers[layout.COST]:
             code = layout.STALLED
-        boost = numbers[layout.BOOST]
-        numbers[layout.LEAST] = boost * max(numbers[layout.LEAST], 1e-8 * numbers[layout.LARGEST])
-        numbers[layout.MU] = min(LARGEST_MU, boost * numbers[layout.MU])
-        numbers[layout.BOOST] = 2.0 * boost
+        boost = w.numbers[layout.BOOST]
+        w.numbers[layout.LEAST] = boost * max(
+            w.numbers[layout.LEAST], 1e-8 * w.numbers[layout.LARGEST]
+        )
+        w.numbers[layout.MU] = min(LARGEST_MU, boost * w.numbers[layout.MU])
+        w.numbers[layout.BOOST] = 2.0 * boost
     else:
-        counters[layout.WATCH] = LONGEST_EXCURSION
-    if counters[layout.WATCH] >= LONGEST_EXCURSION:
+        block.counters[layout.WATCH] = LONGEST_EXCURSION
+    if block.counters[layout.WATCH] >= LONGEST_EXCURSION:
         # Back to where it went up, which has to be measured again.
-        counters[layout.WATCH], counters[layout.FRESH] = 0, RETURNED
-        copy(current, good)
-        copy(trial, good)
-        counters[layout.ANEW] = REMEASURE
+        block.counters[layout.WATCH], block.counters[layout.FRESH] = 0, RETURNED
+        vectors.copy(w.current, w.good)
+        vectors.copy(w.trial, w.good)
+        block.counters[layout.ANEW] = REMEASURE
         code = layout.RUNNING
     if code == layout.RUNNING and over:
         code = layout.TIMEOUT
@@ -256,78 +254,80 @@ def judge(options, counters, numbers, over, cost, error, inside, current, trial,
 
 
 @inline_kernel
-def adapt(counters, numbers, decrease, expected, cost):
+def adapt(block, w, decrease, expected, cost):
     """Fit the damping to how well the last decrease was predicted, and see whether the descent is slow."""
     if decrease > GOOD_GAIN * expected:
-        numbers[layout.MU] = max(SMALLEST_MU, 0.1 * numbers[layout.MU])
+        w.numbers[layout.MU] = max(SMALLEST_MU, 0.1 * w.numbers[layout.MU])
     elif decrease < POOR_GAIN * expected:
-        numbers[layout.MU] = min(LARGEST_MU, 4.0 * numbers[layout.MU])
-    if counters[layout.ITERATIONS] >= SLOW_AFTER and cost > SLOW * numbers[layout.COST]:
-        numbers[layout.SLOW] += 1.0
-    elif cost < FAST * numbers[layout.COST]:
-        numbers[layout.SLOW] = 0.0
+        w.numbers[layout.MU] = min(LARGEST_MU, 4.0 * w.numbers[layout.MU])
+    if block.counters[layout.ITERATIONS] >= SLOW_AFTER and cost > SLOW * w.numbers[layout.COST]:
+        w.numbers[layout.SLOW] += 1.0
+    elif cost < FAST * w.numbers[layout.COST]:
+        w.numbers[layout.SLOW] = 0.0
 
 
 @inline_kernel
-def take(counters, numbers, cost, current, trial):
+def take(block, w, cost):
     """Make the trial state the current one."""
-    copy(current, trial)
-    numbers[layout.COST] = cost
-    numbers[layout.BOOST], numbers[layout.LEAST] = FIRST_BOOST, 0.0
-    counters[layout.ANEW] = 1
+    vectors.copy(w.current, w.trial)
+    w.numbers[layout.COST] = cost
+    w.numbers[layout.BOOST], w.numbers[layout.LEAST] = FIRST_BOOST, 0.0
+    block.counters[layout.ANEW] = 1
 
 
 @inline_kernel
-def may_go_uphill(counters, numbers, cost):
+def may_go_uphill(block, w, cost):
     """Return whether a step that raised the cost may be taken all the same."""
-    if counters[layout.WATCH] == 0 and counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
+    if block.counters[layout.WATCH] == 0 and block.counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
         return False
-    before = numbers[layout.COST] if counters[layout.WATCH] == 0 else numbers[layout.WATCH_COST]
-    return counters[layout.WATCH] < UPHILL_STEPS and cost < HIGHEST * before
+    before = (
+        w.numbers[layout.COST]
+        if block.counters[layout.WATCH] == 0
+        else w.numbers[layout.WATCH_COST]
+    )
+    return block.counters[layout.WATCH] < UPHILL_STEPS and cost < HIGHEST * before
 
 
 @inline_kernel
-def judge_damped(
-    options, counters, numbers, over, cost, error, inside, current, trial, good, best
-):
+def judge_damped(block, w, over, cost, error, inside):
     """Judge a state on the ladder of clamps; step 2 of the method."""
-    counters[layout.ANEW] = 1
-    if math.isinf(numbers[layout.BEST_ERROR]):
-        numbers[layout.FIRST_ERROR] = error
-    if error < numbers[layout.BEST_ERROR] or inside:
-        numbers[layout.BEST_ERROR], numbers[layout.BEST_COST] = error, cost
-        copy(best, trial)
+    block.counters[layout.ANEW] = 1
+    if math.isinf(w.numbers[layout.BEST_ERROR]):
+        w.numbers[layout.FIRST_ERROR] = error
+    if error < w.numbers[layout.BEST_ERROR] or inside:
+        w.numbers[layout.BEST_ERROR], w.numbers[layout.BEST_COST] = error, cost
+        vectors.copy(w.best, w.trial)
     if inside:
-        copy(current, trial)
+        vectors.copy(w.current, w.trial)
         return layout.CONVERGED
-    if error <= numbers[layout.GOOD_ERROR] + options[layout.DIVERGE]:
-        numbers[layout.GOOD_ERROR] = error
-        copy(good, trial)
-        copy(current, trial)
+    if error <= w.numbers[layout.GOOD_ERROR] + block.options[layout.DIVERGE]:
+        w.numbers[layout.GOOD_ERROR] = error
+        vectors.copy(w.good, w.trial)
+        vectors.copy(w.current, w.trial)
     else:
-        numbers[layout.CLAMP] *= 0.5
-        if numbers[layout.CLAMP] < 0.5**HALVINGS * 1.5:
+        w.numbers[layout.CLAMP] *= 0.5
+        if w.numbers[layout.CLAMP] < 0.5**HALVINGS * 1.5:
             return layout.DIVERGED
         # Measured anew: residual and poses are those of the refused state.
-        copy(trial, good)
-        counters[layout.ANEW] = REMEASURE
-    return out_of_iterations(options, counters, numbers) if over else layout.RUNNING
+        vectors.copy(w.trial, w.good)
+        block.counters[layout.ANEW] = REMEASURE
+    return out_of_iterations(block, w) if over else layout.RUNNING
 
 
 @inline_kernel
-def out_of_iterations(options, counters, numbers):
+def out_of_iterations(block, w):
     """Return how a descent with fixed damping ends that is over: with a word that says whether to call again."""
-    iterations = counters[layout.ITERATIONS]
-    gained = numbers[layout.FIRST_ERROR] - numbers[layout.BEST_ERROR]
-    if iterations == 0 or iterations < options[layout.MAX_ITERATIONS]:
+    iterations = block.counters[layout.ITERATIONS]
+    gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
+    if iterations == 0 or iterations < block.options[layout.MAX_ITERATIONS]:
         return layout.TIMEOUT
-    if gained > options[layout.STALL] or options[layout.STALL] == 0.0:
+    if gained > block.options[layout.STALL] or block.options[layout.STALL] == 0.0:
         return layout.TIMEOUT
-    return layout.DIVERGED if numbers[layout.CLAMP] < 1.0 else layout.STALLED
+    return layout.DIVERGED if w.numbers[layout.CLAMP] < 1.0 else layout.STALLED
 
 
 @inline_kernel
-def next_task(options, counters, numbers, code, over, value, count, current, good, best):
+def next_task(block, w, code, over, value, count):
     """
     Decide what follows a descent; steps 3 and 4 of the method.
 
@@ -335,96 +335,96 @@ def next_task(options, counters, numbers, code, over, value, count, current, goo
     :param value, count: secondary objective there, and of how many joints.
     :returns: whether to go on from ``current`` moved at random, rather than from ``current``.
     """
-    task = counters[layout.TASK]
-    counters[layout.FRESH] = START
-    if counters[layout.WATCH] > 0 and code != layout.CONVERGED:
-        numbers[layout.COST] = numbers[layout.WATCH_COST]
-        copy(current, good)
+    task = block.counters[layout.TASK]
+    block.counters[layout.FRESH] = START
+    if block.counters[layout.WATCH] > 0 and code != layout.CONVERGED:
+        w.numbers[layout.COST] = w.numbers[layout.WATCH_COST]
+        vectors.copy(w.current, w.good)
     if task == PULL:
-        after_pull(options, counters, numbers, code, over, value, current, best)
+        after_pull(block, w, code, over, value)
         return False
     better = task == MAIN
     if task == MAIN:
-        if options[layout.METHOD] != layout.LM and code != layout.CONVERGED:
-            numbers[layout.COST] = numbers[layout.BEST_COST]
-            copy(current, best)
-        numbers[layout.SPREAD] = ESCAPE_SPREAD / 3.0
-    elif code == layout.CONVERGED or numbers[layout.COST] < numbers[layout.BEST_COST]:
+        if block.options[layout.METHOD] != layout.LM and code != layout.CONVERGED:
+            w.numbers[layout.COST] = w.numbers[layout.BEST_COST]
+            vectors.copy(w.current, w.best)
+        w.numbers[layout.SPREAD] = ESCAPE_SPREAD / 3.0
+    elif code == layout.CONVERGED or w.numbers[layout.COST] < w.numbers[layout.BEST_COST]:
         better = True
     if better:
-        counters[layout.STATUS] = code
-        numbers[layout.BEST_COST] = numbers[layout.COST]
-        copy(best, current)
-    copy(current, best)
-    counters[layout.TASK] = LAST_WORD
+        block.counters[layout.STATUS] = code
+        w.numbers[layout.BEST_COST] = w.numbers[layout.COST]
+        vectors.copy(w.best, w.current)
+    vectors.copy(w.current, w.best)
+    block.counters[layout.TASK] = LAST_WORD
     if code == layout.CONVERGED:
-        numbers[layout.REST_COST] = value
+        w.numbers[layout.REST_COST] = value
         if count > 0 and not over:
-            counters[layout.TASK] = PULL
-            numbers[layout.GAIN] = options[layout.REST_FACTOR]
+            block.counters[layout.TASK] = PULL
+            w.numbers[layout.GAIN] = block.options[layout.REST_FACTOR]
         return False
-    tries_left = counters[layout.ESCAPED] < options[layout.ESCAPES]
+    tries_left = block.counters[layout.ESCAPED] < block.options[layout.ESCAPES]
     if over or code == layout.DIVERGED or not tries_left:
         return False
-    counters[layout.TASK] = ESCAPE
-    counters[layout.ESCAPED] += 1
-    numbers[layout.SPREAD] *= 3.0
+    block.counters[layout.TASK] = ESCAPE
+    block.counters[layout.ESCAPED] += 1
+    w.numbers[layout.SPREAD] *= 3.0
     return True
 
 
 @inline_kernel
-def after_pull(options, counters, numbers, code, over, value, current, best):
+def after_pull(block, w, code, over, value):
     """Keep or undo a pull of the secondary objective, and decide whether to pull again."""
-    before = numbers[layout.REST_COST]
+    before = w.numbers[layout.REST_COST]
     if code == layout.CONVERGED and value < before:
-        numbers[layout.REST_COST] = value
-        copy(best, current)
+        w.numbers[layout.REST_COST] = value
+        vectors.copy(w.best, w.current)
         over = over or before - value <= SETTLED * before
     else:
-        numbers[layout.GAIN] *= 0.5
-        copy(current, best)
-    if over or numbers[layout.GAIN] < SMALLEST_GAIN * options[layout.REST_FACTOR]:
-        counters[layout.TASK] = LAST_WORD
+        w.numbers[layout.GAIN] *= 0.5
+        vectors.copy(w.current, w.best)
+    if over or w.numbers[layout.GAIN] < SMALLEST_GAIN * block.options[layout.REST_FACTOR]:
+        block.counters[layout.TASK] = LAST_WORD
 
 
 @inline_kernel
-def random_step(spread, random, held, step):
+def random_step(w, random):
     """Write a random step of every variable that is not locked."""
-    for v in range(step.shape[0]):
-        step[v] = spread * (2.0 * restarts.uniform(random) - 1.0)
-        if held[v] == 2.0:
-            step[v] = 0.0
+    for v in range(w.step.shape[0]):
+        w.step[v] = w.numbers[layout.SPREAD] * (2.0 * restarts.uniform(random) - 1.0)
+        if w.held[v] == 2.0:
+            w.step[v] = 0.0
 
 
 @inline_kernel
-def add_priority(hessian, gradient, largest):
+def add_priority(w):
     """Make the rows weigh more than a secondary objective by far."""
-    factor = PRIORITY / max(largest, 1e-12)
-    for k in range(hessian.shape[0]):
-        hessian[k] *= factor
-    for v in range(gradient.shape[0]):
-        gradient[v] *= factor
+    factor = PRIORITY / max(w.numbers[layout.LARGEST], 1e-12)
+    for k in range(w.normal.shape[0]):
+        w.normal[k] *= factor
+    for v in range(w.gradient.shape[0]):
+        w.gradient[v] *= factor
 
 
 @inline_kernel
-def terms_of_step(options, flags, joints):
+def terms_of_step(block, t):
     """Return which joint rows there are, of the problem itself, and of the secondary objective."""
     set_ones = normal.CENTRES
-    for joint in range(joints.shape[0]):
-        frame = joints[joint, layout.JOINT_FRAME]
-        if flags[frame, layout.TARGET_SET] != 0:
+    for joint in range(t.joint.shape[0]):
+        frame = t.joint[joint, layout.JOINT_FRAME]
+        if block.flags[frame, layout.TARGET_SET] != 0:
             set_ones |= normal.TARGETS
-        if flags[frame, layout.REST_SET] != 0:
+        if block.flags[frame, layout.REST_SET] != 0:
             set_ones |= normal.RESTS
-    low = options[layout.LOW_TARGETS] != 0.0
+    low = block.options[layout.LOW_TARGETS] != 0.0
     later = normal.RESTS + (normal.TARGETS if low else 0)
-    if options[layout.SECONDARY] == layout.LIMIT_CENTRE:
+    if block.options[layout.SECONDARY] == layout.LIMIT_CENTRE:
         later += normal.CENTRES
     return set_ones & (0 if low else normal.TARGETS), set_ones & later
 
 
 @inline_kernel
-def measure(address, table, flags, options, t, w, own):
+def measure(address, block, w, own):
     """
     Write poses, residual and errors of the trial state.
 
@@ -434,14 +434,13 @@ def measure(address, table, flags, options, t, w, own):
     translation, rotation = 0.0, 0.0
     if own != 0:
         more, translation, rotation, _ = normal.joint_terms(
-            table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.trial, own, False,
-            1.0, math.inf, w.normal, w.gradient, w.scratch
-        )  # fmt: skip
+            address, w.trial, own, False, 1.0, math.inf, w.normal, w.gradient
+        )
         cost += more
     w.numbers[layout.TARGET_TRANSLATION], w.numbers[layout.TARGET_ROTATION] = translation, rotation
     if not (
-        translation < options[layout.TRANSLATION_TOLERANCE]
-        and rotation < options[layout.ROTATION_TOLERANCE]
+        translation < block.options[layout.TRANSLATION_TOLERANCE]
+        and rotation < block.options[layout.ROTATION_TOLERANCE]
     ):
         inside = False
         error += translation + rotation
@@ -449,154 +448,120 @@ def measure(address, table, flags, options, t, w, own):
 
 
 @inline_kernel
-def secondary(table, flags, options, t, w, later):
+def secondary(address, w, later):
     """Return the secondary objective at ``current``, and of how many joints it is."""
     if later == 0:
         return 0.0, 0
     value, _, _, count = normal.joint_terms(
-        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, later, False,
-        1.0, math.inf, w.normal, w.gradient, w.scratch
-    )  # fmt: skip
+        address, w.current, later, False, 1.0, math.inf, w.normal, w.gradient
+    )
     return value, count
 
 
 @inline_kernel
-def linearise(table, flags, options, t, w, own, later, clamp, pulling):
+def linearise(address, t, w, own, later, clamp, pulling):
     """Write H and g at ``current``, which was measured last; with a pull, the secondary objective's as well."""
-    mechanism.jacobian(
-        flags, options, t.node, t.factors, t.constraint, t.path, w.poses, w.ends, w.turns, w.blocks,
-        w.scratch, True
-    )  # fmt: skip
-    normal.gather(
-        options, clamp, t.variable, t.constraint, t.column, w.blocks, w.residual, w.errors, w.normal,
-        w.gradient, w.scratch
-    )  # fmt: skip
+    mechanism.jacobian(address, True)
+    normal.gather(address, clamp)
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
-        second_order.add_second_order(
-            flags,
-            options,
-            t.node,
-            t.factors,
-            t.variable,
-            t.constraint,
-            t.path,
-            w.poses,
-            w.ends,
-            w.motions,
-            w.normal,
-            w.scratch,
-        )
+        second_order.add_second_order(address)
     terms, gain = own, 1.0
     for part in range(2):
         if terms != 0:
-            normal.joint_terms(
-                table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, terms,
-                True, gain, clamp, w.normal, w.gradient, w.scratch
-            )  # fmt: skip
-        w.numbers[layout.LARGEST] = largest_diagonal(t.variable, w.normal, w.held)
+            normal.joint_terms(address, w.current, terms, True, gain, clamp, w.normal, w.gradient)
+        w.numbers[layout.LARGEST] = largest_diagonal(t, w)
         if not pulling or part == 1:
             return
-        add_priority(w.normal, w.gradient, w.numbers[layout.LARGEST])
+        add_priority(w)
         terms, gain = later, w.numbers[layout.GAIN]
 
 
 @inline_kernel
-def add_pull(table, flags, options, t, w, later, damping):
+def add_pull(address, block, w, later, damping):
     """Add to g what moves the null space of a step with some damping towards the secondary objective."""
     for v in range(w.pull.shape[0]):
         w.pull[v] = 0.0
     # Its part of H goes where the factors of the step are written next: the pull adds no damping.
     normal.joint_terms(
-        table, flags, options, t.variable, t.joint, w.lower, w.upper, w.held, w.current, later, True,
-        options[layout.REST_FACTOR], math.inf, w.factor, w.pull, w.scratch
-    )  # fmt: skip
+        address,
+        w.current,
+        later,
+        True,
+        block.options[layout.REST_FACTOR],
+        math.inf,
+        w.factor,
+        w.pull,
+    )
     for v in range(w.pull.shape[0]):
         w.gradient[v] += damping * w.pull[v]
 
 
 @inline_kernel
-def step_on(address, table, flags, options, t, w, counters, own, later, pulling):
+def step_on(address, block, t, w, own, later, pulling):
     """
     Write the next state to be measured into ``trial``: a step from ``current``.
 
     :returns: False when nothing would move by more than the stall threshold, or too many corrections followed a pull.
     """
     numbers = w.numbers
-    damped = counters[layout.TASK] == MAIN and options[layout.METHOD] != layout.LM
-    at_hand = counters[layout.ANEW] != 0
+    damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
+    at_hand = block.counters[layout.ANEW] != 0
     if at_hand:
         clamp = numbers[layout.CLAMP] if damped else math.inf
-        linearise(table, flags, options, t, w, own, later, clamp, pulling)
-        bounds_of_step(t.variable, w.lower, w.upper, w.current, w.low, w.high)
-        counters[layout.ANEW] = 0
+        linearise(address, t, w, own, later, clamp, pulling)
+        bounds_of_step(t, w)
+        block.counters[layout.ANEW] = 0
     damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
     damping += FLOOR * numbers[layout.LARGEST]
     sigma = -1.0
     if damped:
-        damping = options[layout.DAMPING] * options[layout.DAMPING]
-        sigma = options[layout.SIGMA] if options[layout.METHOD] == layout.SVD else -1.0
+        damping = block.options[layout.DAMPING] * block.options[layout.DAMPING]
+        sigma = block.options[layout.SIGMA] if block.options[layout.METHOD] == layout.SVD else -1.0
         if at_hand and later != 0:
-            add_pull(table, flags, options, t, w, later, damping if sigma < 0.0 else sigma * sigma)
+            add_pull(address, block, w, later, damping if sigma < 0.0 else sigma * sigma)
     if pulling:
         damping = PULL_FLOOR * numbers[layout.LARGEST]
-        counters[layout.TRIES] = 0
+        block.counters[layout.TRIES] = 0
     for _ in range(LARGEST_RAISE):
-        counters[layout.HELD] = normal.bounded_step(
-            t.variable,
-            w.normal,
-            w.gradient,
-            damping,
-            sigma,
-            w.low,
-            w.high,
-            w.held,
-            w.step,
-            w.right,
-            w.pull,
-            w.factor,
-            w.dense,
-        )
-        if counters[layout.HELD] != normal.INDEFINITE:
+        block.counters[layout.HELD] = normal.bounded_step(address, damping, sigma)
+        if block.counters[layout.HELD] != normal.INDEFINITE:
             break
         damping = max(RAISE * damping, FIRST_RAISE * numbers[layout.LARGEST])
-    longest = scale_step(t.variable, w.step)
-    is_plain = counters[layout.HELD] == 0 and sigma < 0.0 and longest < LONGEST_TURN
-    moved = longest > options[layout.STALL]
+    longest = scale_step(t, w)
+    is_plain = block.counters[layout.HELD] == 0 and sigma < 0.0 and longest < LONGEST_TURN
+    moved = longest > block.options[layout.STALL]
     if pulling:
-        counters[layout.FRESH] = PULLED
+        block.counters[layout.FRESH] = PULLED
         if not moved:
             numbers[layout.GAIN] = 0.0
-    elif counters[layout.TASK] == PULL:
-        counters[layout.TRIES] += 1
-        moved = moved and counters[layout.TRIES] <= CORRECTIONS
+    elif block.counters[layout.TASK] == PULL:
+        block.counters[layout.TRIES] += 1
+        moved = moved and block.counters[layout.TRIES] <= CORRECTIONS
     if moved:
-        counters[layout.ITERATIONS] += 1
+        block.counters[layout.ITERATIONS] += 1
         numbers[layout.LEAST] = max(numbers[layout.LEAST], damping)
-        numbers[layout.EXPECTED] = predicted_decrease(
-            t.variable, w.normal, w.gradient, w.step, w.right, damping if is_plain else -1.0
+        numbers[layout.EXPECTED] = predicted_decrease(address, damping if is_plain else -1.0)
+        tolerance = min(
+            block.options[layout.TRANSLATION_TOLERANCE], block.options[layout.ROTATION_TOLERANCE]
         )
-        tolerance = min(options[layout.TRANSLATION_TOLERANCE], options[layout.ROTATION_TOLERANCE])
         curved = longest * longest > FLAT * tolerance
         if curved and not damped and not pulling and numbers[layout.SLOW] < SLOW_STEPS:
-            bend_step(address, flags, options, t, w, at_hand)
-        advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
+            bend_step(address, t, w, at_hand)
+        advance(address)
     return moved
 
 
 @inline_kernel
-def bend_step(address, flags, options, t, w, at_hand):
+def bend_step(address, t, w, at_hand):
     """
     Add to a step d half of the acceleration a that keeps a path along d where the linear model has it.
 
     :param at_hand: whether the poses are those of ``current``; else they are measured again.
     """
     if not at_hand:
-        copy(w.trial, w.current)
+        vectors.copy(w.trial, w.current)
         mechanism.locate(address)
-    acceleration.bend(
-        flags, options, t.node, t.factors, t.constraint, t.column, w.poses, w.ends, w.turns, w.blocks,
-        w.step, w.rates, w.right, w.scratch
-    )  # fmt: skip
+    acceleration.bend(address)
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
             w.right[v] = 0.0
@@ -611,12 +576,12 @@ def bend_step(address, flags, options, t, w, at_hand):
 
 
 @inline_kernel
-def start(counters, numbers):
+def start(block, w):
     """Set the counters of a solve to its beginning."""
     for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
-        counters[k] = 0
-    counters[layout.STATUS], counters[layout.FRESH] = layout.RUNNING, START
-    numbers[layout.REST_COST] = 0.0
+        block.counters[k] = 0
+    block.counters[layout.STATUS], block.counters[layout.FRESH] = layout.RUNNING, START
+    w.numbers[layout.REST_COST] = 0.0
 
 
 @kernel
@@ -632,51 +597,46 @@ def solve(address, seed, stop):
     :param stop: monotonic time at which to stop [ns]; 0 for none.
     :returns: the status, or BAD_FRAME.
     """
-    table, flags, options, cancel, ints, counters, reals, work = layout.view_block(address)
-    t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
-    counters[layout.RANDOM], counters[layout.STOP] = seed, stop
-    counters[layout.BAD] = mechanism.load(table, flags, t, w)
-    if counters[layout.BAD] >= 0:
+    block, t, w = layout.view_chain(address)
+    block.counters[layout.RANDOM], block.counters[layout.STOP] = seed, stop
+    block.counters[layout.BAD] = mechanism.load(address)
+    if block.counters[layout.BAD] >= 0:
         return layout.BAD_FRAME
-    random = counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
-    own, later = terms_of_step(options, flags, t.joint)
-    start(counters, w.numbers)
-    copy(w.trial, w.current)
+    random = block.counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
+    own, later = terms_of_step(block, t)
+    start(block, w)
+    vectors.copy(w.trial, w.current)
     while True:
-        cost, error, inside = measure(address, table, flags, options, t, w, own)
-        if counters[layout.TASK] == LAST_WORD:
+        cost, error, inside = measure(address, block, w, own)
+        if block.counters[layout.TASK] == LAST_WORD:
             break
-        over = is_over(options, cancel, counters)
-        pulling = counters[layout.TASK] == PULL and counters[layout.FRESH] == START
-        code = judge(
-            options, counters, w.numbers, over, cost, error, inside, w.current, w.trial, w.good, w.best
-        )  # fmt: skip
+        over = is_over(block)
+        pulling = block.counters[layout.TASK] == PULL and block.counters[layout.FRESH] == START
+        code = judge(block, w, over, cost, error, inside)
         if code == layout.RUNNING:
-            if counters[layout.ANEW] == REMEASURE:
+            if block.counters[layout.ANEW] == REMEASURE:
                 continue
-            if step_on(address, table, flags, options, t, w, counters, own, later, pulling):
+            if step_on(address, block, t, w, own, later, pulling):
                 continue
             code = layout.STALLED
-        task = counters[layout.TASK]
-        value, count = secondary(table, flags, options, t, w, later)
-        random_start = next_task(
-            options, counters, w.numbers, code, over, value, count, w.current, w.good, w.best
-        )
-        if counters[layout.TASK] == LAST_WORD and code == layout.CONVERGED and task != PULL:
+        task = block.counters[layout.TASK]
+        value, count = secondary(address, w, later)
+        random_start = next_task(block, w, code, over, value, count)
+        if block.counters[layout.TASK] == LAST_WORD and code == layout.CONVERGED and task != PULL:
             break
-        copy(w.trial, w.current)
+        vectors.copy(w.trial, w.current)
         if random_start:
-            random_step(w.numbers[layout.SPREAD], random, w.held, w.step)
-            advance(t.variable, w.lower, w.upper, w.held, w.step, w.current, w.trial)
+            random_step(w, random)
+            advance(address)
     w.numbers[layout.COST] = cost
     # The word is that of the state handed back.
     if inside:
-        counters[layout.STATUS] = layout.CONVERGED
-    elif counters[layout.STATUS] == layout.CONVERGED:
-        counters[layout.STATUS] = layout.STALLED
-    copy(w.current, w.trial)
-    if inside or options[layout.KEEP_FAILED] != 0.0:
-        mechanism.store(table, t.node, t.factors, t.variable, w.current, w.scratch)
-    w.numbers[layout.STEPS] = counters[layout.ITERATIONS]
-    w.numbers[layout.TRIED] = counters[layout.ESCAPED]
-    return counters[layout.STATUS]
+        block.counters[layout.STATUS] = layout.CONVERGED
+    elif block.counters[layout.STATUS] == layout.CONVERGED:
+        block.counters[layout.STATUS] = layout.STALLED
+    vectors.copy(w.current, w.trial)
+    if inside or block.options[layout.KEEP_FAILED] != 0.0:
+        mechanism.store(block, t, w)
+    w.numbers[layout.STEPS] = block.counters[layout.ITERATIONS]
+    w.numbers[layout.TRIED] = block.counters[layout.ESCAPED]
+    return block.counters[layout.STATUS]

@@ -361,3 +361,18 @@ def view_block(address):
         floats_at(address, at, reals),
         floats_at(address, at + reals, head[BLOCK_WORK]),
     )
+
+
+@inline_kernel
+def view_chain(address):
+    """
+    Return the :class:`Block` at an address, its :class:`Tables` and its :class:`Workspace`.
+
+    All arrays as arguments would cost a call more than their addresses do.
+    """
+    block = view_block(address)
+    return (
+        block,
+        view_tables(block.ints, block.reals),
+        view_workspace(block.ints, block.work),
+    )

@@ -31,24 +31,18 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.mechanisms import layout
 
 SHORTEST_QUATERNION = 1e-9
-
-
-@inline_kernel
-def put_identity(out):
-    """Write the transform that moves nothing."""
-    for k in range(12):
-        out[k] = 1.0 if k == 0 or k == 4 or k == 8 else 0.0
 
 
 @kernel
 def fold(table, segments, start, count, out, scratch):
     """Write the product of the fixed poses of frames; return the row of a frame that has none, or -1."""
     local, before = vector(scratch, 0, 12), vector(scratch, 12, 12)
-    put_identity(out)
+    vectors.fill(out, 0.0)
+    out[0] = out[4] = out[8] = 1.0
     moved = False
     for k in range(start, start + count):
         frame = segments[k]
@@ -64,166 +58,135 @@ def fold(table, segments, start, count, out, scratch):
         for i in range(3):
             local[9 + i] = table[frame, p + i]
         if moved:
-            for i in range(12):
-                before[i] = out[i]
+            vectors.copy(before, out)
             se3.compose(out, before, local)
         else:
-            for i in range(12):
-                out[i] = local[i]
+            vectors.copy(out, local)
             moved = True
     return -1
 
 
 @inline_kernel
-def place_anew(table, segments, start, count, fixed, out, scratch):
+def place_anew(block, t, w, start, count, out):
     """Write the product of the fixed poses of frames if one has changed; return as :func:`fold` does."""
     changed = 0
     for k in range(start, start + count):
-        frame = segments[k]
+        frame = t.segment[k]
         # All of them, without a branch for each.
         for i in range(layout.FIXED):
-            changed |= int(fixed[k, i] != table[frame, i])
+            changed |= int(w.fixed[k, i] != block.table[frame, i])
     if changed == 0:
         return -1
     for k in range(start, start + count):
         for i in range(layout.FIXED):
-            fixed[k, i] = table[segments[k], i]
-    bad = fold(table, segments, start, count, out, scratch)
+            w.fixed[k, i] = block.table[t.segment[k], i]
+    bad = fold(block.table, t.segment, start, count, out, w.scratch)
     if bad >= 0:
-        fixed[start, 0] = math.nan
+        w.fixed[start, 0] = math.nan
     return bad
 
 
-@inline_kernel
-def load_poses(table, node, constraint, segments, placements, end_placements, fixed, scratch):
+@kernel
+def load(address):
     """
-    Read the fixed poses of nodes and ends from the table, where they differ from those that were read before.
+    Read poses, state and limits of a chain from the table; fixed poses only where they changed.
 
-    :param fixed: (segments, FIXED) what was read; NaN where nothing was.
-
-    :returns: the row of a frame with a number that is none, or -1.
+    :returns: the row of a frame with a number that is not finite, or -1.
     """
-    for i in range(node.shape[0]):
-        bad = place_anew(
-            table,
-            segments,
-            node[i, layout.NODE_SEGMENT],
-            node[i, layout.NODE_SEGMENTS],
-            fixed,
-            placements[i],
-            scratch,
-        )
+    block, t, w = layout.view_chain(address)
+    for i in range(t.node.shape[0]):
+        start, count = t.node[i, layout.NODE_SEGMENT], t.node[i, layout.NODE_SEGMENTS]
+        bad = place_anew(block, t, w, start, count, w.placements[i])
         if bad >= 0:
             return bad
-    for c in range(constraint.shape[0]):
-        for side in range(2):
-            bad = place_anew(
-                table,
-                segments,
-                constraint[c, layout.CONSTRAINT_SEGMENT_A + 3 * side],
-                constraint[c, layout.CONSTRAINT_SEGMENTS_A + 3 * side],
-                fixed,
-                end_placements[2 * c + side],
-                scratch,
-            )
-            if bad >= 0:
-                return bad
-    return -1
+    for end in range(2 * t.constraint.shape[0]):
+        c, side = end // 2, 3 * (end % 2)
+        start = t.constraint[c, layout.CONSTRAINT_SEGMENT_A + side]
+        count = t.constraint[c, layout.CONSTRAINT_SEGMENTS_A + side]
+        bad = place_anew(block, t, w, start, count, w.end_placements[end])
+        if bad >= 0:
+            return bad
+    return load_state(block, t, w)
 
 
 @inline_kernel
-def load(table, flags, t, w):
-    """
-    Read poses, state and limits of a chain from the table.
-
-    :returns: the row of a frame with a number that is none, or -1.
-    """
-    bad = load_poses(
-        table, t.node, t.constraint, t.segment, w.placements, w.end_placements, w.fixed, w.scratch
-    )
-    if bad >= 0:
-        return bad
-    return load_state(
-        table, flags, t.node, t.factors, t.variable, w.current, w.lower, w.upper, w.held
-    )
-
-
-@inline_kernel
-def load_state(table, flags, node, factors, variable, state, lower, upper, held):
+def load_state(block, t, w):
     """Read the state and its limits; return the row of a frame with a number that is none, or -1."""
-    for v in range(variable.shape[0]):
-        kind, at = variable[v, layout.VARIABLE_KIND], variable[v, layout.VARIABLE_STATE]
-        frame, dof = variable[v, layout.VARIABLE_FRAME], variable[v, layout.VARIABLE_DOF]
-        held[v] = 2.0 if flags[frame, layout.LOCKED + dof] != 0 else 0.0
+    for v in range(t.variable.shape[0]):
+        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
+        frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
+        w.held[v] = 2.0 if block.flags[frame, layout.LOCKED + dof] != 0 else 0.0
         if kind < layout.BALL:
-            lower[v], upper[v] = (
-                table[frame, layout.LOWER + dof],
-                table[frame, layout.UPPER + dof],
+            w.lower[v], w.upper[v] = (
+                block.table[frame, layout.LOWER + dof],
+                block.table[frame, layout.UPPER + dof],
             )
-            value = table[frame, layout.VALUES + dof]
+            value = block.table[frame, layout.VALUES + dof]
             if not math.isfinite(value):
                 return frame
-            state[at] = value
+            w.current[at] = value
         else:
-            lower[v], upper[v] = -math.inf, math.inf
+            w.lower[v], w.upper[v] = -math.inf, math.inf
             if kind == layout.BALL:
                 total = 0.0
                 for k in range(4):
-                    state[at + k] = table[frame, layout.ROTATION + k]
-                    total += state[at + k] * state[at + k]
+                    w.current[at + k] = block.table[frame, layout.ROTATION + k]
+                    total += w.current[at + k] * w.current[at + k]
                 if not (math.isfinite(total) and total > SHORTEST_QUATERNION):
                     return frame
-    tighten_by_followers(table, node, factors, lower, upper)
-    for v in range(variable.shape[0]):
+    tighten_by_followers(block, t, w)
+    for v in range(t.variable.shape[0]):
         # A locked value is the user's, wherever it is.
-        if variable[v, layout.VARIABLE_KIND] < layout.BALL and held[v] == 0.0:
-            at = variable[v, layout.VARIABLE_STATE]
-            state[at] = min(max(state[at], lower[v]), upper[v])
+        if t.variable[v, layout.VARIABLE_KIND] < layout.BALL and w.held[v] == 0.0:
+            at = t.variable[v, layout.VARIABLE_STATE]
+            w.current[at] = min(max(w.current[at], w.lower[v]), w.upper[v])
     return -1
 
 
 @inline_kernel
-def tighten_by_followers(table, node, factors, lower, upper):
+def tighten_by_followers(block, t, w):
     """Tighten the limits of variables by those of the degrees of freedom that follow them."""
-    for i in range(node.shape[0]):
-        factor = factors[i, layout.NODE_MULTIPLIER]
-        if node[i, layout.NODE_OWNER] == 0 and factor != 0.0:
-            v, frame = node[i, layout.NODE_VARIABLE], node[i, layout.NODE_FRAME]
-            kind = node[i, layout.NODE_KIND]
-            offset = factors[i, layout.NODE_OFFSET]
-            one = (table[frame, layout.LOWER + kind] - offset) / factor
-            other = (table[frame, layout.UPPER + kind] - offset) / factor
-            lower[v] = max(lower[v], min(one, other))
-            upper[v] = max(lower[v], min(upper[v], max(one, other)))
+    for i in range(t.node.shape[0]):
+        factor = t.factors[i, layout.NODE_MULTIPLIER]
+        if t.node[i, layout.NODE_OWNER] == 0 and factor != 0.0:
+            v, frame = t.node[i, layout.NODE_VARIABLE], t.node[i, layout.NODE_FRAME]
+            kind = t.node[i, layout.NODE_KIND]
+            offset = t.factors[i, layout.NODE_OFFSET]
+            one = (block.table[frame, layout.LOWER + kind] - offset) / factor
+            other = (block.table[frame, layout.UPPER + kind] - offset) / factor
+            w.lower[v] = max(w.lower[v], min(one, other))
+            w.upper[v] = max(w.lower[v], min(w.upper[v], max(one, other)))
 
 
 @inline_kernel
-def forward(state, node, factors, constraint, placements, end_placements, poses, ends, scratch):
-    """Write the poses of nodes and ends at a state."""
-    for i in range(node.shape[0]):
-        parent, kind = node[i, layout.NODE_PARENT], node[i, layout.NODE_KIND]
-        at = node[i, layout.NODE_STATE]
+def forward(t, w):
+    """Write the poses of nodes and ends at the trial state."""
+    for i in range(t.node.shape[0]):
+        parent, kind = t.node[i, layout.NODE_PARENT], t.node[i, layout.NODE_KIND]
+        at = t.node[i, layout.NODE_STATE]
         if kind == layout.BALL:
-            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
-            turn_by_quaternion(poses[i], state, at, scratch)
+            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
+            turn_by_quaternion(w.poses[i], w.trial, at, w.scratch)
             continue
-        value = factors[i, layout.NODE_OFFSET] + factors[i, layout.NODE_MULTIPLIER] * state[at]
+        value = (
+            t.factors[i, layout.NODE_OFFSET] + t.factors[i, layout.NODE_MULTIPLIER] * w.trial[at]
+        )
         if kind < layout.FIRST_TURN:
-            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
+            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
             for k in range(3):
-                poses[i, 9 + k] += value * poses[i, 3 * k + kind]
+                w.poses[i, 9 + k] += value * w.poses[i, 3 * k + kind]
         else:
             sine, cosine = so3.sine_cosine(value)
-            attach(poses[i], poses, parent, placements[i], node[i, layout.NODE_SEGMENTS])
-            turn_columns(poses[i], kind - layout.FIRST_TURN, sine, cosine)
-    for c in range(constraint.shape[0]):
+            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
+            turn_columns(w.poses[i], kind - layout.FIRST_TURN, sine, cosine)
+    for c in range(t.constraint.shape[0]):
         for side in range(2):
             attach(
-                ends[2 * c + side],
-                poses,
-                constraint[c, layout.CONSTRAINT_NODE_A + 3 * side],
-                end_placements[2 * c + side],
-                constraint[c, layout.CONSTRAINT_SEGMENTS_A + 3 * side],
+                w.ends[2 * c + side],
+                w.poses,
+                t.constraint[c, layout.CONSTRAINT_NODE_A + 3 * side],
+                w.end_placements[2 * c + side],
+                t.constraint[c, layout.CONSTRAINT_SEGMENTS_A + 3 * side],
             )
 
 
@@ -231,11 +194,9 @@ def forward(state, node, factors, constraint, placements, end_placements, poses,
 def attach(out, poses, parent, placement, segments):
     """Write the pose of what has a fixed placement in a node, or in the world."""
     if parent < 0:
-        for k in range(12):
-            out[k] = placement[k]
+        vectors.copy(out, placement)
     elif segments == 0:
-        for k in range(12):
-            out[k] = poses[parent, k]
+        vectors.copy(out, poses[parent])
     else:
         se3.compose(out, poses[parent], placement)
 
@@ -272,35 +233,35 @@ def turn_by_quaternion(pose, state, at, scratch):
 
 
 @inline_kernel
-def residuals(flags, options, constraint, ends, residual, errors, turns):
+def residuals(block, t, w):
     """
     Write residual and errors of every constraint at the poses at hand.
 
     :returns: half the squared weighted residual, the sum of the errors that are beyond a tolerance, and whether none is.
     """
     cost, unmet, inside = 0.0, 0.0, True
-    for c in range(constraint.shape[0]):
-        e = residual[c]
+    for c in range(t.constraint.shape[0]):
+        e = w.residual[c]
         for k in range(6):
             e[k] = 0.0
-        errors[c, 0] = errors[c, 1] = 0.0
-        if flags[constraint[c, layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
+        w.errors[c, 0] = w.errors[c, 1] = 0.0
+        if block.flags[t.constraint[c, layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
-        constraint_error(constraint[c], ends[2 * c], ends[2 * c + 1], e, turns[c])
+        constraint_error(t.constraint[c], w.ends[2 * c], w.ends[2 * c + 1], e, w.turns[c])
         for half in range(2):
             total = 0.0
-            factor = options[layout.TRANSLATION_FACTOR + half]
+            factor = block.options[layout.TRANSLATION_FACTOR + half]
             for k in range(3 * half, 3 * half + 3):
                 total += e[k] * e[k]
                 e[k] *= factor
-            errors[c, half] = math.sqrt(total)
+            w.errors[c, half] = math.sqrt(total)
             cost += 0.5 * factor * factor * total
         if not (
-            errors[c, 0] < options[layout.TRANSLATION_TOLERANCE]
-            and errors[c, 1] < options[layout.ROTATION_TOLERANCE]
+            w.errors[c, 0] < block.options[layout.TRANSLATION_TOLERANCE]
+            and w.errors[c, 1] < block.options[layout.ROTATION_TOLERANCE]
         ):
             inside = False
-            unmet += errors[c, 0] + errors[c, 1]
+            unmet += w.errors[c, 0] + w.errors[c, 1]
     return cost, unmet, inside
 
 
@@ -329,56 +290,44 @@ def locate(address):
     """
     Write poses, residual and errors of the trial state.
 
-    :param address: of the chain's block: all arrays of both steps as arguments would cost more than they do.
+    :param address: of the chain's block.
     :returns: as :func:`residuals`.
     """
-    _, flags, options, _, ints, _, reals, work = layout.view_block(address)
-    t, w = layout.view_tables(ints, reals), layout.view_workspace(ints, work)
-    forward(
-        w.trial,
-        t.node,
-        t.factors,
-        t.constraint,
-        w.placements,
-        w.end_placements,
-        w.poses,
-        w.ends,
-        w.scratch,
-    )
-    return residuals(flags, options, t.constraint, w.ends, w.residual, w.errors, w.turns)
+    block, t, w = layout.view_chain(address)
+    forward(t, w)
+    return residuals(block, t, w)
 
 
-@inline_kernel
-def jacobian(
-    flags, options, node, factors, constraint, path, poses, ends, turns, blocks, scratch, exact
-):
+@kernel
+def jacobian(address, exact):
     """Write the weighted Jacobian of every constraint at the poses whose :func:`residuals` are at hand."""
-    maps = matrix(scratch, 0, 3, 9)
-    for c in range(constraint.shape[0]):
-        row = constraint[c]
+    block, t, w = layout.view_chain(address)
+    maps = matrix(w.scratch, 0, 3, 9)
+    for c in range(t.constraint.shape[0]):
+        row = t.constraint[c]
         first = row[layout.CONSTRAINT_COLUMN]
         for k in range(first, first + row[layout.CONSTRAINT_COLUMNS]):
             for i in range(6):
-                blocks[k, i] = 0.0
-        if flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
+                w.blocks[k, i] = 0.0
+        if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
-        write_maps(row, ends[2 * c], turns[c], exact, maps, scratch)
+        write_maps(row, w.ends[2 * c], w.turns[c], exact, maps, w.scratch)
         start = row[layout.CONSTRAINT_PATH]
         for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
-            i = path[k, layout.PATH_NODE]
+            i = t.path[k, layout.PATH_NODE]
             add_columns(
-                node[i, layout.NODE_KIND],
-                factors[i, layout.NODE_MULTIPLIER],
-                path[k, layout.PATH_SIDE],
+                t.node[i, layout.NODE_KIND],
+                t.factors[i, layout.NODE_MULTIPLIER],
+                t.path[k, layout.PATH_SIDE],
                 row[layout.CONSTRAINT_WORLD] != 0,
-                poses[i],
-                ends[2 * c],
-                ends[2 * c + 1],
+                w.poses[i],
+                w.ends[2 * c],
+                w.ends[2 * c + 1],
                 maps,
-                blocks,
-                first + path[k, layout.PATH_COLUMN],
+                w.blocks,
+                first + t.path[k, layout.PATH_COLUMN],
             )
-        weigh(row, options, blocks, first)
+        weigh(row, block.options, w.blocks, first)
 
 
 @inline_kernel
@@ -470,27 +419,27 @@ def zyx_angles(r):
 
 
 @inline_kernel
-def nearest_turn(angle, reference):
-    """Return the angle, up to full turns, nearest to a reference."""
-    return reference + so3.wrap_to_pi(angle - reference)
-
-
-@kernel
-def store(table, node, factors, variable, state, scratch):
+def store(block, t, w):
     """Write a state into the table: values, rotations of balls with the nearest equivalent angles, followers."""
-    for v in range(variable.shape[0]):
-        kind, at = variable[v, layout.VARIABLE_KIND], variable[v, layout.VARIABLE_STATE]
-        frame, dof = variable[v, layout.VARIABLE_FRAME], variable[v, layout.VARIABLE_DOF]
+    for v in range(t.variable.shape[0]):
+        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
+        frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
         if kind < layout.BALL:
-            table[frame, layout.VALUES + dof] = state[at]
+            block.table[frame, layout.VALUES + dof] = w.current[at]
         elif kind == layout.BALL:
-            store_ball(table, frame, state, at, scratch)
-    for i in range(node.shape[0]):
-        if node[i, layout.NODE_OWNER] == 0:
-            frame = node[i, layout.NODE_FRAME]
-            value = factors[i, layout.NODE_OFFSET]
-            value += factors[i, layout.NODE_MULTIPLIER] * state[node[i, layout.NODE_STATE]]
-            table[frame, layout.VALUES + node[i, layout.NODE_KIND]] = value
+            store_ball(block.table, frame, w.current, at, w.scratch)
+    for i in range(t.node.shape[0]):
+        if t.node[i, layout.NODE_OWNER] == 0:
+            frame = t.node[i, layout.NODE_FRAME]
+            value = t.factors[i, layout.NODE_OFFSET]
+            value += t.factors[i, layout.NODE_MULTIPLIER] * w.current[t.node[i, layout.NODE_STATE]]
+            block.table[frame, layout.VALUES + t.node[i, layout.NODE_KIND]] = value
+
+
+@inline_kernel
+def nearest_winding(angle, reference):
+    """Return the angle, up to full windings, nearest to a reference."""
+    return reference + so3.wrap_to_pi(angle - reference)
 
 
 @kernel
@@ -503,10 +452,10 @@ def store_ball(table, frame, state, at, scratch):
     x, y, z = zyx_angles(r)
     at = layout.VALUES + layout.FIRST_TURN
     oldx, oldy, oldz = table[frame, at], table[frame, at + 1], table[frame, at + 2]
-    x, y, z = nearest_turn(x, oldx), nearest_turn(y, oldy), nearest_turn(z, oldz)
-    otherx = nearest_turn(x + math.pi, oldx)
-    othery = nearest_turn(math.pi - y, oldy)
-    otherz = nearest_turn(z + math.pi, oldz)
+    x, y, z = nearest_winding(x, oldx), nearest_winding(y, oldy), nearest_winding(z, oldz)
+    otherx = nearest_winding(x + math.pi, oldx)
+    othery = nearest_winding(math.pi - y, oldy)
+    otherz = nearest_winding(z + math.pi, oldz)
     one = abs(x - oldx) + abs(y - oldy) + abs(z - oldz)
     two = abs(otherx - oldx) + abs(othery - oldy) + abs(otherz - oldz)
     if two < one:

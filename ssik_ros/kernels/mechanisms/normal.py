@@ -28,7 +28,7 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.mechanisms import layout
 
 LOST = 1e-15
@@ -46,71 +46,41 @@ ROTATED_OFF = 1e-30
 """Squared off-diagonal part, relative to the squared matrix, at which it counts as diagonal."""
 
 
-@inline_kernel
-def gather(
-    options,
-    clamp,
-    variable,
-    constraint,
-    column,
-    blocks,
-    residual,
-    errors,
-    normal,
-    gradient,
-    scratch,
-):
+@kernel
+def gather(address, clamp):
     """
     Write H and g of all constraints from their Jacobians and residuals.
 
     :param clamp: factor on the options' largest errors in a step; infinity for none.
     """
-    for k in range(normal.shape[0]):
-        normal[k] = 0.0
-    for v in range(gradient.shape[0]):
-        gradient[v] = 0.0
-    e = vector(scratch, 0, 6)
-    for c in range(constraint.shape[0]):
+    block, t, w = layout.view_chain(address)
+    vectors.fill(w.normal, 0.0)
+    vectors.fill(w.gradient, 0.0)
+    e = vector(w.scratch, 0, 6)
+    for c in range(t.constraint.shape[0]):
         for half in range(2):
-            largest = clamp * options[layout.TRANSLATION_CLAMP + half]
+            largest = clamp * block.options[layout.TRANSLATION_CLAMP + half]
             scale = 1.0
-            if errors[c, half] > largest:
-                scale = largest / errors[c, half]
+            if w.errors[c, half] > largest:
+                scale = largest / w.errors[c, half]
             for k in range(3 * half, 3 * half + 3):
-                e[k] = scale * residual[c, k]
-        first = constraint[c, layout.CONSTRAINT_COLUMN]
-        for a in range(constraint[c, layout.CONSTRAINT_COLUMNS]):
-            va = column[first + a]
-            j = blocks[first + a]
+                e[k] = scale * w.residual[c, k]
+        first = t.constraint[c, layout.CONSTRAINT_COLUMN]
+        for a in range(t.constraint[c, layout.CONSTRAINT_COLUMNS]):
+            va = t.column[first + a]
+            j = w.blocks[first + a]
             j0, j1, j2, j3, j4, j5 = j[0], j[1], j[2], j[3], j[4], j[5]
-            gradient[va] += j0 * e[0] + j1 * e[1] + j2 * e[2] + j3 * e[3] + j4 * e[4] + j5 * e[5]
-            row = variable[va, layout.VARIABLE_DIAGONAL] - va
+            w.gradient[va] += j0 * e[0] + j1 * e[1] + j2 * e[2] + j3 * e[3] + j4 * e[4] + j5 * e[5]
+            row = t.variable[va, layout.VARIABLE_DIAGONAL] - va
             for b in range(a + 1):
-                o = blocks[first + b]
-                normal[row + column[first + b]] += (
+                o = w.blocks[first + b]
+                w.normal[row + t.column[first + b]] += (
                     j0 * o[0] + j1 * o[1] + j2 * o[2] + (j3 * o[3] + j4 * o[4] + j5 * o[5])
                 )
 
 
 @kernel
-def joint_terms(
-    table,
-    flags,
-    options,
-    variable,
-    joints,
-    lower,
-    upper,
-    held,
-    state,
-    which,
-    build,
-    gain,
-    clamp,
-    normal,
-    gradient,
-    scratch,
-):
+def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     """
     Measure targets, rest poses and centres of limits, and add them to H and g.
 
@@ -120,17 +90,18 @@ def joint_terms(
     :param clamp: as for :func:`gather`.
     :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
     """
-    e, weights = vector(scratch, 0, 6), vector(scratch, 6, 6)
+    block, t, w = layout.view_chain(address)
+    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, 6, 6)
     cost, translation, rotation, count = 0.0, 0.0, 0.0, 0
-    for turn in range(3 * joints.shape[0]):
-        joint, kind = joints[turn // 3], 1 << (turn % 3)
+    for turn in range(3 * t.joint.shape[0]):
+        joint, kind = t.joint[turn // 3], 1 << (turn % 3)
         frame = joint[layout.JOINT_FRAME]
         if kind & which == 0:
             continue
-        if kind != CENTRES and flags[frame, layout.TARGET_SET + (kind == RESTS)] == 0:
+        if kind != CENTRES and block.flags[frame, layout.TARGET_SET + (kind == RESTS)] == 0:
             continue
         count += 1
-        joint_errors(table, flags, variable, joint, lower, upper, held, state, kind, scratch)
+        joint_errors(block, t, w, joint, state, kind)
         for k in range(6):
             cost += 0.5 * (weights[k] * e[k]) ** 2
             if weights[k] != 0.0 and k < 3:
@@ -142,46 +113,46 @@ def joint_terms(
                 total = 0.0
                 for k in range(3 * half, 3 * half + 3):
                     total += e[k] * e[k]
-                largest = clamp * options[layout.TRANSLATION_CLAMP + half]
+                largest = clamp * block.options[layout.TRANSLATION_CLAMP + half]
                 scale = gain
                 if total > largest * largest:
                     scale *= largest / math.sqrt(total)
                 for k in range(3 * half, 3 * half + 3):
                     e[k] *= scale
-            add_joint(joint, variable, e, weights, scratch, normal, gradient)
+            add_joint(joint, t.variable, e, weights, w.scratch, normal, gradient)
     return cost, translation, rotation, count
 
 
 @inline_kernel
-def joint_errors(table, flags, variable, joint, lower, upper, held, state, kind, scratch):
+def joint_errors(block, t, w, joint, state, kind):
     """Write errors, weights and (of three turns) the columns of a joint's own rows into the scratch."""
-    e, weights = vector(scratch, 0, 6), vector(scratch, 6, 6)
+    e, weights = vector(w.scratch, 0, 6), vector(w.scratch, 6, 6)
     frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
     wanted = layout.TARGET if kind == TARGETS else layout.REST
     for d in range(6):
         e[d] = weights[d] = 0.0
         v = joint[layout.JOINT_VARIABLES + d]
-        if v < 0 or held[v] == 2.0:
+        if v < 0 or w.held[v] == 2.0:
             continue
-        low, high = lower[v], upper[v]
-        value = state[variable[v, layout.VARIABLE_STATE]]
+        low, high = w.lower[v], w.upper[v]
+        value = state[t.variable[v, layout.VARIABLE_STATE]]
         if kind == CENTRES:
             if high - low < math.inf and high > low:
                 weights[d] = 2.0 / (high - low)
                 e[d] = 0.5 * (low + high) - value
             continue
-        weights[d] = table[frame, layout.TARGET_WEIGHT]
+        weights[d] = block.table[frame, layout.TARGET_WEIGHT]
         if kind == RESTS:
-            weights[d] = table[frame, layout.REST_WEIGHT + d]
+            weights[d] = block.table[frame, layout.REST_WEIGHT + d]
         if d < layout.FIRST_TURN or rotation == layout.SINGLE:
-            e[d] = table[frame, wanted + d] - value
-            if d >= layout.FIRST_TURN and flags[frame, layout.TRACK_WRAP] == 0:
+            e[d] = block.table[frame, wanted + d] - value
+            if d >= layout.FIRST_TURN and block.flags[frame, layout.TRACK_WRAP] == 0:
                 short = so3.wrap_to_pi(e[d])
                 if low <= value + short <= high:
                     e[d] = short
             e[d] = min(max(e[d], low - value), high - value)
     if kind != CENTRES and rotation != layout.SINGLE:
-        rotation_errors(table, variable, joint, wanted, state, scratch)
+        rotation_errors(block.table, t.variable, joint, wanted, state, w.scratch)
 
 
 @kernel
@@ -283,37 +254,37 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
 
 
 @inline_kernel
-def factorise(variable, normal, held, damping, factor):
+def factorise(t, w, damping):
     """
     Write the factors of H + damping I; rows and columns of held variables are those of the identity.
 
     :returns: whether no pivot is negative by more than rounding.
     """
     definite = True
-    for i in range(variable.shape[0]):
-        diagonal = variable[i, layout.VARIABLE_DIAGONAL]
-        row, first = diagonal - i, variable[i, layout.VARIABLE_FIRST]
-        if held[i] != 0.0:
+    for i in range(t.variable.shape[0]):
+        diagonal = t.variable[i, layout.VARIABLE_DIAGONAL]
+        row, first = diagonal - i, t.variable[i, layout.VARIABLE_FIRST]
+        if w.held[i] != 0.0:
             for j in range(first, i):
-                factor[row + j] = 0.0
-            factor[diagonal] = 1.0
+                w.factor[row + j] = 0.0
+            w.factor[diagonal] = 1.0
             continue
         for j in range(first, i):
             total = 0.0
-            if held[j] == 0.0:
-                total = normal[row + j]
-                other = variable[j, layout.VARIABLE_DIAGONAL] - j
-                for k in range(max(first, variable[j, layout.VARIABLE_FIRST]), j):
-                    total -= factor[row + k] * factor[other + k]
-            factor[row + j] = total
-        pivot = whole = normal[diagonal] + damping
+            if w.held[j] == 0.0:
+                total = w.normal[row + j]
+                other = t.variable[j, layout.VARIABLE_DIAGONAL] - j
+                for k in range(max(first, t.variable[j, layout.VARIABLE_FIRST]), j):
+                    total -= w.factor[row + k] * w.factor[other + k]
+            w.factor[row + j] = total
+        pivot = whole = w.normal[diagonal] + damping
         for j in range(first, i):
-            scaled = factor[row + j]
+            scaled = w.factor[row + j]
             # The diagonal holds 1 / D.
-            share = scaled * factor[variable[j, layout.VARIABLE_DIAGONAL]]
+            share = scaled * w.factor[t.variable[j, layout.VARIABLE_DIAGONAL]]
             pivot -= scaled * share
-            factor[row + j] = share
-        factor[diagonal] = 1.0 / pivot if pivot > LOST * whole else 0.0
+            w.factor[row + j] = share
+        w.factor[diagonal] = 1.0 / pivot if pivot > LOST * whole else 0.0
         definite = definite and pivot > -NEGATIVE * abs(whole) and whole >= 0.0
     return definite
 
@@ -349,10 +320,8 @@ def multiply(variable, normal, x, out):
         out[i] = total
 
 
-@inline_kernel
-def bounded_step(
-    variable, normal, gradient, damping, sigma, low, high, held, step, right, pull, factor, dense
-):
+@kernel
+def bounded_step(address, damping, sigma):
     """
     Write the step within its bounds; step 3 of the method.
 
@@ -360,108 +329,106 @@ def bounded_step(
     :param dense: (2 n n,) scratch of the spectral step.
     :returns: how many variables are held at a bound, or INDEFINITE where H + damping I has a negative pivot.
     """
-    n = variable.shape[0]
+    _, t, w = layout.view_chain(address)
+    n = t.variable.shape[0]
     for v in range(n):
-        if held[v] != 2.0:
-            held[v] = 0.0
-        step[v] = 0.0
+        if w.held[v] != 2.0:
+            w.held[v] = 0.0
+        w.step[v] = 0.0
     count, freed = 0, 0
     for _ in range(3 * n + 3):
         # The part of the held variables goes to the right side.
         for v in range(n):
-            right[v] = 0.0
+            w.right[v] = 0.0
         if count > 0:
             for v in range(n):
-                if held[v] == 0.0:
-                    step[v] = 0.0
-            multiply(variable, normal, step, right)
+                if w.held[v] == 0.0:
+                    w.step[v] = 0.0
+            multiply(t.variable, w.normal, w.step, w.right)
         for v in range(n):
-            right[v] = gradient[v] - right[v] if held[v] == 0.0 else 0.0
+            w.right[v] = w.gradient[v] - w.right[v] if w.held[v] == 0.0 else 0.0
         if sigma < 0.0:
-            if not factorise(variable, normal, held, damping, factor):
+            if not factorise(t, w, damping):
                 return INDEFINITE
-            solve_factored(variable, factor, right)
+            solve_factored(t.variable, w.factor, w.right)
         else:
-            spectral_solve(variable, normal, held, sigma, right, pull, dense)
-        beyond = hold_violators(right, step, held, low, high)
+            spectral_solve(address, sigma)
+        beyond = hold_violators(w)
         count += beyond
         if beyond == 0:
-            if (
-                count == 0
-                or freed > n
-                or not free_one(variable, normal, gradient, damping, step, held, right)
-            ):
+            if count == 0 or freed > n or not free_one(t, w, damping):
                 return count
             count -= 1
             freed += 1
     for v in range(n):
-        step[v] = min(max(step[v], low[v]), high[v]) if held[v] != 2.0 else 0.0
+        w.step[v] = min(max(w.step[v], w.low[v]), w.high[v]) if w.held[v] != 2.0 else 0.0
     return count
 
 
 @inline_kernel
-def hold_violators(right, step, held, low, high):
+def hold_violators(w):
     """Take the solution as the step; hold what goes beyond a bound there, and return how many do."""
     beyond = 0
-    for v in range(step.shape[0]):
-        if held[v] != 0.0:
+    for v in range(w.step.shape[0]):
+        if w.held[v] != 0.0:
             continue
-        step[v] = right[v]
-        if step[v] > high[v]:
-            held[v], step[v] = 1.0, high[v]
+        w.step[v] = w.right[v]
+        if w.step[v] > w.high[v]:
+            w.held[v], w.step[v] = 1.0, w.high[v]
             beyond += 1
-        elif step[v] < low[v]:
-            held[v], step[v] = -1.0, low[v]
+        elif w.step[v] < w.low[v]:
+            w.held[v], w.step[v] = -1.0, w.low[v]
             beyond += 1
     return beyond
 
 
-@kernel
-def free_one(variable, normal, gradient, damping, step, held, right):
+@inline_kernel
+def free_one(t, w, damping):
     """Free the held variable that wants back inward most; return whether there is one."""
-    n = variable.shape[0]
-    multiply(variable, normal, step, right)
+    n = t.variable.shape[0]
+    multiply(t.variable, w.normal, w.step, w.right)
     largest = 0.0
     for v in range(n):
-        largest = max(largest, abs(gradient[v]))
+        largest = max(largest, abs(w.gradient[v]))
     most, which = FREE_AGAIN * largest, -1
     for v in range(n):
-        if abs(held[v]) == 1.0:
-            inward = -held[v] * (gradient[v] - right[v] - damping * step[v])
+        if abs(w.held[v]) == 1.0:
+            inward = -w.held[v] * (w.gradient[v] - w.right[v] - damping * w.step[v])
             if inward > most:
                 most, which = inward, v
     if which >= 0:
-        held[which] = 0.0
+        w.held[which] = 0.0
         return True
     return False
 
 
 @kernel
-def spectral_solve(variable, normal, held, sigma, right, pull, dense):
+def spectral_solve(address, sigma):
     """Solve with every eigenvalue of H damped on its own; step 4 of the method, in place of the right side."""
-    n = variable.shape[0]
-    a, vectors = matrix(dense, 0, n, n), matrix(dense, n * n, n, n)
+    _, t, w = layout.view_chain(address)
+    n = t.variable.shape[0]
+    a, columns = matrix(w.dense, 0, n, n), matrix(w.dense, n * n, n, n)
     for i in range(n):
         for j in range(n):
             a[i, j] = 0.0
-            vectors[i, j] = 1.0 if i == j else 0.0
-        row = variable[i, layout.VARIABLE_DIAGONAL] - i
-        for j in range(variable[i, layout.VARIABLE_FIRST], i + 1):
-            if held[i] == 0.0 and held[j] == 0.0:
-                a[i, j] = a[j, i] = normal[row + j]
-    diagonalise(a, vectors)
+            columns[i, j] = 1.0 if i == j else 0.0
+        row = t.variable[i, layout.VARIABLE_DIAGONAL] - i
+        for j in range(t.variable[i, layout.VARIABLE_FIRST], i + 1):
+            if w.held[i] == 0.0 and w.held[j] == 0.0:
+                a[i, j] = a[j, i] = w.normal[row + j]
+    diagonalise(a, columns)
     for i in range(n):
-        pull[i] = 0.0
+        w.pull[i] = 0.0
     for k in range(n):
         square = max(a[k, k], 0.0)
         divisor = max(square, sigma * sigma)
         total = 0.0
         for i in range(n):
-            total += vectors[k, i] * right[i]
+            total += columns[k, i] * w.right[i]
         for i in range(n):
-            pull[i] += vectors[k, i] * total / divisor
+            w.pull[i] += columns[k, i] * total / divisor
     for i in range(n):
-        right[i] = pull[i]
+        w.right[i] = w.pull[i]
 
 
 @kernel

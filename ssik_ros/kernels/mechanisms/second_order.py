@@ -30,38 +30,27 @@ ALL_ROTATION = 56
 
 
 @kernel
-def add_second_order(
-    flags,
-    options,
-    node,
-    factors,
-    variable,
-    constraint,
-    path,
-    poses,
-    ends,
-    motions,
-    normal,
-    scratch,
-):
+def add_second_order(address):
     """Add the second derivatives of all constraints to H, at a state whose J and e are at hand."""
-    for c in range(constraint.shape[0]):
-        row = constraint[c]
-        if flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
+    block, t, w = layout.view_chain(address)
+    for c in range(t.constraint.shape[0]):
+        row = t.constraint[c]
+        if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
         mask = row[layout.CONSTRAINT_MASK]
-        count, moved = list_motions(
-            row, node, factors, path, poses, ends[2 * c], ends[2 * c + 1], motions, scratch
+        count, moved = list_motions(t, w, row, w.ends[2 * c], w.ends[2 * c + 1])
+        shift, turn = (
+            block.options[layout.TRANSLATION_FACTOR],
+            block.options[layout.ROTATION_FACTOR],
         )
-        shift, turn = options[layout.TRANSLATION_FACTOR], options[layout.ROTATION_FACTOR]
         whole = mask & ALL_TRANSLATION == ALL_TRANSLATION
         world = row[layout.CONSTRAINT_WORLD] != 0
         if not whole and moved and not world:
             shift = 0.0
         if mask & ALL_ROTATION != ALL_ROTATION:
             turn = 0.0
-        write_errors(row, ends[2 * c], ends[2 * c + 1], scratch)
-        add_pairs(motions, count, whole, shift * shift, turn * turn, variable, normal, scratch)
+        write_errors(row, w.ends[2 * c], w.ends[2 * c + 1], w.scratch)
+        add_pairs(t, w, count, whole, shift * shift, turn * turn)
 
 
 @inline_kernel
@@ -85,34 +74,34 @@ def write_errors(row, a, b, scratch):
 
 
 @inline_kernel
-def list_motions(row, node, factors, path, poses, a, b, motions, scratch):
+def list_motions(t, w, row, a, b):
     """
     Write the elementary motions of either side of a constraint.
 
     :returns: how many there are, and whether one moves A.
     """
-    maps = matrix(scratch, 6, 2, 9)
+    maps = matrix(w.scratch, 6, 2, 9)
     x, y, z = se3.relative_rotation_vector(b, a)
     so3.inverse_left_jacobian(maps[0], x, y, z)
     so3.inverse_left_jacobian(maps[1], -x, -y, -z)
     start = row[layout.CONSTRAINT_PATH]
     count, moved = 0, False
     for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
-        side = path[k, layout.PATH_SIDE]
+        side = t.path[k, layout.PATH_SIDE]
         moved = moved or side & layout.MOVES_A != 0
         # What carries both ends changes no error.
         if side == layout.MOVES_A + layout.MOVES_B:
             continue
-        i = path[k, layout.PATH_NODE]
-        kind = node[i, layout.NODE_KIND]
-        factor = factors[i, layout.NODE_MULTIPLIER]
+        i = t.path[k, layout.PATH_NODE]
+        kind = t.node[i, layout.NODE_KIND]
+        factor = t.factors[i, layout.NODE_MULTIPLIER]
         ball = kind == layout.BALL
         point, sign = (a, 1.0) if side == layout.MOVES_A else (b, -1.0)
         for axis in range(3 if ball else 1):
             which = axis if ball else kind % 3
             write_motion(
-                motions[count],
-                poses[i],
+                w.motions[count],
+                w.poses[i],
                 which,
                 factor,
                 kind >= layout.FIRST_TURN,
@@ -122,9 +111,9 @@ def list_motions(row, node, factors, path, poses, a, b, motions, scratch):
             )
             # Along the axes of A, the rows see every motion at p_B.
             seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
-            write_row(motions[count], poses[i], seen, sign)
-            motions[count, layout.MOTION_VARIABLE] = node[i, layout.NODE_VARIABLE] + axis
-            motions[count, layout.MOTION_SIDE] = side
+            write_row(w.motions[count], w.poses[i], seen, sign)
+            w.motions[count, layout.MOTION_VARIABLE] = t.node[i, layout.NODE_VARIABLE] + axis
+            w.motions[count, layout.MOTION_SIDE] = side
             count += 1
     return count, moved
 
@@ -176,12 +165,12 @@ def triple_product(a, b, start):
 
 
 @inline_kernel
-def add_pairs(motions, count, whole, shift, turn, variable, normal, scratch):
+def add_pairs(t, w, count, whole, shift, turn):
     """Add the second derivatives of all pairs of motions to H; those before carry those behind on the same side."""
-    d, w = scratch[0:3], scratch[3:6]
+    d, u = w.scratch[0:3], w.scratch[3:6]
     for j in range(count):
         for i in range(j + 1):
-            one, other = motions[i], motions[j]
+            one, other = w.motions[i], w.motions[j]
             carries = one[layout.MOTION_SIDE] == other[layout.MOTION_SIDE]
             slide, spin = 0.0, 0.0
             for k in range(3):
@@ -190,7 +179,7 @@ def add_pairs(motions, count, whole, shift, turn, variable, normal, scratch):
                 spin += one[layout.SPIN + k] * (other[layout.AXIS + k] - other[layout.SPIN + k])
             if carries:
                 slide += triple_product(d, (one, other), layout.SHIFT)
-                spin += triple_product(w, (one, other), layout.AXIS)
+                spin += triple_product(u, (one, other), layout.AXIS)
             if whole:
                 for k in range(3):
                     slide -= one[layout.ROWS + k] * other[layout.ROWS + k]
@@ -199,4 +188,4 @@ def add_pairs(motions, count, whole, shift, turn, variable, normal, scratch):
             if p == q and i != j:
                 value *= 2.0
             p, q = min(p, q), max(p, q)
-            normal[variable[q, layout.VARIABLE_DIAGONAL] - q + p] += value
+            w.normal[t.variable[q, layout.VARIABLE_DIAGONAL] - q + p] += value

@@ -55,7 +55,6 @@ class ChainProgram:
         self._make_constraints()
         self._order_variables()
         self._make_block(*self._pack())
-        self._tables = layout.TABLES.show(self.ints, self.reals)
         self._view = layout.WORKSPACE.show(self.ints, self.work)
         self._view.fixed[:] = np.nan
         self.closure_count = len(chain.closures)
@@ -360,23 +359,11 @@ class ChainProgram:
         :param exact: False leaves out the derivative of the logarithm.
         :returns: (m,) residual e and (m, n) J = -de/dq.
         """
-        view, t = self._view, self._tables
-        self._load(table, flags)
-        self._evaluate(view.current, flags, options)
-        mechanism.jacobian(
-            flags,
-            options,
-            t.node,
-            t.factors,
-            t.constraint,
-            t.path,
-            view.poses,
-            view.ends,
-            view.turns,
-            view.blocks,
-            view.scratch,
-            exact,
-        )
+        view = self._view
+        self._bind(table, flags, options, NOT_STOPPED)
+        self._refuse_bad(mechanism.load(self._address))
+        self._evaluate(view.current)
+        mechanism.jacobian(self._address, exact)
         residual, rows, column = [], [], 0
         for c in range(self.closure_count):
             columns = self._columns[c]
@@ -405,39 +392,12 @@ class ChainProgram:
             ends = []
             for side in (eps, -eps):
                 self._move(state, natural, side, moved)
-                self._evaluate(moved, flags, options)
+                self._evaluate(moved)
                 rows = [view.residual[c, self._counted(c)] for c in range(self.closure_count)]
                 ends.append(np.concatenate(rows))
             slope = -(ends[0] - ends[1]) / (2.0 * eps)
             worst = max(worst, float(np.abs(slope - columns[:, natural]).max(initial=0.0)))
         return worst
-
-    def _load(self, table: FloatArray, flags: IntArray) -> None:
-        """Read fixed poses, state and limits from the table."""
-        view, t = self._view, self._tables
-        bad = mechanism.load_poses(
-            table,
-            t.node,
-            t.constraint,
-            t.segment,
-            view.placements,
-            view.end_placements,
-            view.fixed,
-            view.scratch,
-        )
-        if bad < 0:
-            bad = mechanism.load_state(
-                table,
-                flags,
-                t.node,
-                t.factors,
-                t.variable,
-                view.current,
-                view.lower,
-                view.upper,
-                view.held,
-            )
-        self._refuse_bad(bad)
 
     def _refuse_bad(self, row: int) -> None:
         """Raise an error when a row of the table has a number that is none."""
@@ -446,23 +406,10 @@ class ChainProgram:
             text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
             raise InvalidTarget(text, frame=name)
 
-    def _evaluate(self, state: FloatArray, flags: IntArray, options: FloatArray) -> None:
+    def _evaluate(self, state: FloatArray) -> None:
         """Write poses, residual and errors at a state."""
-        view, t = self._view, self._tables
-        mechanism.forward(
-            state,
-            t.node,
-            t.factors,
-            t.constraint,
-            view.placements,
-            view.end_placements,
-            view.poses,
-            view.ends,
-            view.scratch,
-        )
-        mechanism.residuals(
-            flags, options, t.constraint, view.ends, view.residual, view.errors, view.turns
-        )
+        self._view.trial[:] = state
+        mechanism.locate(self._address)
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
         """Write a state in which one unknown has moved; of balls about an axis of its own."""
