@@ -31,7 +31,8 @@ EVIDENCE = 100
 LARGEST_TIMEOUT = 1e9
 """Longer budgets [s] than this mean none (and would not fit into nanoseconds)."""
 KEPT_TOOLS = 16
-SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
+SOLVED, NO_CAUSE, NEW = IkStatus.SOLVED, Cause.NONE, tuple.__new__
+"""Kept as module constants: attributes and named tuples cost time at every solve."""
 NO_WORK = math.inf, 0, 0, False
 """Residual, iterations, searches and ``clock_ended`` of a request that was not searched."""
 Work = tuple[float, int, int, bool]
@@ -168,11 +169,15 @@ class SearchSolver:
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
-        arrays = self.borrow()
+        pool = self.pool
+        try:
+            arrays = pool.pop()
+        except IndexError:
+            arrays = SearchArrays(self.problem)
         try:
             return self._solve(request, arrays)
         finally:
-            self.pool.append(arrays)
+            pool.append(arrays)
 
     def _solve(self, request: SolveRequest, arrays: SearchArrays) -> IkResult:
         """Write the request into the search's arrays, run it, and return the result."""
@@ -189,7 +194,7 @@ class SearchSolver:
             options = narrowed
         out = np.empty((request.max_solutions + 1, self.width))
         timeout_ns = 0 if request.timeout is None else nanoseconds(request.timeout)
-        run = Run(problem, options, arrays, out, request)
+        run = NEW(Run, (problem, options, arrays, out, request))
         code = self.run(run, timeout_ns)
         if code == state.FOUND:
             return self._solved(arrays, out)
@@ -204,17 +209,18 @@ class SearchSolver:
         :param timeout_ns: budget of a fresh search; 0 for none.
         :param phase: FRESH, or CONTINUED for a search that goes on.
         """
-        request, arrays = run.request, run.arrays
-        validate, cancel = request.validate, self.flag_of(request)
-        kernel, ints, reals = self.kernel, run.problem.ints, run.problem.reals
-        options, counters, work, out = run.options, arrays.counters, arrays.work, run.out
+        problem, options, arrays, out, request = run
+        validate = request.validate
+        cancel = self.no_cancel if request.cancel is None else checked_flag(request.cancel)
+        kernel, ints, reals = self.kernel, problem.ints, problem.reals
+        counters, work = arrays.counters, arrays.work
         while True:
             code: int = kernel(
                 ints, reals, options, phase, timeout_ns, cancel, counters, work, out
             )
             if code != state.CANDIDATE or validate is None:
                 return code
-            accepted = validate(out[-1, : run.problem.group_size].copy())
+            accepted = validate(out[-1, : problem.group_size].copy())
             phase = state.ACCEPTED if accepted else state.REFUSED
 
     def flag_of(self, request: SolveRequest) -> IntArray:

@@ -26,6 +26,7 @@ from ssik_ros.solvers.search.solver import (
     Frames,
     GROUP_FRAMES,
     LARGEST_TIMEOUT,
+    NEW,
     Run,
     SearchSolver,
 )
@@ -93,9 +94,11 @@ class PoseIkSolver(SearchSolver):
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """Run the kernel as the other searches do, but a long search in slices."""
-        begun, options = time.perf_counter(), run.options
+        begun = time.perf_counter()
+        problem, options, arrays, out, request = run
         first = self._first_slice if options is self.seeded else _cut(options)
-        code = super().run(run._replace(options=first), timeout_ns, phase)
+        first_run = NEW(Run, (problem, first, arrays, out, request))
+        code = super().run(first_run, timeout_ns, phase)
         if _is_cut(run, code):
             most = int(options[state.MAX_SEARCHES])
             code = self._go_on(run, code, Slices(SEARCH_SLOTS, most, begun, timeout_ns))
