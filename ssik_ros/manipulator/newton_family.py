@@ -34,7 +34,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
 from ssik_ros.problem.problem import Rows
 from ssik_ros.results import Cause
-from ssik_ros.solvers.search.newton.many import Answers, solve_each, solve_path
+from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
 from ssik_ros.solvers.search.newton.tracker import Tracker
 from ssik_ros.solvers.search.settings import make_settings
 from ssik_ros.solvers.search.solver import nanoseconds, Run, SearchSolver
@@ -231,7 +231,7 @@ class NewtonFamily:
             answers = solve_path(solver, targets, seed, np.array(bounds), hard)
         return self._stacked(answers, jump_threshold)
 
-    def _stacked(self, answers: Answers, jump_threshold: float) -> IkSolutions:
+    def _stacked(self, answers: StackResult, jump_threshold: float) -> IkSolutions:
         """Return the answers to a stack."""
         q, numbers, codes, causes = answers
         success = (codes[:, paths.CODE] == state.FOUND).astype(np.int64)

@@ -1,5 +1,5 @@
 """
-Moves within the null space: what a redundant arm does with the freedom that its targets leave.
+Moves within the null space of a redundant arm: secondary objectives, and the pull towards the seed.
 
 Problem
     Among the configurations with the same targets, find one nearby with a larger

@@ -3,10 +3,10 @@ Many poses in one call: each on its own, or one after the other as the path of a
 
 Problem
     Given poses, write for each a configuration that reaches it. On a path, neighbouring configurations should be near
-    each other, and where they cannot be, that has to show.
+    each other, and the caller must see where they are not.
 
 Method
-    On their own, poses are searched like single ones: the same numbers, whoever else is in the batch. On a path the
+    On their own, poses are searched like single ones: the result does not depend on the other poses. On a path the
     search of a pose starts at the configuration before it and is first confined to a box around that one. When the
     box holds no solution: with a hard bound, the nearest state in the box that is found goes into the path;
     otherwise the search goes on without the box, and the caller sees the jump by the length of the step.
@@ -63,8 +63,8 @@ def solve_each(
     Search every pose on its own.
 
     :param targets: (N, 4 t, 4); seeds: (N, nq) or (1, nq), one for all.
-    :param first, end: rows that are to be done.
-    :param cancel: (1,) int64; not zero ends the batch, rows not done keep what stands in them.
+    :param first, end: rows to solve.
+    :param cancel: (1,) int64; not zero ends the batch, the remaining rows keep their contents.
     :param counters, work, out: as for one search; ``out`` has two rows.
     :param q: (N, nq); numbers: (N, 1 + 2 c) E, then position and rotation error of each constraint; codes: (N, CODES).
     """
@@ -83,7 +83,7 @@ def solve_each(
 
 @kernel
 def write_row(ints, code, counters, work, out, q, numbers, codes):
-    """Write what a search left into the rows of its pose."""
+    """Write the result of a search into the rows of its pose."""
     w = layout.view_workspace(ints, work)
     refused = code == state.BAD_TARGET or code == state.BAD_STATE
     if refused:

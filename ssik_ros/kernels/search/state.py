@@ -1,5 +1,5 @@
 """
-What a search and its caller tell each other: codes, counters, and the packed options.
+The interface of a search: codes, counters, and packed options.
 
 The options are one flat array: the single numbers below, then rows of (nv,) numbers, the tolerances of each constraint,
 and the arrays of the secondary objectives. A policy, such as PoseIK or Levenberg-Marquardt, is a set of these numbers.
@@ -10,14 +10,14 @@ import numpy as np
 from ssik_ros.kernels._jit import inline_kernel, matrix, vector
 from ssik_ros.kernels.rows import layout
 
-# Phases: what the caller says when it calls.
+# Phases, which the caller passes.
 FRESH = 0
 REFUSED = 1
 ACCEPTED = 2
 CONTINUED = 3
 """The previous call returned EXHAUSTED, and the budget of starts is larger now."""
 
-# What a call says when it returns.
+# Codes that a call returns.
 FOUND = 0
 CANDIDATE = 1
 EXHAUSTED = 2

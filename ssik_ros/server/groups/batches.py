@@ -22,7 +22,7 @@ from ssik_ros.server.requests.ik_requests import (
 from ssik_ros.server.requests.poses import FARTHEST
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-from ssik_ros.solvers.search.many_rows import ManySolver
+from ssik_ros.solvers.search.batches import BatchSolver
 from ssik_ros.value_class import dataclass
 
 MOST_POSES = 100_000
@@ -149,7 +149,7 @@ def solve_batch(
     solve_request.targets = targets
     deadline = time.monotonic() + request.timeout if request.timeout > 0.0 else None
     done = np.zeros(count, dtype=np.bool_)
-    if isinstance(solver, ManySolver) and checks is None and not request.seed_from_previous:
+    if isinstance(solver, BatchSolver) and checks is None and not request.seed_from_previous:
         budget = request.timeout if request.timeout > 0.0 else None
         found = solver.solve_many(solve_request, in_base, budget)
         positions, done = found.positions, found.solved

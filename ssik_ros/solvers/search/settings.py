@@ -58,7 +58,7 @@ JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """One field per thing that can be asked; ``n`` joint variables of the group, ``t`` tips."""
+    """Settings of a search; ``n`` joint variables of the group, ``t`` tips."""
 
     law: str = 'adaptive'
     """A key of :data:`LAWS`."""
@@ -107,7 +107,7 @@ class SearchSettings:
     """Whether starts that make little progress end before ``ilimit``."""
 
     def __post_init__(self) -> None:
-        """Refuse values that have no meaning."""
+        """Refuse invalid values."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
             _require_integer(name, getattr(self, name), least)
         if self.seed is not None:
@@ -139,7 +139,7 @@ class SearchSettings:
         """
         Return the kernel's options.
 
-        :param middle: (nq,) posture where none was given, and value of what is no joint of the group.
+        :param middle: (nq,) posture where none was given, and value of joints outside the group.
         :param seeded: whether a request brings a seed.
         """
         nv, tips = problem.nv, len(problem.constraints)
@@ -201,7 +201,7 @@ class SearchSettings:
         return self.law in ('newton', 'gauss') and self.pinv_damping > 0.0
 
     def _check_inverse(self, problem: Problem) -> None:
-        """Refuse a plain inverse of what is not square."""
+        """Refuse a plain inverse of a matrix that is not square."""
         if not self.pinv and problem.rows != problem.nv:
             raise InvalidOption(
                 f'pinv=False needs as many joints as rows, and here are {counted(problem.nv, "joint")} and '
@@ -243,8 +243,8 @@ class SearchSettings:
         """
         Return 1 / sqrt(weight) of each velocity variable.
 
-        Without weights, a long slide moves more readily than joints that turn. They would share its way, the step
-        would be shortened to what they may turn, and the slide would creep.
+        Without weights, a long slide moves more readily than turning joints. Otherwise these would take part of its motion,
+        the step would be shortened to their largest step, and the slide would move slowly.
         """
         if self.joint_weights is None:
             span = problem.upper - problem.lower
@@ -259,7 +259,7 @@ class SearchSettings:
         return scales
 
     def check_influence(self) -> None:
-        """Refuse distances of influence that a joint cannot come below ``ps`` in."""
+        """Refuse distances of influence that are not larger than ``ps``."""
         if self.kq > 0.0 and not (np.asarray(self.pi) > self.ps).all():
             _refuse('pi', self.pi, f'larger than ps, which is {self.ps}')
 
@@ -353,7 +353,7 @@ def _require_integer(name: str, value: Any, least: int) -> None:
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
-    """Refuse what is no number, or has the wrong sign; None stands for the default."""
+    """Refuse values that are no number or have the wrong sign; None stands for the default."""
     if value is None:
         return
     number = isinstance(value, int | float | np.integer | np.floating)

@@ -167,7 +167,7 @@ class SearchSolver:
         Solve one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
-        :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
+        :raises InvalidLimits: when starts have to be drawn for a joint without a range.
         """
         pool = self.pool
         try:
@@ -464,7 +464,7 @@ class SearchSolver:
     def _cause_of_proof(
         self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
     ) -> Cause:
-        """Return LIMITS where a proof uses limits of slides and there is none without, else UNREACHABLE."""
+        """Return LIMITS if the only proof uses limits of slides, else UNREACHABLE."""
         reaches = (self.problem if problem is None else problem).reaches
         if not reaches:
             return Cause.UNREACHABLE
@@ -481,9 +481,9 @@ class SearchSolver:
 
 def checked_flag(flag: IntArray) -> IntArray:
     """
-    Return a cancel flag of exactly the kind the kernel was compiled for.
+    Return a cancel flag, checked to have the type of the kernel's signature.
 
-    :raises InvalidOption: when it is another one.
+    :raises InvalidOption: when it has another type or shape.
     """
     usable = isinstance(flag, np.ndarray) and flag.dtype == np.int64 and flag.shape == (1,)
     if not usable or not flag.flags.writeable or not flag.flags.c_contiguous:
@@ -493,7 +493,7 @@ def checked_flag(flag: IntArray) -> IntArray:
 
 def require_count(name: str, value: Any) -> None:
     """
-    Refuse what is no count of at least one.
+    Refuse values that are no whole number of at least one.
 
     :raises InvalidOption: with its name.
     """

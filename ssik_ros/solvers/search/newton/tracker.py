@@ -10,7 +10,7 @@ from ssik_ros.errors import DimensionMismatch, InvalidOption, RequestError
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.search import state, tracking
 from ssik_ros.results import Cause
-from ssik_ros.solvers.search.newton.many import per_variable
+from ssik_ros.solvers.search.newton.stacks import per_variable
 from ssik_ros.solvers.search.solver import SearchSolver
 
 

@@ -19,7 +19,7 @@ from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.arrays import SearchArrays
-from ssik_ros.solvers.search.many_rows import ManyAnswers, RowWork, solve_rows
+from ssik_ros.solvers.search.batches import BatchResult, BatchWork, solve_batch
 from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
 from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import (
@@ -123,29 +123,29 @@ class PoseIkSolver(SearchSolver):
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
-    ) -> ManyAnswers:
+    ) -> BatchResult:
         """
-        Answer a request for each of many targets, as far as a first slice of starts finds an answer.
+        Solve a request for each of many targets, as far as a first slice of starts finds a solution.
 
-        Rows that it leaves are for :meth:`solve`, which gives the same answers and says why there is none. Several
-        threads work for a while; what takes longer goes on in one, and waits for free slots.
+        Other targets are left to :meth:`solve`, which gives the same solutions and says why there is none. Several
+        threads work at first. After that one thread goes on, and waits for a free slot before each block.
 
-        :param request: the question, without a validation; its own targets do not count.
+        :param request: a request without a validation; its own targets are not read.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
-        :param timeout: for all of them together [s]; None for no end.
+        :param timeout: for all targets together [s]; None for none.
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         """
         if len(self.tip_frames) != 1 or self._is_special(request):
-            return ManyAnswers.of_nobody(len(targets), self.problem.group_size)
-        return solve_rows(
+            return BatchResult.empty(len(targets), self.problem.group_size)
+        return solve_batch(
             len(targets),
             self.problem.group_size,
             lambda work: self._solve_rows(request, targets, work),
             timeout,
         )
 
-    def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: RowWork) -> None:
-        """Solve the rows that a work hands out, in arrays of this thread's own."""
+    def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
+        """Solve the rows of a batch that this thread gets, in arrays of its own."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:

@@ -7,7 +7,7 @@ import pytest
 
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.scheduling import SEARCH_SLOTS
-from ssik_ros.solvers.search import many_rows
+from ssik_ros.solvers.search import batches
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 
 COUNT = 300
@@ -31,8 +31,8 @@ def targets():
 
 @pytest.mark.parametrize('threads', [1, 3])
 def test_answers_are_those_of_single_questions(solver, targets, monkeypatch, threads):
-    monkeypatch.setattr(many_rows, 'MOST_THREADS', threads)
-    monkeypatch.setattr(many_rows, 'processors', lambda: threads)
+    monkeypatch.setattr(batches, 'MOST_THREADS', threads)
+    monkeypatch.setattr(batches, 'processors', lambda: threads)
     request = SolveRequest(targets=targets[0], seed=np.linspace(-0.2, 0.2, 7))
     found = solver.solve_many(request, targets)
     assert not found.solved[::50].any() and np.isnan(found.positions[::50]).all()
@@ -50,7 +50,7 @@ def test_nothing_is_begun_after_the_time(solver, targets):
 
 
 def test_what_takes_long_takes_turns_and_keeps_its_time(solver, targets, monkeypatch):
-    monkeypatch.setattr(many_rows, 'TOGETHER', 0.0)
+    monkeypatch.setattr(batches, 'TOGETHER', 0.0)
     held = [SEARCH_SLOTS.begin(0, 1.0) for _ in range(SEARCH_SLOTS.at_once)]
     try:
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Many questions of one kind: a few threads for a while, then one that waits for free slots among other searches."""
+"""Many targets of one request: several threads at first, then one thread that waits for free search slots."""
 
 from collections.abc import Callable, Iterator
 import itertools
@@ -15,33 +15,33 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
 
 BLOCK = 32
-"""Rows that a thread takes at once."""
+"""Targets that a thread takes at once."""
 TOGETHER = 0.03
-"""How long several threads may work for one request [s]; then it counts as a long one."""
+"""How long several threads may work for one request [s]. After that it counts as a long request."""
 MOST_THREADS = 4
 FEWEST_ROWS = 2 * BLOCK
-"""Below this many a second thread is not worth its making."""
+"""Fewest targets for which a second thread is started."""
 
 
-class ManyAnswers(NamedTuple):
-    """What was found for each of many targets."""
+class BatchResult(NamedTuple):
+    """The solutions of many targets."""
 
     positions: FloatArray
-    """(m, n), NaN where nothing was found [rad or m]."""
+    """(m, n), NaN for targets without a solution [rad or m]."""
     errors: FloatArray
-    """(m, 2) what is left [m], [rad]; NaN where nothing was found."""
+    """(m, 2) position error [m] and rotation error [rad]; NaN for targets without a solution."""
     solved: NDArray[np.bool_]
     """(m)."""
 
     @staticmethod
-    def of_nobody(count: int, size: int) -> 'ManyAnswers':
+    def empty(count: int, size: int) -> 'BatchResult':
         """
-        Return answers in which nothing has been found yet.
+        Return a result without solutions.
 
-        :param count: of targets.
-        :param size: of an answer.
+        :param count: number of targets.
+        :param size: number of joint variables.
         """
-        return ManyAnswers(
+        return BatchResult(
             np.full((count, size), np.nan),
             np.full((count, 2), np.nan),
             np.zeros(count, dtype=np.bool_),
@@ -49,47 +49,47 @@ class ManyAnswers(NamedTuple):
 
 
 @runtime_checkable
-class ManySolver(Protocol):
-    """What a solver offers beside ``Solver`` when it answers many targets faster than one by one."""
+class BatchSolver(Protocol):
+    """The additional method of a solver that solves many targets faster than one by one."""
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
-    ) -> ManyAnswers:
+    ) -> BatchResult:
         """
-        Answer a request for each of many targets as far as that is easy; the rest is for ``solve``.
+        Solve a request for each of many targets, except for hard ones, which are left to ``solve``.
 
-        :param request: the question, without a validation; its own targets do not count.
+        :param request: a request without a validation; its own targets are not read.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
-        :param timeout: for all of them together [s]; None for no end.
+        :param timeout: for all targets together [s]; None for none.
         """
         ...
 
 
-class RowWork:
-    """The rows that one thread is to solve, with the time that is left for each."""
+class BatchWork:
+    """The targets that one thread is to solve, with the time that is left for each."""
 
-    def __init__(self, answers: ManyAnswers, blocks: Iterator[range], stop: float, last: float):
+    def __init__(self, result: BatchResult, blocks: Iterator[range], stop: float, last: float):
         """
         Share blocks with other threads.
 
-        :param answers: where answers go.
+        :param result: the result to write to.
         :param blocks: of rows; each is taken by one thread.
-        :param stop: when the request's time is over, by ``time.perf_counter``.
-        :param last: when this thread is to begin no further block; infinite for the one that waits for the others.
+        :param stop: deadline of the request, by ``time.perf_counter``.
+        :param last: when this thread stops to begin blocks; infinite for the thread that waits for the others.
         """
-        self._answers = answers
+        self._result = result
         self._blocks = blocks
         self._stop = stop
         self._last = last
         self._alone_after = time.perf_counter() + TOGETHER
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Give rows, and the time that is left [ns], 0 for no end."""
-        for turn, block in enumerate(self._blocks):
+        """Yield rows, and the time that is left [ns], 0 for no deadline."""
+        for number, block in enumerate(self._blocks):
             now = time.perf_counter()
             has_slot = False
             if now > self._alone_after:
-                has_slot = SEARCH_SLOTS.begin(turn, max(0.0, self._stop - now))
+                has_slot = SEARCH_SLOTS.begin(number, max(0.0, self._stop - now))
             try:
                 for row in block:
                     left = self._stop - time.perf_counter()
@@ -104,46 +104,46 @@ class RowWork:
 
     def put(self, row: int, positions: FloatArray, errors: FloatArray) -> None:
         """
-        Keep an answer.
+        Keep a solution.
 
         :param row: of the target.
         :param positions: (n).
         :param errors: (2).
         """
-        self._answers.positions[row] = positions
-        self._answers.errors[row] = errors
-        self._answers.solved[row] = True
+        self._result.positions[row] = positions
+        self._result.errors[row] = errors
+        self._result.solved[row] = True
 
 
-def solve_rows(
-    count: int, size: int, work: Callable[[RowWork], None], timeout: float | None
-) -> ManyAnswers:
+def solve_batch(
+    count: int, size: int, work: Callable[[BatchWork], None], timeout: float | None
+) -> BatchResult:
     """
-    Let threads solve rows; return what they found.
+    Let threads solve rows; return their solutions.
 
-    :param count: of rows.
-    :param size: of an answer.
-    :param work: solves what it is handed out, called in each thread.
-    :param timeout: for all rows together [s]; None for no end.
+    :param count: number of rows.
+    :param size: number of joint variables.
+    :param work: solves the rows that it is given; each thread calls it.
+    :param timeout: for all rows together [s]; None for none.
     """
     begun = time.perf_counter()
     stop = math.inf if timeout is None else begun + timeout
-    answers = ManyAnswers.of_nobody(count, size)
+    result = BatchResult.empty(count, size)
     blocks = (range(first, min(first + BLOCK, count)) for first in itertools.count(0, BLOCK))
     shared = _Shared(itertools.takewhile(len, blocks))
     helpers = []
     if count >= FEWEST_ROWS:
         for _ in range(min(MOST_THREADS, processors()) - 1):
-            part = RowWork(answers, shared, stop, begun + TOGETHER)
+            part = BatchWork(result, shared, stop, begun + TOGETHER)
             helpers.append(threading.Thread(target=work, args=(part,), daemon=True))
     for helper in helpers:
         helper.start()
     try:
-        work(RowWork(answers, shared, stop, math.inf))
+        work(BatchWork(result, shared, stop, math.inf))
     finally:
         for helper in helpers:
             helper.join()
-    return answers
+    return result
 
 
 class _Shared(Iterator[range]):

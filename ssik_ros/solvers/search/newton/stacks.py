@@ -1,8 +1,8 @@
-"""Many poses in few kernel calls: each on its own, over threads, or one after the other as a path."""
+"""Stacks of poses in few kernel calls: each pose on its own, over threads, or in order as a path."""
 
 from concurrent.futures import ThreadPoolExecutor
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,24 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import paths, state
 from ssik_ros.results import Cause
+from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.solver import SearchSolver
 
 SMALLEST_CHUNK = 64
-"""Poses that are worth a call of their own."""
+"""Fewest poses of one thread."""
+COUNTERS = {
+    state.SEARCHES: paths.SEARCHES,
+    state.LIMITS_SEEN: paths.LIMITS_SEEN,
+    state.STALLED: paths.STALLED,
+    state.SINGULAR_SEEN: paths.SINGULAR_SEEN,
+}
+"""Counters that tell the cause of a failure, and where the codes of a pose hold them."""
+Rows = tuple[FloatArray, FloatArray, IntArray]
+"""(N, nq) states, (N, 1 + 2 t) errors and (N, CODES) codes."""
 
 
-class Answers(NamedTuple):
-    """What came of N poses."""
+class StackResult(NamedTuple):
+    """The results of N poses."""
 
     q: FloatArray
     """(N, n) solutions, or the best states seen [rad or m]."""
@@ -32,9 +42,9 @@ class Answers(NamedTuple):
 
 def solve_each(
     solver: SearchSolver, targets: FloatArray, seeds: FloatArray | None, threads: int
-) -> Answers:
+) -> StackResult:
     """
-    Answer every pose on its own: the same bytes as single calls, whatever the number of threads.
+    Solve every pose on its own: the same bytes as single calls, for any number of threads.
 
     :param targets: (N, 4 t, 4) contiguous.
     :param seeds: (N, n) or (1, n); None means none.
@@ -42,28 +52,15 @@ def solve_each(
     :raises InvalidLimits: when a joint would have to be sampled that has no range.
     """
     count = len(targets)
+    starts, result = solver.full_states(seeds), _empty(solver, count)
     options = solver.unseeded if seeds is None else solver.seeded
-    starts = solver.full_states(seeds)
-    result = _empty(solver, count)
     chunks = max(1, min(threads, -(-count // SMALLEST_CHUNK)))
     edges = [count * k // chunks for k in range(chunks + 1)]
 
     def work(first: int, end: int) -> None:
-        arrays, out = solver.borrow(), np.empty((2, solver.width))
-        paths.solve_each(
-            solver.problem.ints,
-            solver.problem.reals,
-            options,
-            targets,
-            starts,
-            first,
-            end,
-            solver.no_cancel,
-            arrays.counters,
-            arrays.work,
-            out,
-            *result,
-        )
+        arrays = solver.borrow()
+        rest = _rest(solver, arrays, result)
+        paths.solve_each(*_packed(solver), options, targets, starts, first, end, *rest)
         solver.give_back(arrays)
 
     if chunks == 1:
@@ -71,7 +68,7 @@ def solve_each(
     else:
         with ThreadPoolExecutor(chunks) as pool:
             list(pool.map(work, edges[:-1], edges[1:]))
-    return _answers(solver, targets, *result)
+    return _explained(solver, targets, result)
 
 
 def solve_path(
@@ -80,9 +77,9 @@ def solve_path(
     seed: FloatArray | None,
     bounds: FloatArray,
     hard: bool,
-) -> Answers:
+) -> StackResult:
     """
-    Answer the poses of a path, each from the configuration before it.
+    Solve the poses of a path, each from the configuration before it.
 
     :param targets: (N, 4 t, 4) contiguous.
     :param seed: (n,) configuration before the first pose; None means none.
@@ -90,43 +87,18 @@ def solve_path(
     :param hard: whether no step may be longer, solution or not.
     :raises InvalidLimits: when a joint would have to be sampled that has no range.
     """
-    result = _empty(solver, len(targets))
-    arrays, out = solver.borrow(), np.empty((2, solver.width))
-    arrays.reference[:] = solver.full_states(None if seed is None else seed[None])[0]
+    reference = solver.full_states(None if seed is None else seed[None])[0]
     if seed is None and len(targets):
-        first = _empty(solver, 1)
-        paths.solve_each(
-            solver.problem.ints,
-            solver.problem.reals,
-            solver.unseeded,
-            targets[:1],
-            arrays.reference[None].copy(),
-            0,
-            1,
-            solver.no_cancel,
-            arrays.counters,
-            arrays.work,
-            out,
-            *first,
-        )
-        if first[2][0, paths.CODE] == state.FOUND:
-            arrays.reference[:] = first[0][0]
-    paths.solve_path(
-        solver.problem.ints,
-        solver.problem.reals,
-        solver.seeded,
-        solver.seeded.copy(),
-        targets,
-        per_variable(solver, bounds),
-        hard,
-        solver.no_cancel,
-        arrays.counters,
-        arrays.work,
-        out,
-        *result,
-    )
+        first = solve_each(solver, targets[:1], None, 1)
+        if first.codes[0, paths.CODE] == state.FOUND:
+            reference[: len(first.q[0])] = first.q[0]
+    arrays, result = solver.borrow(), _empty(solver, len(targets))
+    arrays.reference[:] = reference
+    base, rest = solver.seeded, _rest(solver, arrays, result)
+    steps = per_variable(solver, bounds)
+    paths.solve_path(*_packed(solver), base, base.copy(), targets, steps, hard, *rest)
     solver.give_back(arrays)
-    return _answers(solver, targets, *result)
+    return _explained(solver, targets, result)
 
 
 def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
@@ -146,8 +118,8 @@ def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
     return result
 
 
-def _empty(solver: SearchSolver, count: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return arrays for the rows of answers."""
+def _empty(solver: SearchSolver, count: int) -> Rows:
+    """Return arrays for the results of poses."""
     return (
         np.empty((count, solver.problem.nq)),
         np.empty((count, 1 + 2 * len(solver.tip_frames))),
@@ -155,24 +127,26 @@ def _empty(solver: SearchSolver, count: int) -> tuple[FloatArray, FloatArray, In
     )
 
 
-def _answers(
-    solver: SearchSolver,
-    targets: FloatArray,
-    q: FloatArray,
-    numbers: FloatArray,
-    codes: IntArray,
-) -> Answers:
-    """Return rows with their causes."""
+def _packed(solver: SearchSolver) -> tuple[IntArray, FloatArray]:
+    """Return the packed problem of a solver."""
+    return solver.problem.ints, solver.problem.reals
+
+
+def _rest(solver: SearchSolver, arrays: SearchArrays, result: Rows) -> tuple[Any, ...]:
+    """Return the last arguments of both kernels."""
+    out = np.empty((2, solver.width))
+    return solver.no_cancel, arrays.counters, arrays.work, out, *result
+
+
+def _explained(solver: SearchSolver, targets: FloatArray, result: Rows) -> StackResult:
+    """Return the results of poses with their causes."""
+    q, numbers, codes = result
     causes = [Cause.NONE] * len(q)
     for row in np.flatnonzero(codes[:, paths.CODE] != state.FOUND):
         code = int(codes[row, paths.CODE])
         if code == state.UNSAMPLED:
-            variable = int(codes[row, paths.UNSAMPLED_VARIABLE])
-            raise solver.unsampled(variable)
+            raise solver.unsampled(int(codes[row, paths.UNSAMPLED_VARIABLE]))
         counters = np.zeros(state.STATE_SIZE, dtype=np.int64)
-        counters[state.SEARCHES] = codes[row, paths.SEARCHES]
-        counters[state.LIMITS_SEEN] = codes[row, paths.LIMITS_SEEN]
-        counters[state.STALLED] = codes[row, paths.STALLED]
-        counters[state.SINGULAR_SEEN] = codes[row, paths.SINGULAR_SEEN]
+        counters[list(COUNTERS)] = codes[row, list(COUNTERS.values())]
         causes[row] = solver.explain(code, counters, targets[row])[1]
-    return Answers(q[:, : solver.problem.group_size], numbers, codes, tuple(causes))
+    return StackResult(q[:, : solver.problem.group_size], numbers, codes, tuple(causes))
