@@ -7,7 +7,7 @@ imported, and loading such a document imports their modules. Anything malformed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import importlib
 import json
 import math
@@ -20,11 +20,11 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, counted, ModelError, quote, SsikError
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.tasks.constants import Constraint, JointType
+from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Dependency, Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import to_matrix
-from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.task_set import TaskSetData
 from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -46,18 +46,18 @@ JOINT = (
 )
 DEPENDENCY = ('master', 'multiplier', 'offset', 'function', 'derivative', 'with_handles')
 TASK_SET = ('name', 'flags', 'method', 'damping', 'max_iterations', 'weights_mode', 'tasks')
-TASK = (
-    'handle',
-    'tip',
-    'base',
-    'constraint_base',
-    'constraints',
-    'precision',
-    'weights',
-    'enabled',
-    'target_motion',
-    'closure',
-)
+TASK_OBJECTS = ('tip', 'base', 'constraint_base')
+TASK_VALUES: dict[str, type | int] = {
+    'handle': int,
+    'constraints': int,
+    'precision': 2,
+    'weights': 3,
+    'enabled': bool,
+    'target_motion': bool,
+    'closure': bool,
+}
+"""Type of each value of a task, or how many numbers it has."""
+TASK = ('handle', *TASK_OBJECTS, *list(TASK_VALUES)[1:])
 
 
 class DocumentError(ConfigError):
@@ -129,11 +129,11 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
     entry: dict[str, Any] = {
         'name': item.name,
         'kind': item.kind.name.lower() if isinstance(item, Joint) else 'dummy',
-        'parent': None if item.parent is None else item.parent.name,
+        'parent': _plain(item.parent),
         'pose': matrix[:3].tolist(),
     }
     if isinstance(item, Dummy):
-        entry['target'] = None if item.target is None else item.target.name
+        entry['target'] = _plain(item.target)
     if isinstance(item, Joint):
         entry |= _joint_entry(item)
     return entry
@@ -141,52 +141,33 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
 
 def _joint_entry(joint: Joint) -> dict[str, Any]:
     """Return what is saved of a joint beyond other objects."""
-    place = joint.place_in_values
-    values = joint.world.values[place : place + joint.size].tolist()
-    rule = joint.dependency
-    dependency = None
-    if rule is not None:
-        dependency = {
-            'master': rule.master.name,
-            'multiplier': rule.multiplier,
-            'offset': rule.offset,
-            'function': _import_path(rule.function),
-            'derivative': _import_path(rule.derivative),
-            'with_handles': rule.with_handles,
-        }
-    return {
-        'cyclic': joint.cyclic,
-        'limits': list(joint.limits),
+    place, rule = joint.place_in_values, joint.dependency
+    special = {
         'mode': joint.mode.name.lower(),
-        'weight': joint.weight,
-        'limit_margin': joint.limit_margin,
-        'max_step': joint.max_step,
-        'screw_lead': joint.screw_lead,
-        'position': values,
-        'dependency': dependency,
+        'position': joint.world.values[place : place + joint.size].tolist(),
+        'dependency': None if rule is None else _saved(rule, DEPENDENCY),
     }
+    return {**_saved(joint, JOINT[len(COMMON) :], special), **special}
 
 
 def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
     """Return what is saved of a task set."""
-    tasks = [_task_entry(task) for task in task_set.tasks]
+    tasks = [_saved(task, TASK) for task in task_set.tasks]
     return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
 
 
-def _task_entry(task: Task) -> dict[str, Any]:
-    """Return what is saved of a task."""
-    return {
-        'handle': task.handle,
-        'tip': task.tip.name,
-        'base': None if task.base is None else task.base.name,
-        'constraint_base': getattr(task.constraint_base, 'name', None),
-        'constraints': int(task.constraints),
-        'precision': list(task.precision),
-        'weights': list(task.weights),
-        'enabled': task.enabled,
-        'target_motion': task.target_motion,
-        'closure': task.closure,
-    }
+def _saved(item: object, keys: Iterable[str], special: Iterable[str] = ()) -> dict[str, Any]:
+    """Return attributes as a document has them: objects and functions by name; None for special keys."""
+    return {key: None if key in special else _plain(getattr(item, key)) for key in keys}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a document has it."""
+    if isinstance(value, IkObject):
+        return value.name
+    if callable(value):
+        return _import_path(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def load(environment: TaskWorld, source: bytes | str | os.PathLike[str]) -> None:
@@ -433,23 +414,17 @@ def _make_task_set(environment: TaskWorld, entry: Any) -> None:
     for index, item in enumerate(entry['tasks']):
         own = f'task {index} of {what}'
         _keys(item, TASK, own)
-        for key in ('tip', 'base', 'constraint_base'):
+        for key in TASK_OBJECTS:
             if key == 'tip' or item[key] is not None:
                 _known(environment, item[key], f'{key} of {own}')
-        precision = _numbers(item['precision'], 2, f'precision of {own}')
-        weights = _numbers(item['weights'], 3, f'weights of {own}')
-        task = task_set.add_task(
-            item['tip'],
-            base=item['base'],
-            constraints=Constraint(_typed(item['constraints'], int, f'constraints of {own}')),
-            precision=(precision[0], precision[1]),
-            weights=(weights[0], weights[1], weights[2]),
-            constraint_base=item['constraint_base'],
-            closure=_typed(item['closure'], bool, f'closure of {own}'),
-        )
-        task.enabled = _typed(item['enabled'], bool, f'enabled of {own}')
-        task.target_motion = _typed(item['target_motion'], bool, f'target_motion of {own}')
-        handle = _typed(item['handle'], int, f'handle of {own}')
+        values: dict[str, Any] = {
+            key: _numbers(item[key], kind, f'{key} of {own}')
+            if isinstance(kind, int)
+            else _typed(item[key], kind, f'{key} of {own}')
+            for key, kind in TASK_VALUES.items()
+        }
+        handle = values.pop('handle')
+        task = task_set.add_task(**{key: item[key] for key in TASK_OBJECTS}, **values)
         if handle < 0 or any(o is not task and o.handle == handle for o in task_set.tasks):
             raise DocumentError(f'The handle of {own} is taken or negative: {handle}.')
         task.handle = handle

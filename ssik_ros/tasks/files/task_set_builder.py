@@ -9,7 +9,7 @@ from ssik_ros.errors import ConfigError, describe_choices, quote, SsikError
 from ssik_ros.strict_yaml import refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.environment import Environment, TaskSet
-from ssik_ros.tasks.files.task_set_file import FileFrame, FileJoint, FileTask, TaskSetFile
+from ssik_ros.tasks.files.task_set_file import FileEntry, FileFrame, TaskSetFile
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.scene import Scene
@@ -108,7 +108,7 @@ def _add_frame(environment: Environment, frame: FileFrame) -> None:
     environment.add_dummy(frame.name, parent, frame.pose)
 
 
-def _set_joint(environment: Environment, entry: FileJoint) -> None:
+def _set_joint(environment: Environment, entry: FileEntry) -> None:
     """Write the settings of a joint."""
     item = environment.objects.get(entry.name)
     if not isinstance(item, Joint):
@@ -133,9 +133,10 @@ def _require_limits(joint: Joint, limits: tuple[float, float], place: str) -> No
         refuse(place, f'{text} than those of the robot, [{low:g}, {high:g}]')
 
 
-def _add_task(environment: Environment, task_set: TaskSet, entry: FileTask) -> None:
+def _add_task(environment: Environment, task_set: TaskSet, entry: FileEntry) -> None:
     """Add a task."""
-    tip, target = entry.names['tip'], entry.names.get('target')
+    given = entry.settings
+    tip, target = given['tip'], given.get('target')
     dummy = _find_dummy(environment, tip, entry.place, 'tip')
     if target is not None:
         goal = _find_dummy(environment, target, entry.place, 'target')
@@ -149,22 +150,12 @@ def _add_task(environment: Environment, task_set: TaskSet, entry: FileTask) -> N
                 'A frame whose parent is the tip can be a second tip.',
             )
     for key in ('base', 'constraint_base'):
-        if key in entry.names:
-            _find(environment, entry.names[key], entry.place, key.replace('_', ' '))
-    base = entry.names.get('base')
+        if key in given:
+            _find(environment, given[key], entry.place, key.replace('_', ' '))
+    base = given.get('base')
     if base is not None and environment[base] not in list(dummy.ancestors()):
         refuse(entry.place, f'the base {quote(base)} does not carry the tip {quote(tip)}')
     try:
-        task = task_set.add_task(
-            dummy,
-            base,
-            target,
-            entry.constraints,
-            precision=entry.precision,
-            weights=entry.weights,
-            constraint_base=entry.names.get('constraint_base'),
-        )
-        for key, value in entry.switches.items():
-            setattr(task, key, value)
+        task_set.add_task(**{**given, 'tip': dummy})
     except SsikError as error:
         refuse(entry.place, str(error))

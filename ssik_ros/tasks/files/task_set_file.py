@@ -7,11 +7,10 @@ The reader checks what can be checked without the robot, and names the line of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,25 +19,12 @@ from ssik_ros.errors import counted, describe_choices, DescriptionNotFound, quot
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
-from ssik_ros.tasks.constants import Constraint
-from ssik_ros.tasks.task_set import METHOD_NAMES, PRECISION
+from ssik_ros.tasks.constants import Constraint, TaskSetFlag
+from ssik_ros.tasks.task_set import METHOD_NAMES
 from ssik_ros.value_class import dataclass
 
 FILE_KEYS = ('priority', 'frames', 'joints', 'task_sets')
 FRAME_KEYS = ('parent', 'xyz', 'rpy', 'at', 'follow')
-JOINT_KEYS = ('limits', 'weight', 'limit_margin', 'max_step', 'passive')
-SWITCHES = (
-    'enabled',
-    'ignore_max_steps',
-    'restore_on_bad_linear',
-    'restore_on_bad_angular',
-    'stop_on_limit_hit',
-    'avoid_limits',
-)
-TASK_SET_KEYS = ('method', 'damping', 'max_iterations', 'weights_mode', *SWITCHES, 'tasks')
-TASK_NAMES = ('tip', 'target', 'base', 'constraint_base')
-TASK_SWITCHES = ('enabled', 'target_motion', 'closure')
-TASK_KEYS = (*TASK_NAMES, 'constraints', 'precision', 'weights', *TASK_SWITCHES)
 CONSTRAINT_NAMES = {name.lower(): item for name, item in Constraint.__members__.items()}
 CHOICES = {
     'method': tuple(METHOD_NAMES),
@@ -67,37 +53,16 @@ class FileFrame:
 
 
 @dataclass(frozen=True)
-class FileJoint:
-    """Settings of a joint."""
+class FileEntry:
+    """Settings of a joint, a task or a task set."""
 
     name: str
     place: str
+    """Where it was written, as ``file:line``."""
     settings: Mapping[str, Any]
-    """Attributes of :class:`ssik_ros.tasks.joints.Joint`."""
-
-
-@dataclass(frozen=True)
-class FileTask:
-    """One task."""
-
-    place: str
-    names: Mapping[str, str]
-    """``tip``, and of ``target``, ``base`` and ``constraint_base`` those that are given."""
-    constraints: Constraint = Constraint.POSE
-    precision: tuple[float, float] = PRECISION
-    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    switches: Mapping[str, bool] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class FileTaskSet:
-    """One task set."""
-
-    name: str
-    place: str
-    settings: Mapping[str, Any]
-    """Attributes of :class:`ssik_ros.tasks.task_set.TaskSet`."""
-    tasks: tuple[FileTask, ...]
+    """Attributes of what it is about, and ``tip``, ``target`` and ``base`` of a task by name."""
+    tasks: tuple[FileEntry, ...] = ()
+    """Of a task set."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +71,10 @@ class TaskSetFile:
 
     source: str
     """The file's name for messages."""
-    task_sets: tuple[FileTaskSet, ...]
+    task_sets: tuple[FileEntry, ...]
     """The first has the highest priority."""
     frames: tuple[FileFrame, ...] = ()
-    joints: tuple[FileJoint, ...] = ()
+    joints: tuple[FileEntry, ...] = ()
     priority: str = 'strict'
 
 
@@ -153,7 +118,8 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
     :param source: the file's name for messages.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
-    entries = checked_mapping(content, source, 'the file', FILE_KEYS)
+    reader = _Reader(content, source, 'the file', FILE_KEYS)
+    entries = reader.entry
     frames, joints, task_sets = (
         checked_mapping(entries.get(key, {}), location(entries, key, source), quote(key))
         for key in ('frames', 'joints', 'task_sets')
@@ -178,162 +144,167 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
             _read_joint(name, entry, location(joints, name, source))
             for name, entry in joints.items()
         ),
-        priority=_choice(entries, 'priority', source) if 'priority' in entries else 'strict',
+        priority=reader.choice('priority') if 'priority' in entries else 'strict',
     )
 
 
-def _choice(entry: Mapping[str, Any], key: str, place: str) -> str:
-    """Return one of some words."""
-    value = entry[key]
-    if value not in CHOICES[key]:
-        hint = describe_choices(str(value), CHOICES[key])
-        refuse(location(entry, key, place), f'{quote(key)} is {value!r}', hint)
-    return str(value)
+class _Reader:
+    """Reads the values of one mapping of the file."""
+
+    def __init__(self, content: Any, place: str, what: str, keys: Iterable[str]) -> None:
+        """Refuse what is no mapping, and unknown keys."""
+        self.entry = checked_mapping(content, place, what, tuple(keys))
+        self.place, self.what = place, what
+
+    def where(self, key: str) -> str:
+        """Return the place of a value."""
+        return location(self.entry, key, self.place)
+
+    def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
+        """Refuse a value with its place."""
+        refuse(self.where(key), f'{quote(key)} of {self.what} {problem}', hint)
+
+    def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
+        """Return what is given of the values that have a reader."""
+        return {key: readers[key](self, key) for key in self.entry if key in readers}
+
+    def choice(self, key: str) -> str:
+        """Return one of some words."""
+        value = self.entry[key]
+        if value not in CHOICES[key]:
+            self.refuse(key, f'is {value!r}', describe_choices(str(value), CHOICES[key]))
+        return str(value)
+
+    def text(self, key: str) -> str:
+        """Return a name."""
+        value = self.entry[key]
+        if not isinstance(value, str) or not value:
+            self.refuse(key, f'is no name but {value!r}')
+        return value
+
+    def switch(self, key: str) -> bool:
+        """Return true or false."""
+        value = self.entry[key]
+        if not isinstance(value, bool):
+            self.refuse(key, f'is not true or false but {value!r}')
+        return value
+
+    def positive(self, key: str) -> float:
+        """Return a number of at least zero."""
+        number = finite_number(self.entry[key], self.where(key), quote(key))
+        if number < 0.0:
+            self.refuse(key, f'is negative: {number:g}')
+        return number
+
+    def iterations(self, key: str) -> int:
+        """Return a number of iterations."""
+        count = self.entry[key]
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            self.refuse(key, f'is {count!r}')
+        if count > MOST_ITERATIONS:
+            self.refuse(key, f'is above {MOST_ITERATIONS}: {count}')
+        return count
+
+    def numbers(self, key: str, count: int) -> tuple[float, ...]:
+        """Return so many finite numbers."""
+        values = self.entry[key]
+        if not isinstance(values, list) or len(values) != count:
+            self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')
+        return tuple(finite_number(value, self.where(key), quote(key)) for value in values)
+
+    def limits(self, key: str) -> tuple[float, ...]:
+        """Return lower and upper limit."""
+        limits = self.numbers(key, 2)
+        if limits[0] > limits[1]:
+            self.refuse(key, 'are reversed')
+        return limits
+
+    def positives(self, key: str) -> tuple[float, ...]:
+        """Return the numbers of a precision or of weights."""
+        values = self.numbers(key, 2 if key == 'precision' else 3)
+        if min(values) < 0.0:
+            self.refuse(key, 'has a negative number')
+        return values
+
+    def constraints(self, key: str) -> Constraint:
+        """Return the bits of one name, or of a list of names."""
+        names = self.entry[key]
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, list) or not names:
+            self.refuse(key, f'is no list of names but {names!r}')
+        bits = Constraint(0)
+        for name in names:
+            if name not in CONSTRAINT_NAMES:
+                hint = describe_choices(str(name), CONSTRAINT_NAMES)
+                self.refuse(key, f'has the unknown constraint {name!r}', hint)
+            bits |= CONSTRAINT_NAMES[name]
+        return bits
 
 
-def _text(entry: Mapping[str, Any], key: str, place: str) -> str:
-    """Return a name."""
-    value = entry[key]
-    if not isinstance(value, str) or not value:
-        refuse(location(entry, key, place), f'{quote(key)} is no name but {value!r}')
-    return str(value)
-
-
-def _switch(entry: Mapping[str, Any], key: str, place: str) -> bool:
-    """Return true or false."""
-    value = entry[key]
-    if not isinstance(value, bool):
-        refuse(location(entry, key, place), f'{quote(key)} is not true or false but {value!r}')
-    return bool(value)
-
-
-def _positive(entry: Mapping[str, Any], key: str, place: str) -> float:
-    """Return a number of at least zero."""
-    number = finite_number(entry[key], location(entry, key, place), quote(key))
-    if number < 0.0:
-        refuse(location(entry, key, place), f'{quote(key)} is negative: {number:g}')
-    return number
-
-
-def _numbers(entry: Mapping[str, Any], key: str, place: str, count: int) -> tuple[float, ...]:
-    """Return so many finite numbers."""
-    values, place = entry[key], location(entry, key, place)
-    if not isinstance(values, list) or len(values) != count:
-        refuse(place, f'{quote(key)} is no list of {counted(count, "number")} but {values!r}')
-    return tuple(finite_number(value, place, quote(key)) for value in values)
+JOINT_READERS: dict[str, Callable[[_Reader, str], Any]] = {
+    'limits': _Reader.limits,
+    **dict.fromkeys(('weight', 'limit_margin', 'max_step'), _Reader.positive),
+    'passive': _Reader.switch,
+}
+SWITCHES = tuple(name.lower() for name in TaskSetFlag.__members__)
+TASK_SET_READERS: dict[str, Callable[[_Reader, str], Any]] = {
+    'method': _Reader.choice,
+    'damping': _Reader.positive,
+    'max_iterations': _Reader.iterations,
+    'weights_mode': _Reader.choice,
+    **dict.fromkeys(SWITCHES, _Reader.switch),
+}
+TASK_READERS: dict[str, Callable[[_Reader, str], Any]] = {
+    **dict.fromkeys(('tip', 'target', 'base', 'constraint_base'), _Reader.text),
+    'constraints': _Reader.constraints,
+    **dict.fromkeys(('precision', 'weights'), _Reader.positives),
+    **dict.fromkeys(('enabled', 'target_motion', 'closure'), _Reader.switch),
+}
 
 
 def _read_frame(name: str, content: Any, place: str) -> FileFrame:
     """Return one frame."""
     what = f'frame {quote(name)}'
-    entry = checked_mapping(content, place, what, FRAME_KEYS)
-    ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in entry]
+    reader = _Reader(content, place, what, FRAME_KEYS)
+    ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in reader.entry]
     if len(ways) > 1 and ways != ['xyz', 'rpy']:
         refuse(place, f'{what} has {" and ".join(map(repr, ways))}, which exclude each other')
-    parent = _text(entry, 'parent', place) if 'parent' in entry else None
-    if 'at' in entry:
-        return FileFrame(name, place, parent, at=_text(entry, 'at', place))
-    if 'follow' in entry:
-        return FileFrame(name, place, parent, follow=_text(entry, 'follow', place))
+    names = reader.settings(dict.fromkeys(('parent', 'at', 'follow'), _Reader.text))
+    if 'at' in names or 'follow' in names:
+        return FileFrame(name, place, **names)
     pose = np.eye(4)
-    if 'rpy' in entry:
-        pose[:3, :3] = matrix_of_rpy(*_numbers(entry, 'rpy', place, 3))
-    if 'xyz' in entry:
-        pose[:3, 3] = _numbers(entry, 'xyz', place, 3)
-    return FileFrame(name, place, parent, pose)
+    if 'rpy' in reader.entry:
+        pose[:3, :3] = matrix_of_rpy(*reader.numbers('rpy', 3))
+    if 'xyz' in reader.entry:
+        pose[:3, 3] = reader.numbers('xyz', 3)
+    return FileFrame(name, place, pose=pose, **names)
 
 
-def _read_joint(name: str, content: Any, place: str) -> FileJoint:
+def _read_joint(name: str, content: Any, place: str) -> FileEntry:
     """Return the settings of one joint."""
-    entry = checked_mapping(content, place, f'joint {quote(name)}', JOINT_KEYS)
-    settings: dict[str, Any] = {}
-    for key in entry:
-        if key == 'limits':
-            lower, upper = _numbers(entry, key, place, 2)
-            if lower > upper:
-                refuse(
-                    location(entry, key, place), f"'limits' of joint {quote(name)} are reversed"
-                )
-            settings[key] = (lower, upper)
-        elif key == 'passive':
-            settings[key] = _switch(entry, key, place)
-        else:
-            settings[key] = _positive(entry, key, place)
-    return FileJoint(name, place, settings)
+    reader = _Reader(content, place, f'joint {quote(name)}', JOINT_READERS)
+    return FileEntry(name, place, reader.settings(JOINT_READERS))
 
 
-def _read_task_set(name: str, content: Any, place: str) -> FileTaskSet:
+def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
     """Return one task set."""
-    entry = checked_mapping(content, place, f'task set {quote(name)}', TASK_SET_KEYS)
-    settings: dict[str, Any] = {key: _choice(entry, key, place) for key in entry if key in CHOICES}
-    settings |= {key: _switch(entry, key, place) for key in entry if key in SWITCHES}
-    if 'damping' in entry:
-        settings['damping'] = _positive(entry, 'damping', place)
-    if 'max_iterations' in entry:
-        count = entry['max_iterations']
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            refuse(location(entry, 'max_iterations', place), f"'max_iterations' is {count!r}")
-        if count > MOST_ITERATIONS:
-            text = f"'max_iterations' is above {MOST_ITERATIONS}: {count}"
-            refuse(location(entry, 'max_iterations', place), text)
-        settings['max_iterations'] = count
-    tasks = entry.get('tasks')
-    where = location(entry, 'tasks', place)
+    what = f'task set {quote(name)}'
+    reader = _Reader(content, place, what, (*TASK_SET_READERS, 'tasks'))
+    settings = reader.settings(TASK_SET_READERS)
+    tasks, where = reader.entry.get('tasks'), reader.where('tasks')
     if not isinstance(tasks, list) or not tasks:
-        refuse(where, f"task set {quote(name)} has no list of 'tasks'")
-    return FileTaskSet(
-        name,
-        place,
-        settings,
-        tuple(
-            _read_task(item, where, f'task {number} of task set {quote(name)}')
-            for number, item in enumerate(tasks, 1)
-        ),
+        refuse(where, f"{what} has no list of 'tasks'")
+    own = (
+        _read_task(f'task {number} of {what}', item, where) for number, item in enumerate(tasks, 1)
     )
+    return FileEntry(name, place, settings, tuple(own))
 
 
-def _read_task(content: Any, place: str, what: str) -> FileTask:
+def _read_task(name: str, content: Any, place: str) -> FileEntry:
     """Return one task."""
-    entry = checked_mapping(content, place, what, TASK_KEYS)
-    for key in entry:
-        # The line of the task itself, which a list does not know.
-        place = location(entry, key, place)
-        break
-    if 'tip' not in entry:
-        refuse(place, f"{what} has no 'tip'")
-    precision, weights = PRECISION, (1.0, 1.0, 1.0)
-    if 'precision' in entry:
-        linear, angular = _numbers(entry, 'precision', place, 2)
-        precision = linear, angular
-    if 'weights' in entry:
-        linear, angular, overall = _numbers(entry, 'weights', place, 3)
-        weights = linear, angular, overall
-    for key, values in (('precision', precision), ('weights', weights)):
-        if min(values) < 0.0:
-            refuse(location(entry, key, place), f'{quote(key)} of {what} has a negative number')
-    constraints = Constraint.POSE
-    if 'constraints' in entry:
-        constraints = _read_constraints(entry, place, what)
-    return FileTask(
-        place,
-        {key: _text(entry, key, place) for key in TASK_NAMES if key in entry},
-        constraints,
-        precision,
-        weights,
-        {key: _switch(entry, key, place) for key in TASK_SWITCHES if key in entry},
-    )
-
-
-def _read_constraints(entry: Mapping[str, Any], place: str, what: str) -> Constraint:
-    """Return the bits of one name, or of a list of names."""
-    names, place = entry['constraints'], location(entry, 'constraints', place)
-    names = [names] if isinstance(names, str) else names
-    if not isinstance(names, list) or not names:
-        refuse(place, f"'constraints' of {what} is no list of names but {names!r}")
-    bits = Constraint(0)
-    for name in names:
-        if name not in CONSTRAINT_NAMES:
-            hint = describe_choices(str(name), CONSTRAINT_NAMES)
-            refuse(place, f'{what} has the unknown constraint {name!r}', hint)
-        bits |= CONSTRAINT_NAMES[name]
-    return bits
+    reader = _Reader(content, place, name, TASK_READERS)
+    # A list does not know the lines of its items: the first key of the task does.
+    reader.place = place = reader.where(next(iter(reader.entry), ''))
+    if 'tip' not in reader.entry:
+        refuse(place, f"{name} has no 'tip'")
+    return FileEntry(name, place, reader.settings(TASK_READERS))
