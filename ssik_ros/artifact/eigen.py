@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-TURNS = 4
-"""How many turns of a pencil are compared."""
+ROTATIONS = 4
+"""How many rotations of a pencil are compared."""
 
 
 def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
@@ -61,10 +61,10 @@ def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any
     :param a, b: (n n,) matrices, both by rows or both by columns.
     """
     first, second = (part[: n * n].reshape(n, n).T for part in (a, b))
-    angles = [(0.5 + k) * math.pi / TURNS for k in range(TURNS)]
-    turns = [(math.cos(angle), math.sin(angle)) for angle in angles]
+    angles = [(0.5 + k) * math.pi / ROTATIONS for k in range(ROTATIONS)]
+    rotations = [(math.cos(angle), math.sin(angle)) for angle in angles]
     try:
-        c, s = min(turns, key=lambda turn: np.linalg.cond(turn[0] * second - turn[1] * first))
+        c, s = min(rotations, key=lambda r: np.linalg.cond(r[0] * second - r[1] * first))
         quotient = np.linalg.solve(c * second - s * first, c * first + s * second)
         values = np.linalg.eigvals(quotient)
     except np.linalg.LinAlgError:

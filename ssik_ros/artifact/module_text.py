@@ -15,8 +15,6 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
-
 HERE = 'ssik_ros.artifact'
 RUNTIME, ELIMINATION = f'{HERE}.runtime', f'{HERE}.elimination_runtime'
 KERNELS = 'ssik_ros.kernels'
@@ -83,7 +81,7 @@ def solve(T, q_seed=None, max_solutions=None, respect_limits=True):
 
     T: (4, 4) pose of EE_LINK in BASE_LINK. q_seed: joint vector; solutions are sorted by distance to it.
     max_solutions: largest number of solutions. respect_limits: True drops what is outside the limits; False keeps
-    every branch in (-pi, pi]; 'wrap' moves by whole turns what can be moved into the limits and keeps the rest.
+    every branch in (-pi, pi]; 'wrap' moves joints by multiples of 2 pi into the limits and keeps the rest.
     ValueError and TypeError say what is wrong with an argument; an empty list means that there is no solution.
     """
     found = solve_pose(_PLAN, {find}, T, q_seed, max_solutions, respect_limits)

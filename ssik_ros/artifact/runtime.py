@@ -1,5 +1,5 @@
 """
-What every artifact does besides its kernels: reads questions, asks the search, hands out solutions.
+What every artifact does besides its kernels: read arguments, call the search, return solutions.
 
 These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
 """
@@ -18,7 +18,7 @@ MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.W
 
 
 class ArtifactPlan(NamedTuple):
-    """How the arm is solved: what the search wants, how many values of a held joint, and with which numbers."""
+    """How the arm is solved: arrays of the search, number of values of a held joint, and kind of numbers."""
 
     ints: Any
     reals: Any
@@ -41,7 +41,7 @@ def solve_pose(
     :param plan: of the arm.
     :param find: the search.
     :param pose: (4, 4) pose of the end effector in the base.
-    :param q_seed: (n,) solutions are sorted by distance to it, and turns chosen near it.
+    :param q_seed: (n,) solutions are sorted by distance to it, at the windings next to it.
     :param max_solutions: largest number of solutions; None for all.
     :param respect_limits: False keeps what is outside the limits; 'wrap' moves into them what can be moved.
     :raises ValueError: for a wrong shape or value.
@@ -62,31 +62,33 @@ def solve_pose(
     options[search.HAS_SEED] = seed is not None
     options[search.MAX_SOLUTIONS] = read_count(max_solutions, capacity)
     reference = np.zeros(n) if seed is None else seed
-    question = samples, target, reference, options
+    request = samples, target, reference, options
     try:
-        count, rows = ask(plan, find, capacity, question, plan.uses_views)
+        count, rows = run_search(plan, find, capacity, request, plan.uses_views)
     except (ArithmeticError, ValueError):
         # Python's numbers raise where numpy's go on with an infinity, as the library does.
-        count, rows = ask(plan, find, capacity, question, False)
+        count, rows = run_search(plan, find, capacity, request, False)
     if count < 0:
         raise ValueError('T is no rigid transform: rotation and last row do not fit.')
     return [(row[:n].copy(), float(row[n + 2])) for row in rows[:count]]
 
 
-def ask(plan: ArtifactPlan, find: Any, capacity: int, question: Any, uses_views: bool) -> Any:
+def run_search(
+    plan: ArtifactPlan, find: Any, capacity: int, request: Any, uses_views: bool
+) -> Any:
     """
     Return the number of solutions, -1 for a pose that is not rigid, and the rows in which they stand.
 
     :param plan: of the arm.
     :param find: the search.
     :param capacity: how many solutions can be kept.
-    :param question: values of the held joint, target, reference and options.
+    :param request: values of the held joint, target, reference and options.
     :param uses_views: whether to calculate with Python's numbers instead of numpy's.
     """
     n = int(plan.ints[search.N])
     rows = np.empty((capacity, n + 3))
     counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
-    samples, target, reference, options = question
+    samples, target, reference, options = request
     work = np.empty(search.work_size(n, capacity))
     flat = [plan.ints, plan.reals, samples, reference, options, work]
     if uses_views:

@@ -1,4 +1,4 @@
-"""The trial of an artifact before it is written: it has to solve, exactly, and like the library."""
+"""Try an artifact before it is written: its solutions must be exact, and those of the library."""
 
 from collections.abc import Callable, Iterator
 import math
@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
@@ -16,7 +16,6 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 from ssik_ros.value_class import dataclass
 
-FloatArray = NDArray[np.float64]
 Judge = Callable[[FloatArray], FloatArray]
 """Joint vector in, pose (4, 4) of the tip out."""
 
@@ -37,7 +36,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """What became of all trials."""
+    """Counts of all trials."""
 
     poses: int
     solved: int
@@ -48,9 +47,9 @@ class TrialReport:
     different: int
     """Poses whose solutions are not those of the library."""
     outside: int
-    """Solutions outside of the limits where these were asked for."""
+    """Solutions outside of the limits in trials that respect limits."""
     raised: str
-    """The first error that a question ended with, empty for none."""
+    """The first error that a trial ended with, empty for none."""
     median_ms: float
 
     @property
@@ -106,7 +105,7 @@ def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
 
 def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) -> TrialReport:
     """
-    Return how a module does on random poses: ``count`` within the limits, as many over full turns.
+    Return the counts of a module on random poses: ``count`` within the limits, as many in (-pi, pi].
 
     :param module: the loaded module.
     :param subject: the arm that it was made for.
@@ -124,10 +123,10 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
 
 
 class _Tally:
-    """What has become of the trials so far."""
+    """Counts of the trials so far."""
 
     def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
-        """Begin with nothing."""
+        """Start all counts at zero."""
         self.module, self.subject, self.judge = module, subject, judge
         self.solved = self.only_with_seed = self.different = self.outside = 0
         self.worst, self.raised = 0.0, ''
@@ -144,7 +143,7 @@ class _Tally:
             self.only_with_seed += bool(found)
         self.solved += bool(found)
         vectors = np.array([solution.q for solution in found]).reshape(-1, len(trial.posture))
-        theirs = _ask_library(self.subject, target, trial, seed)
+        theirs = _solve_by_library(self.subject, target, trial, seed)
         self.different += not _are_same(vectors, theirs)
         if trial.respect_limits:
             self.outside += _count_outside(self.subject.chain, vectors)
@@ -175,7 +174,7 @@ class _Tally:
 
 
 def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
-    """Return random postures within the limits, then over full turns."""
+    """Yield random postures within the limits, then in (-pi, pi]."""
     rng = np.random.default_rng(TRIAL_SEED)
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     lower = np.where(bounded, chain.lower, -math.pi)
@@ -186,10 +185,10 @@ def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
         yield Trial(rng.uniform(-math.pi, math.pi, len(lower)), False)
 
 
-def _ask_library(
+def _solve_by_library(
     subject: ArtifactSubject, target: FloatArray, trial: Trial, seed: FloatArray | None
 ) -> FloatArray:
-    """Return the solutions (k, n) of the library to the same question."""
+    """Return the solutions (k, n) of the library for the same trial."""
     mode = WITHIN_LIMITS if trial.respect_limits else KEEP_ALL
     branches = subject.arm.branches(target.copy(), BranchRequest(seed=seed, mode=mode))
     n = len(trial.posture)
@@ -197,7 +196,7 @@ def _ask_library(
 
 
 def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
-    """Return whether two sets of solutions are the same, turns aside."""
+    """Return whether two sets of solutions are the same, windings aside."""
     if len(ours) != len(theirs):
         return False
     apart = np.abs(np.exp(1j * ours[:, None]) - np.exp(1j * theirs[None])).max(axis=2, initial=0.0)

@@ -5,7 +5,7 @@ from typing import Any
 
 def python_of(function: Any) -> Any:
     """
-    Return a kernel as plain Python, for the few numbers of a single call whose crossing costs more than the work.
+    Return a kernel as plain Python, for a single call with few numbers.
 
     :param function: a kernel.
     """

@@ -71,8 +71,7 @@ def inline_kernel(function: Function) -> Function:
     """
     Compile a small function that is always merged into its callers.
 
-    For functions called once per joint or returning views: an array argument is seven machine words, so
-    that a call would cost more than the work.
+    For functions called once per joint or returning views: passing an array costs more than their work.
 
     :param function: as for :func:`kernel`.
     """
@@ -84,10 +83,10 @@ if not JIT_DISABLED:
     @inline_kernel
     def vector(array: Any, start: int, size: int) -> Any:
         """
-        Return ``size`` numbers of a flat array from ``start`` on, as a view that costs nothing.
+        Return ``size`` numbers of a flat array from ``start`` on, as a view.
 
-        A slice checks its bounds and counts references, about 20 ns each time, in loops of 500 ns. This view does
-        neither: the caller keeps the array alive and the layout right.
+        A slice checks its bounds and counts references. This view does neither: the caller keeps the array alive and the
+        layout right.
         """
         return compiler.view_vector(array, start, size)
 

@@ -84,7 +84,7 @@ def test_columns_of_newton_are_differences_of_poses(kinds):
     for joint in range(chain.n):
         system, free = np.zeros((6, 7)), np.array([joint])
         flat = screws.ravel()
-        certify._write_system(system, flat, chain.slides, free, 1, pose, pose)
+        certify.write_system(system, flat, chain.slides, free, 1, pose, pose, 1.0)
         ahead, behind = (chain.evaluate(q + s * np.eye(chain.n)[joint])[1] for s in (step, -step))
         change = (ahead - behind) / (2.0 * step)
         spin = change[:9].reshape(3, 3) @ rotation.T

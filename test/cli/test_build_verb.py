@@ -52,7 +52,7 @@ def spoilt(change):
 
 def wrong_tool(text):
     """Move the tip of the module's chain by a hundredth of a micrometre."""
-    return re.sub(r'(\n_PLAN = Plan\()', r'\n_OFF = 1e-8\1', text).replace(
+    return re.sub(r'(\n_PLAN = ArtifactPlan\()', r'\n_OFF = 1e-8\1', text).replace(
         '_PLAN, search_search, T,',
         '_PLAN, search_search, np.add(T, np.eye(4)[:, [3]] @ [[0, 0, 0, _OFF]] * 0 '
         '+ np.array([[0, 0, 0, _OFF]] + [[0] * 4] * 3)),',
@@ -61,8 +61,10 @@ def wrong_tool(text):
 
 FAULTS = {
     'misses its pose by 1e-08': wrong_tool,
-    'poses unsolved': lambda text: text.replace('return solve_pose(', 'return [] and solve_pose('),
-    'ZeroDivisionError': lambda text: text.replace('return solve_pose(', 'return 1 / 0, ('),
+    'poses unsolved': lambda text: text.replace(
+        'found = solve_pose(', 'found = [] and solve_pose('
+    ),
+    'ZeroDivisionError': lambda text: text.replace('found = solve_pose(', 'found = 1 / 0, ('),
     'other solutions than the library': lambda text: text.replace(
         'q_seed, max_solutions, respect_limits)', 'q_seed, 3, respect_limits)'
     ),
@@ -91,8 +93,8 @@ def test_one_unsolved_pose_is_enough_to_fail(urdf, tmp_path, monkeypatch, capsys
     def forget_one(text):
         text = text.replace('def solve(', calls)
         return text.replace(
-            'return solve_pose(',
-            '_CALLS[0] += 1\n    return [] if _CALLS[0] == 11 else solve_pose(',
+            'found = solve_pose(',
+            '_CALLS[0] += 1\n    found = [] if _CALLS[0] == 11 else solve_pose(',
         )
 
     monkeypatch.setattr(build, 'write_module', spoilt(forget_one))

@@ -37,7 +37,7 @@ def provide() -> None:
 
 
 def is_shipped() -> bool:
-    """Return whether the tree brings its kernels compiled, which nobody has edited since."""
+    """Return whether the tree brings compiled kernels that fit its sources."""
     return (SHIPPED / link.MANIFEST).is_file() and not _changed(SHIPPED)
 
 

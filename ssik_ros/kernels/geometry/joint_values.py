@@ -1,4 +1,4 @@
-"""Which joint values mean something: the bound of seeds and states, for kernels and for those who call them."""
+"""The largest joint value that seeds and states may have, for kernels and their callers."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,10 +1,10 @@
 """
-Eight numbers side by side, for what is done to all candidates of a pose alike.
+Eight numbers side by side, for steps that all candidates of a pose share.
 
 A value of :func:`load` is used like a number: ``+ - * /``, comparisons, which give masks, and the functions here. The
 formulas of :mod:`ssik_ros.kernels.geometry.vectors` and of other modules without branches serve it as they are. There is no
-``if``: :func:`select` chooses in each lane. Where what is done is the same for neighbours, four lanes take half the time:
-:func:`load_half` and its like, and :func:`in_pairs` back to eight. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
+``if``: :func:`select` chooses in each lane. If neighbours need the same steps, :func:`load_half` and its
+like work on four lanes, and :func:`in_pairs` goes back to eight. With NUMBA_DISABLE_JIT=1 a value is an array of numpy, with the same
 numbers in it.
 
 References: [Cody1980] and [Ng1992] for the trigonometric functions, as in :mod:`ssik_ros.kernels.geometry.so3`.
@@ -158,21 +158,7 @@ def sine_cosine(angle):
     quarters = floor(angle * so3.TO_QUARTERS + 0.5)
     x = (angle - quarters * so3.QUARTER_HIGH) - quarters * so3.QUARTER_MIDDLE
     x = x - quarters * so3.QUARTER_LOW
-    z = x * x
-    sine = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
-    sine = sine * z + 2.75573137070700676789e-06
-    sine = sine * z - 1.98412698298579493134e-04
-    sine = sine * z + 8.33333333332248946124e-03
-    sine = sine * z - 1.66666666666666324348e-01
-    sine = x + x * z * sine
-    cosine = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
-    cosine = cosine * z - 2.75573143513906633035e-07
-    cosine = cosine * z + 2.48015872894767294178e-05
-    cosine = cosine * z - 1.38888888888741095749e-03
-    cosine = cosine * z + 4.16666666666666019037e-02
-    half = 0.5 * z
-    rest = 1.0 - half
-    cosine = rest + (((1.0 - rest) - half) + z * z * cosine)
+    sine, cosine = so3.within_a_quarter(x)
     # The last two binary digits of the count of quarters: which function, and which sign.
     halves = floor(0.5 * quarters)
     odd = quarters - 2.0 * halves

@@ -8,7 +8,7 @@ f(t) = a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t = 0, t in (-pi, pi].
 Solutions
 ---------
 At most four, counted with multiplicity, unless f vanishes everywhere. A pair of zeros that rounding has moved off
-the real axis is returned as one zero twice: whoever asked certifies its answers anyway, and none may be lost.
+the real axis is returned as one zero twice: the caller certifies all zeros, and none may be lost.
 
 Method
 ------

@@ -36,19 +36,12 @@ def large_sine_cosine(angle):
 
 
 @inline_kernel
-def sine_cosine(angle):
+def within_a_quarter(x):
     """
-    Return sine and cosine of an angle, together, within two units in the last place.
+    Return sine and cosine of angles in [-pi/4, pi/4], of one or of several side by side.
 
-    The angle is reduced to [-pi/4, pi/4] by a whole number of quarter turns, where two short polynomials serve both:
-    half the time of two library calls, and the same bytes on every machine.
-
-    References: [Cody1980] for the reduction, [Ng1992] for the minimax coefficients.
+    :param x: [rad].
     """
-    if not abs(angle) < LARGEST_ANGLE:
-        return large_sine_cosine(angle)
-    quarters = math.floor(angle * TO_QUARTERS + 0.5)
-    x = ((angle - quarters * QUARTER_HIGH) - quarters * QUARTER_MIDDLE) - quarters * QUARTER_LOW
     z = x * x
     sine = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
     sine = sine * z + 2.75573137070700676789e-06
@@ -64,7 +57,25 @@ def sine_cosine(angle):
     half = 0.5 * z
     rest = 1.0 - half
     cosine = rest + (((1.0 - rest) - half) + z * z * cosine)
-    # Exact products instead of branches: for arbitrary angles nobody can predict the quadrant.
+    return sine, cosine
+
+
+@inline_kernel
+def sine_cosine(angle):
+    """
+    Return sine and cosine of an angle, together, within two units in the last place.
+
+    The angle is reduced to [-pi/4, pi/4] by a whole number of right angles, where two short polynomials serve both,
+    with the same bytes on every machine.
+
+    References: [Cody1980] for the reduction, [Ng1992] for the minimax coefficients.
+    """
+    if not abs(angle) < LARGEST_ANGLE:
+        return large_sine_cosine(angle)
+    quarters = math.floor(angle * TO_QUARTERS + 0.5)
+    x = ((angle - quarters * QUARTER_HIGH) - quarters * QUARTER_MIDDLE) - quarters * QUARTER_LOW
+    sine, cosine = within_a_quarter(x)
+    # Exact products instead of branches: a processor cannot predict the quadrant of an arbitrary angle.
     quadrant = int(quarters) & 3
     odd = float(quadrant & 1)
     even = 1.0 - odd
@@ -77,7 +88,7 @@ def sine_cosine(angle):
 def wrap_to_pi(angle):
     """Return the equivalent angle in (-pi, pi] [rad]; pi maps to pi and -pi to pi."""
     wrapped = angle - TWO_PI * math.ceil((angle - math.pi) / TWO_PI)
-    # Rounding of the quotient can leave the interval by one turn, and of the product by one bit.
+    # Rounding of the quotient can leave the interval by 2 pi, and of the product by one bit.
     if wrapped > math.pi:
         wrapped -= TWO_PI
     return math.pi if wrapped <= -math.pi else wrapped
@@ -221,7 +232,7 @@ def inverse_left_jacobian(out, x, y, z):
 @kernel
 def rotate_quaternion(quaternion, x, y, z):
     """
-    Turn a quaternion in place by a rotation vector in its own (body) frame, and normalise it.
+    Rotate a quaternion in place by a rotation vector in its own (body) frame, and normalise it.
 
     :param quaternion: (4,) x, y, z, w.
     :param x, y, z: rotation vector [rad].

@@ -30,7 +30,7 @@ from ssik_ros.solvers.closed_form.plan import (
     SAME,
     TOLERANCE,
 )
-from ssik_ros.solvers.closed_form.posture_search import Limits, PostureSearch
+from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
@@ -45,15 +45,15 @@ ROUNDING = 1e-13
 AT_ONCE = 50
 """Values of a sampled joint that are tried once more where no branch was found."""
 FINER_SAMPLES = (AT_ONCE, 256, 1024)
-"""Values that are tried in turn while there are branches, but all outside the limits."""
+"""Numbers of values to try, one after the other, while all branches are outside the limits."""
 FEW_STARTS, MANY_STARTS = 16, 64
-"""First starts of a search where samples have met nothing: as long as the samples took, or less."""
+"""First starts of a search if no sample has met the pose: they take no longer than the samples."""
 TURNING = (candidates.SPHERICAL_WRIST, candidates.THREE_PARALLEL)
 """Classes whose branches are followed over the held joint."""
 
 
 class Branches(NamedTuple):
-    """The branches of one pose, best first, and what became of the others."""
+    """The branches of one pose, best first, and the count of the others."""
 
     q: FloatArray
     """(k, n) joint angles [rad]."""
@@ -76,10 +76,10 @@ class Branches(NamedTuple):
 
 
 class BranchRequest(NamedTuple):
-    """What is asked besides the pose."""
+    """What a caller wants besides the pose."""
 
     seed: FloatArray | None = None
-    """(n,) reference of the order, and of the turn of each joint."""
+    """(n,) reference of the order, and of the winding of each joint."""
     mode: int = WITHIN_LIMITS
     metric: int = ranking.SUM_OF_SQUARES
     max_solutions: int = LARGEST_CAPACITY
@@ -108,7 +108,7 @@ Read = Callable[[BranchArrays, int, Prepared], Found]
 
 
 class AnalyticArm:
-    """The closed form of one chain; may be asked from several threads at once."""
+    """The closed form of one chain; several threads may call it at once."""
 
     def __init__(
         self,
@@ -250,11 +250,11 @@ class AnalyticArm:
             return found._replace(is_too_far=True)
         return self._refine(pose, request, found._replace(branches=0, dropped=0))
 
-    def _limits(self, request: BranchRequest) -> Limits:
+    def _limits(self, request: BranchRequest) -> KeptLimits:
         """Return the limits of a request, the chain's where it has none."""
         lower = self.chain.lower if request.lower is None else request.lower
         upper = self.chain.upper if request.upper is None else request.upper
-        return Limits(lower, upper, request.mode == WITHIN_LIMITS)
+        return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)
 
     def _branches_by_search(
         self, pose: FloatArray, request: BranchRequest, found: Branches
@@ -293,7 +293,7 @@ class AnalyticArm:
         """
         held = self.plan.held
         if held >= 0:
-            limits = Limits(self.chain.lower, self.chain.upper, True)
+            limits = KeptLimits(self.chain.lower, self.chain.upper, True)
             self._posture_search(held).find(pose, None, limits, TOLERANCE)
 
     def _posture_search(self, held: int) -> PostureSearch:
@@ -345,7 +345,7 @@ class AnalyticArm:
         """
         Return whether a sampled joint is sampled on the arcs that are within limits.
 
-        :param request: what is asked.
+        :param request: what the caller wants.
         """
         plan = self._plan_for(request.held)
         is_sampled = plan.held >= 0 and request.held_values is None
@@ -357,7 +357,7 @@ class AnalyticArm:
         """
         Return whether postures may lie between the samples that are tried, and may be looked for.
 
-        :param request: what is asked.
+        :param request: what the caller wants.
         """
         return self._plan_for(request.held).held >= 0 and request.held_values is None
 
@@ -365,7 +365,7 @@ class AnalyticArm:
         """
         Return a request as arrays for the kernel, which only reads them.
 
-        :param request: what is asked besides the pose.
+        :param request: all but the pose.
         :param pose: (4, 4); of a slide, the values that are tried depend on it.
         :raises TopologyMismatch: when the request holds a joint for which there is no closed form.
         """
@@ -393,7 +393,7 @@ class AnalyticArm:
         return max(wanted * self._share, min(wanted, ROUNDING))
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
-        """Return the kernel's options; those of the last few different questions are kept."""
+        """Return the kernel's options; those of the last few different requests are kept."""
         has_seed, own = request.seed is not None, (request.tolerance, request.same)
         key = (plan.held, request.mode, request.metric, request.max_solutions, has_seed, *own)
         options = self._options.get(key)
@@ -434,7 +434,7 @@ class AnalyticArm:
             low, high = self._slide_range(plan, request, pose)
         else:
             low, high = self.held_range(plan.held, request)
-        # Halfway points: the ends of the range are the postures nobody wants.
+        # Halfway points: postures at the ends of the range lie on a limit.
         count = self.samples if request.samples is None else request.samples
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
@@ -469,10 +469,10 @@ class AnalyticArm:
 
     def held_range(self, held: int, request: BranchRequest) -> tuple[float, float]:
         """
-        Return the range over which the values of a held joint that turns are spread: its limits, or a turn [rad].
+        Return the range over which the values of a held revolute joint are spread: its limits, or 2 pi [rad].
 
         :param held: index of the joint.
-        :param request: what is asked.
+        :param request: what the caller wants.
         """
         lower, upper, are_kept = self._limits(request)
         low, high = held_search.turning_range(float(lower[held]), float(upper[held]), are_kept)

@@ -1,4 +1,4 @@
-"""A closed form as a plain call for one pose, for those who call a hundred thousand times a second."""
+"""A closed form as one kernel call for one pose, for loops with a hundred thousand calls a second."""
 
 from collections.abc import Callable
 
@@ -15,24 +15,24 @@ POSE_SHAPE = (4, 4)
 
 
 class BranchBlock:
-    """The arrays of one running question inside one block, as :mod:`ssik_ros.kernels.closed_form.branches.branch_block` wants them."""
+    """The arrays of one search in one block of memory, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`."""
 
     __slots__ = ('address', 'block', 'q', 'rows')
 
-    def __init__(self, asked: Prepared, own: FloatArray | None = None) -> None:
+    def __init__(self, prepared: Prepared, own: FloatArray | None = None) -> None:
         """
-        Allocate, and copy the question there.
+        Allocate, and copy the request there.
 
-        :param asked: for a chain without a held joint.
+        :param prepared: for a chain without a held joint.
         :param own: numbers that the caller keeps in the block; None for none.
         """
-        n, capacity = len(asked.seed), search.BRANCHES_OF_SIX
+        n, capacity = len(prepared.seed), search.BRANCHES_OF_SIX
         parts = {
-            branch_block.PLAN_INTS: asked.ints,
+            branch_block.PLAN_INTS: prepared.ints,
             branch_block.COUNTERS: np.zeros(search.COUNTERS + capacity, dtype=np.int64),
-            branch_block.PLAN_REALS: asked.reals,
-            branch_block.SAMPLES: asked.samples,
-            branch_block.OPTIONS: asked.options,
+            branch_block.PLAN_REALS: prepared.reals,
+            branch_block.SAMPLES: prepared.samples,
+            branch_block.OPTIONS: prepared.options,
             branch_block.POSE: np.zeros(16),
             branch_block.SEED: np.zeros(n),
             branch_block.ROWS: np.zeros(capacity * (n + 3)),
@@ -57,29 +57,29 @@ class BranchBlock:
 
 
 class PlainBranches:
-    """All branches of one pose at a time, for a question that stays the same; may be asked from several threads at once."""
+    """All branches of one pose at a time, for a request that stays the same; several threads may call it at once."""
 
-    __slots__ = ('_ask', '_no_seed', '_questions', '_seeded', '_shape', '_unseeded')
+    __slots__ = ('_no_seed', '_requests', '_seeded', '_shape', '_solve', '_unseeded')
 
-    def __init__(self, arm: AnalyticArm, question: BranchRequest) -> None:
+    def __init__(self, arm: AnalyticArm, request: BranchRequest) -> None:
         """
         Set up the call.
 
         :param arm: of which :meth:`serves` is true.
-        :param question: what is asked besides pose and seed.
+        :param request: all but pose and seed.
         """
         self._no_seed = np.zeros(arm.plan.size)
         self._shape = self._no_seed.shape
-        with_seed = question._replace(seed=self._no_seed)
-        self._questions = arm.prepare(question), arm.prepare(with_seed)
-        self._ask: Callable[..., int] = branch_block.solve
+        with_seed = request._replace(seed=self._no_seed)
+        self._requests = arm.prepare(request), arm.prepare(with_seed)
+        self._solve: Callable[..., int] = branch_block.solve
         self._unseeded: list[BranchBlock] = []
         self._seeded: list[BranchBlock] = []
 
     @staticmethod
     def serves(arm: AnalyticArm) -> bool:
         """
-        Return whether one kernel call answers for an arm: no joint is sampled, nothing is eliminated.
+        Return whether one kernel call solves an arm: no joint is sampled, nothing is eliminated.
 
         :param arm: the arm.
         """
@@ -87,7 +87,7 @@ class PlainBranches:
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return all branches, best first; None where the question has to be read, or refused, with care.
+        Return all branches, best first; None if the arguments need a check that this method leaves out.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seed: (n,) or None.
@@ -105,7 +105,7 @@ class PlainBranches:
             own = pool.pop()
         except IndexError:
             own = self._make_block(pool)
-        count = self._ask(own.address, pose, seed)
+        count = self._solve(own.address, pose, seed)
         found = None
         if count >= 0:
             found = (own.rows if with_errors else own.q)[count].copy()
@@ -113,5 +113,5 @@ class PlainBranches:
         return found
 
     def _make_block(self, pool: list[BranchBlock]) -> BranchBlock:
-        """Return a fresh block for questions with or without a seed."""
-        return BranchBlock(self._questions[pool is self._seeded])
+        """Return a new block for requests with or without a seed."""
+        return BranchBlock(self._requests[pool is self._seeded])

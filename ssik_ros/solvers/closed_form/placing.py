@@ -1,4 +1,4 @@
-"""A posture that some iteration has found, as a row of branches: at a turn within limits, measured there."""
+"""A posture from an iteration as a row of branches: at a winding within limits, with its errors."""
 
 import numpy as np
 
@@ -41,12 +41,12 @@ def place(
     mode: int,
 ) -> FloatArray | None:
     """
-    Return a posture at a turn within limits as a row (n + 3,), measured there; None when there is no such turn.
+    Return a posture at a winding within limits as a row (n + 3,) with its errors; None if no winding is inside.
 
     :param plan: of the chain.
     :param q: (n,) joint values.
     :param pose: (4, 4) pose that the tip should have.
-    :param seed: (n,) what turns shall be near to; None means where they are.
+    :param seed: (n,) windings near it are preferred; None keeps the windings of q.
     :param limits: lower and upper ones (n,), infinite for none.
     :param mode: as for :func:`ssik_ros.kernels.closed_form.certification.ranking.place`.
     """

@@ -127,7 +127,7 @@ def make_plan(
         raise TopologyMismatch(
             f"'{chain.base_link}' to '{chain.tip_link}' has prismatic joints ({', '.join(slides)}) where "
             'there is no closed form: at one end of the chain one or two of three joints may slide, with '
-            'revolute joints whose axes meet behind them; or three joints turn at most; or the only slide '
+            'revolute joints whose axes meet behind them; or at most three joints are revolute; or the only slide '
             'of seven joints is held, and the others have a closed form.'
         )
     raise TopologyMismatch(
@@ -149,7 +149,7 @@ def _possible_plans(
         if not exact.slides:
             yield from _general_plans(chain, (-1,))
         return
-    # What iterates or eliminates knows only joints that turn: a slide has to be the held joint then.
+    # Iteration and elimination know only revolute joints: a slide has to be the held joint then.
     joints = PREFERRED if held is None else (held,)
     turning = [joint for joint in joints if exact.slides <= {joint}]
     yield from _held_plans(chain, exact, joints, is_exact=True)
@@ -357,7 +357,7 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
-        # Not by numpy's generators, which take a third of the way to the first answer to import.
+        # Not by numpy's generators: importing them delays the first solution, see docs/performance.md.
         posture = np.array([restarts.uniform(random) for _ in range(plan.size)])
         posture = np.pi * (2.0 * posture - 1.0)
         posture[slides] *= size / np.pi

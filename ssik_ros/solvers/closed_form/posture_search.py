@@ -67,7 +67,7 @@ class Searched(NamedTuple):
     """Whether a descent that ignored the limits came near the pose outside of them, or limits of slides rule it out."""
 
 
-class Limits(NamedTuple):
+class KeptLimits(NamedTuple):
     """Where joints may be."""
 
     lower: FloatArray
@@ -77,7 +77,7 @@ class Limits(NamedTuple):
     """Whether postures outside do not count."""
 
 
-class _Place(NamedTuple):
+class _Nearest(NamedTuple):
     """The nearest posture to a pose at a value of the held joint."""
 
     value: float
@@ -86,7 +86,7 @@ class _Place(NamedTuple):
 
 
 class PostureSearch:
-    """The search for one chain; may be asked from several threads at once."""
+    """The search for one chain; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain, held: int, first_starts: int) -> None:
         """
@@ -118,7 +118,7 @@ class PostureSearch:
         self._pool: list[tuple[SearchArrays, SearchArrays]] = []
 
     def find(
-        self, pose: FloatArray, seed: FloatArray | None, limits: Limits, tolerance: float
+        self, pose: FloatArray, seed: FloatArray | None, limits: KeptLimits, tolerance: float
     ) -> Searched:
         """
         Return a posture that reaches a pose.
@@ -134,7 +134,7 @@ class PostureSearch:
         finally:
             self._pool.append(arrays)
 
-    def proves_none(self, pose: FloatArray, limits: Limits) -> bool:
+    def proves_none(self, pose: FloatArray, limits: KeptLimits) -> bool:
         """
         Return whether the hulls of what the arm reaches, or the length of its links, prove that there is no posture.
 
@@ -158,13 +158,13 @@ class PostureSearch:
         return bool(self._turns.all()) or self._unlimited.refuses(pose, NEAR, NEAR)
 
     def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
-        """Return arrays that nobody else uses."""
+        """Return arrays that no other thread uses."""
         try:
             return self._pool.pop()
         except IndexError:
             return SearchArrays(self._problem), SearchArrays(self._problem)
 
-    def options_of(self, options: FloatArray, limits: Limits) -> FloatArray:
+    def options_of(self, options: FloatArray, limits: KeptLimits) -> FloatArray:
         """Return a copy of the kernel's options with the limits in them."""
         options, n = options.copy(), len(self._middle)
         lower, upper, sample_lower, sample_upper = _limit_rows(options, n)
@@ -186,7 +186,7 @@ class _Run:
         owner: PostureSearch,
         arrays: tuple[SearchArrays, SearchArrays],
         pose: FloatArray,
-        limits: Limits,
+        limits: KeptLimits,
         tolerance: float,
     ) -> None:
         """Write the request into the arrays: those of descents that come near, and of those that go on."""
@@ -257,7 +257,7 @@ class _Run:
         )
         return code
 
-    def _approach(self, q: FloatArray, options: FloatArray) -> _Place:
+    def _approach(self, q: FloatArray, options: FloatArray) -> _Nearest:
         """Return where a patient descent from a posture (n,) ends."""
         exact = self._exact
         exact.reference[:] = q
@@ -267,13 +267,13 @@ class _Run:
             q, error = self._out[0, : self._n].copy(), float(self._out[0, -2])
         else:
             q, error = exact.best.copy(), float(np.linalg.norm(exact.errors))
-        return _Place(float(q[self._held]), error, q)
+        return _Nearest(float(q[self._held]), error, q)
 
-    def _at_value(self, value: float, q: FloatArray) -> _Place:
+    def _at_value(self, value: float, q: FloatArray) -> _Nearest:
         """Return where a patient descent from a posture (n,) ends with the held joint at a value."""
         limits, held = self._limits, self._held
         if limits.are_kept and not limits.lower[held] <= value <= limits.upper[held]:
-            return _Place(value, math.inf, q)
+            return _Nearest(value, math.inf, q)
         options = self._options.copy()
         for row in _limit_rows(options, self._n):
             row[held] = value
@@ -285,9 +285,9 @@ def _limit_rows(options: FloatArray, n: int) -> FloatArray:
     return joint_rows(options, n)[: state.SAMPLING_UPPER + 1]
 
 
-def _choose_different(places: list[_Place]) -> list[_Place]:
+def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
     """Return the places with the smallest errors, none of them beside a better one."""
-    chosen: list[_Place] = []
+    chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
         if all(np.abs(place.q - other.q).max() > APART for other in chosen):
             chosen.append(place)
@@ -295,8 +295,8 @@ def _choose_different(places: list[_Place]) -> list[_Place]:
 
 
 def find_lowest(
-    measure: Callable[[float, FloatArray], _Place], start: _Place, enough: float
-) -> _Place:
+    measure: Callable[[float, FloatArray], _Nearest], start: _Nearest, enough: float
+) -> _Nearest:
     """
     Return the place with the smallest error downhill from one.
 
@@ -321,11 +321,11 @@ def find_lowest(
 
 
 def _narrow(
-    measure: Callable[[float, FloatArray], _Place],
-    places: tuple[_Place, _Place, _Place],
+    measure: Callable[[float, FloatArray], _Nearest],
+    places: tuple[_Nearest, _Nearest, _Nearest],
     enough: float,
     left: int,
-) -> _Place:
+) -> _Nearest:
     """
     Return the lowest place between two.
 
@@ -345,7 +345,7 @@ def _narrow(
     return best
 
 
-def _next_value(behind: _Place, best: _Place, ahead: _Place) -> float:
+def _next_value(behind: _Nearest, best: _Nearest, ahead: _Nearest) -> float:
     """Return where a parabola through three places is lowest, or the middle of the wider side."""
     back, forth = behind.value - best.value, ahead.value - best.value
     if math.isfinite(behind.error + ahead.error):

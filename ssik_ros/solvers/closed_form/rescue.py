@@ -1,7 +1,7 @@
 """
 The rescue of targets that the closed form misses: solve near by, then iterate to the target itself.
 
-For targets on a ridge where candidates are lost to rounding. Asked for only when nothing was found.
+For targets on a ridge where candidates are lost to rounding. Callers use it only if they have found nothing.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Rescued(NamedTuple):
 def rescue(
     arm: AnalyticArm,
     target: FloatArray,
-    question: BranchRequest,
+    request: BranchRequest,
     tolerance: float,
     iterations: int,
 ) -> Rescued:
@@ -50,23 +50,23 @@ def rescue(
 
     :param arm: the closed form.
     :param target: (4, 4) rigid transform.
-    :param question: what is asked besides.
+    :param request: seed, limits and held joint.
     :param tolerance: Frobenius norm of FK - T up to which a solution counts.
     :param iterations: most Newton steps for each candidate.
     """
     found: list[FloatArray] = []
     tried = outside = 0
-    near = question._replace(mode=KEEP_ALL, max_solutions=MOST)
+    near = request._replace(mode=KEEP_ALL, max_solutions=MOST)
     for number in range(len(SHIFTS) * DIRECTIONS):
         branches = arm.branches(_perturbed(target, number), near)
         for q in () if branches is None else branches.q:
             tried += 1
-            row = _Iteration(arm, target, question.held).run(q.copy(), iterations)
+            row = _Iteration(arm, target, request.held).run(q.copy(), iterations)
             if not row[-1] <= tolerance or any(_is_same(arm.chain, row, other) for other in found):
                 continue
             limits = arm.chain.lower, arm.chain.upper
             placed = place(
-                arm.plan, row[: arm.plan.size], target, question.seed, limits, question.mode
+                arm.plan, row[: arm.plan.size], target, request.seed, limits, request.mode
             )
             if placed is None:
                 outside += 1

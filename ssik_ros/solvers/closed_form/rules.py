@@ -25,7 +25,7 @@ from ssik_ros.value_class import dataclass
 
 NO_POINT: FloatArray = np.full(3, np.nan)
 MOST_SLIDES = 3
-"""Directions that are independent; as many joints that turn make any orientation."""
+"""Independent directions; as many revolute joints make any orientation."""
 ASIDE: FloatArray = np.array([0.43, -0.37, 0.61])
 """Where to take a point that no axis names, in lengths of the chain: any place off the axes serves."""
 
@@ -94,34 +94,23 @@ def _wrist(axes: AxisGeometry) -> FloatArray | None:
     return axes.meet(3, 4, 5)
 
 
-def _wrist_parallel_23(axes: AxisGeometry) -> Special | None:
+def _wrist_parallel(
+    parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
+) -> Special | None:
+    """Return the wrist's point where two axes are parallel and two are not."""
     point = _wrist(axes)
-    if point is None or not axes.are_parallel(1, 2) or axes.are_parallel(0, 1):
+    if point is None or not axes.are_parallel(*parallel) or axes.are_parallel(*apart):
         return None
     return _special(point, (3, 4, 5))
 
 
-def _wrist_parallel_12(axes: AxisGeometry) -> Special | None:
+def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
+    """Return the wrist's point and the point where two axes before the wrist meet."""
     point = _wrist(axes)
-    if point is None or not axes.are_parallel(0, 1) or axes.are_parallel(1, 2):
-        return None
-    return _special(point, (3, 4, 5))
-
-
-def _wrist_meeting_12(axes: AxisGeometry) -> Special | None:
-    point = _wrist(axes)
-    shoulder = None if point is None else axes.meet(0, 1)
+    shoulder = None if point is None else axes.meet(*pair)
     if point is None or shoulder is None:
         return None
-    return _special(point, (3, 4, 5), shoulder, (0, 1))
-
-
-def _wrist_meeting_23(axes: AxisGeometry) -> Special | None:
-    point = _wrist(axes)
-    shoulder = None if point is None else axes.meet(1, 2)
-    if point is None or shoulder is None:
-        return None
-    return _special(point, (3, 4, 5), shoulder, (1, 2))
+    return _special(point, (3, 4, 5), shoulder, pair)
 
 
 def _wrist_generic(axes: AxisGeometry) -> Special | None:
@@ -151,7 +140,7 @@ def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
 
 
 def _orientation_first(axes: AxisGeometry) -> Special | None:
-    """Return no points where the joints that turn have one way, or two, to make an orientation."""
+    """Return no points if the revolute joints make an orientation in one way, or in two."""
     turning = [i for i in range(len(axes.axes)) if i not in axes.slides]
     if len(turning) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
         return None
@@ -203,7 +192,7 @@ RULES: tuple[ClassRule, ...] = (
         'axes 4, 5 and 6 meet, axes 2 and 3 are parallel',
         _WRIST,
         spherical_wrist.PARALLEL_23,
-        _wrist_parallel_23,
+        functools.partial(_wrist_parallel, (1, 2), (0, 1)),
         ((1, 2),),
     ),
     ClassRule(
@@ -211,7 +200,7 @@ RULES: tuple[ClassRule, ...] = (
         'axes 4, 5 and 6 meet, axes 1 and 2 are parallel',
         _WRIST,
         spherical_wrist.PARALLEL_12,
-        _wrist_parallel_12,
+        functools.partial(_wrist_parallel, (0, 1), (1, 2)),
         ((0, 1),),
     ),
     ClassRule(
@@ -219,14 +208,14 @@ RULES: tuple[ClassRule, ...] = (
         'axes 4, 5 and 6 meet, so do axes 1 and 2',
         _WRIST,
         spherical_wrist.MEETING_12,
-        _wrist_meeting_12,
+        functools.partial(_wrist_meeting, (0, 1)),
     ),
     ClassRule(
         'spherical_elbow_intersecting',
         'axes 4, 5 and 6 meet, so do axes 2 and 3',
         _WRIST,
         spherical_wrist.MEETING_23,
-        _wrist_meeting_23,
+        functools.partial(_wrist_meeting, (1, 2)),
     ),
     ClassRule(
         'three_parallel_base',

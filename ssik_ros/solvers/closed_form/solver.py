@@ -1,8 +1,8 @@
 """
 Analytic: every branch of an arm from the geometry of its axes, certified on the arm's own chain.
 
-The mathematics stands in :mod:`ssik_ros.kernels.closed_form`; this module translates a request into arrays and says what
-the outcome means.
+The mathematics stands in :mod:`ssik_ros.kernels.closed_form`; this module translates a request into arrays and the
+outcome into a result.
 """
 
 import dataclasses
@@ -33,11 +33,11 @@ from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.solver import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
-"""Members of enumerations by plain names: looking them up costs time at every solve."""
+"""Members of enumerations by plain names, see docs/performance.md."""
 
 
 class AnalyticSolver:
-    """The closed form of one group; may be asked from several threads at once."""
+    """The closed form of one group; several threads may call it at once."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class AnalyticSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Answer one request.
+        Solve one request.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         """
@@ -123,7 +123,7 @@ class AnalyticSolver:
         """
         Return every branch within limits that ``request.validate`` accepts, best first.
 
-        :param request: the question; ``max_solutions`` and budgets do not count, and ``tolerance`` is the Frobenius
+        :param request: the request; ``max_solutions`` and budgets do not count, and ``tolerance`` is the Frobenius
             norm of FK - T, which is not below the norm over both errors.
         :raises RequestError: as :meth:`solve`.
         """
@@ -156,19 +156,19 @@ class AnalyticSolver:
     def _find(
         self, request: SolveRequest, seed: FloatArray | None, tolerance: float | None = None
     ) -> Branches | IkResult:
-        """Return the branches that a request asks for, or the result that says why it cannot be asked."""
+        """Return the branches of a request, or the result that says why it is refused."""
         target = self._target(request)
         if request.timeout is not None:
             nanoseconds(request.timeout)
         if seed is not None and not joint_values.are_usable(seed):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
-        question = self._question(request, seed)
-        if question is None:
+        wanted = self._branch_request(request, seed)
+        if wanted is None:
             cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
             return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
         if tolerance is not None:
-            question = question._replace(tolerance=tolerance)
-        found = self.arm.branches_refined(target, question)
+            wanted = wanted._replace(tolerance=tolerance)
+        found = self.arm.branches_refined(target, wanted)
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(
@@ -176,7 +176,7 @@ class AnalyticSolver:
     ) -> IkResult:
         """Return the result that says why there is no solution."""
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
-            # At the one value that was tried; what others would do is the question.
+            # The locked value may be the cause: look at all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
             found = others._replace(q=found.q) if isinstance(others, Branches) else found
         searches = found.samples + found.starts
@@ -193,7 +193,7 @@ class AnalyticSolver:
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
-        """Return a result without solutions; a closed form knows no state that is nearest, so it is the seed."""
+        """Return a result without solutions; a closed form has no nearest state, so the seed stands for it."""
         nearest = self._zeros.copy() if seed is None else seed.copy()
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
@@ -234,25 +234,27 @@ class AnalyticSolver:
             )
         return array
 
-    def _question(self, request: SolveRequest, seed: FloatArray | None) -> BranchRequest | None:
-        """Return what the request asks; None when it leaves no room for a joint."""
+    def _branch_request(
+        self, request: SolveRequest, seed: FloatArray | None
+    ) -> BranchRequest | None:
+        """Return the request for branches; None if the limits leave no room for a joint."""
         tool = request.tool_offsets
-        wanted = request.max_solutions if request.validate is None else LARGEST_CAPACITY
-        question = BranchRequest(
+        most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
+        wanted = BranchRequest(
             seed=seed,
             metric=self._metric,
-            max_solutions=wanted,
+            max_solutions=most,
             tool=None if tool is None else self._transform(tool, 'a tool offset'),
         )
         narrowed = (request.lower, request.upper, request.consistency_limits)
         if not request.locked and all(limit is None for limit in narrowed):
-            return question
+            return wanted
         lower, upper = self._limits(request, seed)
         held, value = self._hold(request, seed, lower, upper)
         if (lower > upper).any():
             return None
         values = None if value is None else np.array([value])
-        return question._replace(lower=lower, upper=upper, held=held, held_values=values)
+        return wanted._replace(lower=lower, upper=upper, held=held, held_values=values)
 
     def _limits(
         self, request: SolveRequest, seed: FloatArray | None

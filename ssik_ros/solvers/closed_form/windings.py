@@ -1,4 +1,4 @@
-"""All turns of the joints of some branches: see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
+"""All windings of the joints of some branches: see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
 
 import math
 from typing import NamedTuple
@@ -35,16 +35,16 @@ def enumerate_windings(
     slides: int = 0,
 ) -> Windings:
     """
-    Return the postures that the turns of joints make of some branches.
+    Return the postures that the windings of joints make of some branches.
 
-    Joints without limits on both sides, and joints whose range is one turn at most, keep their value.
+    Joints without limits on both sides, and joints whose range is 2 pi at most, keep their value.
 
     :param branches: (b, n) joint angles, within the limits where they can be [rad].
     :param lower, upper: (n,) limits, infinite for none.
     :param seed: (n,) reference of the order; None leaves the order of the branches.
     :param metric: as in :mod:`ssik_ros.kernels.closed_form.certification.ranking`.
     :param most: how many to return; None means all.
-    :param slides: which joints are prismatic, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they have no turns.
+    :param slides: which joints are prismatic, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they have no windings.
     :raises InvalidOption: when all of them are more than a million.
     """
     b, n = branches.shape
@@ -54,7 +54,7 @@ def enumerate_windings(
     count = total if most is None else min(most, total)
     if count > MOST or total > np.iinfo(np.int64).max:
         raise InvalidOption(
-            f'The turns of the joints make {counted(total, "posture")} of {counted(b, "branch")}; say with max_solutions how many '
+            f'The windings of the joints make {counted(total, "posture")} of {counted(b, "branch")}; say with max_solutions how many '
             f'are wanted, at most {MOST}.',
             total=total,
         )

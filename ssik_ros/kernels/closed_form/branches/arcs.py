@@ -127,7 +127,7 @@ def _interval(places, n, p, a, b, r):
 
 @inline_kernel
 def _turned(a, b):
-    """Return b - a modulo a turn, in [-pi, pi)."""
+    """Return b - a modulo 2 pi, in [-pi, pi)."""
     d = b - a
     return d - 2.0 * math.pi * lanes.floor(d * (0.5 / math.pi) + 0.5)
 
@@ -135,7 +135,7 @@ def _turned(a, b):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return what the branches do with a joint, angles modulo a turn [rad].
+    Return what the branches do with a joint, angles modulo 2 pi [rad].
 
     :returns: angle at a from the middle of the range; changes from a to b, from p to a, from b to r; how far the joint
         may be from its chord.
@@ -168,7 +168,7 @@ def _shares_inside(start, change, reach):
     inverse = 1.0 / lanes.select(size > 0.0, size, 1.0)
     first, last = lanes.spread(2.0), lanes.spread(-1.0)
     for turn in range(2):
-        # A joint that turns upwards is within the range as it stands, or a turn further on.
+        # A joint that rotates upwards is within the range at its winding, or at the next one.
         middle = 2.0 * math.pi * turn - start
         low, high = middle - reach, middle + reach
         is_met = (high >= 0.0) & (low <= size)
@@ -281,7 +281,7 @@ def is_doubtful(places, ranges, n, interval):
                 return False
             continue
         stays = _stays(start, change, bend, half)
-        # Half a turn may have been one the other way round.
+        # Nearly pi may have been a rotation the other way round.
         is_large = lanes.absolute(change) > LARGEST_TURN
         leaving = leaving + lanes.select(
             stays, 0.0, lanes.select(is_large, 2.0, lanes.spread(1.0))
@@ -305,7 +305,7 @@ def bridge(places, ranges, n, p, a, b, r, wanted):
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param p, a, b, r: places of an :class:`Interval`.
-    :param wanted: bits of the branches that are asked for.
+    :param wanted: bits of the branches to look at.
     """
     bits = hb.bits_at(places, a, hb.INSIDE_BITS, n) & wanted
     bits &= hb.bits_at(places, b, hb.INSIDE_BITS, n)

@@ -1,5 +1,5 @@
 """
-Every branch of one pose, asked from Python at the least cost.
+Every branch of one pose by one call from Python with two arrays.
 
 Problem
     The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. Its numbers are the
@@ -9,9 +9,6 @@ Method
     All arrays that stay from call to call lie in one block of memory, so that a call passes an address and what is
     new: the pose and the seed. The solutions stay in the block, where Python has views of them. At the head of the block
     stands where each part begins and how many numbers it has.
-
-Cost
-    That of the search; the call itself takes about 0.2 us instead of 1 us with all arrays as arguments.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
@@ -22,7 +19,7 @@ from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
 # Parts of a block. The first two hold integers.
 PLAN_INTS, COUNTERS, PLAN_REALS, SAMPLES, OPTIONS, POSE, SEED, ROWS, FOUND, WORK, OWN = range(11)
 """
-SAMPLES: the value of a held joint, which nobody reads; POSE: (4, 4); SEED: (n,); ROWS: solutions with their errors
+SAMPLES: the value of a held joint, which is not read; POSE: (4, 4); SEED: (n,); ROWS: solutions with their errors
 (capacity, n + 3); FOUND: solutions alone (capacity, n); OWN: what a caller keeps in the block.
 """
 PARTS = 11

@@ -39,7 +39,7 @@ EVERYTHING = -1e300
 MISSING = 2.0
 """Mark of a branch for which there is no candidate."""
 FAR = 0.6
-"""Beyond this margin [rad] nobody asks whether a branch exists."""
+"""Beyond this margin [rad] the existence of a branch is not checked."""
 
 VALUES = held_wrist_lanes.SCRATCH
 """Places in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
@@ -129,10 +129,10 @@ def bits_at(places, at, what, n):
 @inline_kernel
 def margin(value, center, half):
     """
-    Return how far an angle is inside a joint's limits, modulo a turn [rad]; negative outside.
+    Return how far an angle is inside a joint's limits, modulo 2 pi [rad]; negative outside.
 
     :param value: the angle [rad].
-    :param center, half: middle of the range and half its width, infinite where every angle has a turn inside.
+    :param center, half: middle of the range and half its width, infinite where every angle has a winding inside.
     """
     away = value - center
     return half - abs(away - 2.0 * math.pi * math.floor(away / (2.0 * math.pi) + 0.5))
@@ -143,7 +143,7 @@ def write_ranges(ranges, ints, reals):
     """
     Write middle and half width of the range of every joint but the held one.
 
-    :param ranges: (ranges_size(n),) middles, then half widths [rad], infinite where every angle has a turn inside; how
+    :param ranges: (ranges_size(n),) middles, then half widths [rad], infinite where every angle has a winding inside; how
         many joints have limits; their indices, narrow ranges first, as those settle most.
     :param ints, reals: the plan.
     """

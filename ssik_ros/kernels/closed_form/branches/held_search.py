@@ -73,7 +73,7 @@ def fill_size(wanted):
 @inline_kernel
 def turning_range(low, high, limits_count):
     """
-    Return the range over which the values of a held joint that turns are spread: its limits, or one turn [rad].
+    Return the range over which the values of a held revolute joint are spread: its limits, or 2 pi [rad].
 
     :param low, high: its limits, infinite for none.
     :param limits_count: whether solutions outside the limits are dropped.
@@ -81,7 +81,7 @@ def turning_range(low, high, limits_count):
     if not limits_count or not math.isfinite(high - low):
         return -math.pi, math.pi
     if high - low >= 2.0 * math.pi:
-        # Every angle has a turn inside: one turn is all there is.
+        # Every angle has a winding inside: 2 pi is the whole range.
         middle = 0.5 * (low + high)
         return middle - math.pi, middle + math.pi
     return low, high
@@ -90,10 +90,10 @@ def turning_range(low, high, limits_count):
 @inline_kernel
 def into_range(value, low, high, slides):
     """
-    Return an angle moved by whole turns into a range, or its nearest end where no turn lies inside.
+    Return the winding of an angle inside a range, or the nearest end of the range if none is inside.
 
     :param value, low, high: [rad], or [m] of a joint that slides.
-    :param slides: whether the joint slides, and has no turns.
+    :param slides: whether the joint slides, and has no windings.
     """
     turn = 2.0 * math.pi
     moved = value
@@ -243,7 +243,7 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     hb.keep_place(places, 0, -hb.ROUNDING, ranges, pending, n)
     low, high = places[hb.number_at(0, hb.VALUE, n)], places[hb.number_at(last, hb.VALUE, n)]
     if high - low > 2.0 * math.pi - SAME_VALUE:
-        # Both ends of a turn are one value.
+        # Both ends of a revolution are one value.
         hit = hb.bits_at(places, 0, hb.HIT_BITS, n) | hb.bits_at(places, last, hb.HIT_BITS, n)
         places[hb.number_at(last, hb.HIT_BITS, n)] = float(hit)
     hb.keep_place(places, last, -hb.ROUNDING, ranges, pending, n)
@@ -307,11 +307,11 @@ def _choose_more(fill, places, n, wanted, kept):
     """
     Write more values on the stretches within the limits, evenly, where few have been tried; return how many.
 
-    As many postures are wanted as if every branch with an arc had one at each value that was asked for, the seed's too.
+    As many postures are wanted as if every branch with an arc had one at each requested value, and at the seed's.
 
     :param fill: (fill_size(wanted),) out.
     :param places, n: of the search, after that between the scanned places.
-    :param wanted: values that were asked for.
+    :param wanted: number of requested values.
     :param kept: postures that wait for certification.
     """
     met, length, at = 0, 0.0, 0

@@ -1,7 +1,7 @@
 """
 Every branch of one pose: candidates, certification, limits, order, in one kernel call.
 
-An arm with seven joints is asked once for every value of its held joint.
+An arm with seven joints is solved once for every value of its held joint.
 """
 
 import math
@@ -244,7 +244,7 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
     Write the solutions of one pose, best first, and return how many; -1 when the pose is no rigid transform.
 
-    :param out: (capacity, n + 3) a solution in each row, then what is left at exactly these numbers: position error
+    :param out: (capacity, n + 3) a solution in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
     :param counters: (COUNTERS + capacity,) integers: counts, then scratch.
     :param ints, reals: the plan.
@@ -530,7 +530,7 @@ def _keep_all(run, done, lost):
         is_done, is_lost = (done >> lane) & 1, (lost >> lane) & 1
         certified += is_done
         if kept < run.capacity:
-            # Written in any case, and left to the next one unless it counts: nobody can predict which ones do.
+            # Written in any case, and left to the next one unless it counts: a processor cannot predict which ones do.
             _store_row(run, area, lane, kept)
             kept += is_done & (1 - is_lost)
     counters[KEPT] = kept
@@ -623,7 +623,7 @@ def _keep_one(run, first):
     ):
         _drop(run, q)
     elif kept < run.capacity:
-        # A joint that was moved by a turn or onto its limit has to be measured again.
+        # A joint at another winding or on its limit has to be measured again.
         is_same, rows = True, _rows_of(run)
         for k in range(n):
             is_same = is_same and (q[k] == placed[k])
@@ -713,7 +713,7 @@ def _is_same_as(run, row, q, error):
     axes, points, home = chain_of(run)
     there = rows[row, n + 2]
     if there < 0.0:
-        # It was moved by a turn or onto a limit and not measured since, or it lies outside the limits.
+        # It is at another winding or on a limit and not measured yet, or it lies outside the limits.
         errors = vector(run.work, _own_scratch(n) + 6 * n + 12, 3)
         _measure(run, vector(run.work, _store(n) + row * (n + 3), n), errors)
         there = errors[2]

@@ -66,8 +66,8 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
     t = (0.0, 0.0, 0.0)
     for i in range(n):
         h, o = triple(axes, i), triple(points, i)
-        z = _combine(c0, c1, c2, h)
-        p = vectors.add(_combine(c0, c1, c2, o), t)
+        z = combine(c0, c1, c2, h)
+        p = vectors.add(combine(c0, c1, c2, o), t)
         for k in range(3):
             screws[6 * i + k] = z[k]
             screws[6 * i + 3 + k] = p[k]
@@ -77,18 +77,18 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
         s, c = so3.sine_cosine(q[i])
         c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
         c2 = vectors.cross(c0, c1)
-        t = vectors.subtract(p, _combine(c0, c1, c2, o))
+        t = vectors.subtract(p, combine(c0, c1, c2, o))
     for k in range(3):
-        column = _combine(c0, c1, c2, (home[k], home[3 + k], home[6 + k]))
+        column = combine(c0, c1, c2, (home[k], home[3 + k], home[6 + k]))
         pose[k], pose[3 + k], pose[6 + k] = column
     pose[9], pose[10], pose[11] = vectors.add(
-        _combine(c0, c1, c2, (home[9], home[10], home[11])), t
+        combine(c0, c1, c2, (home[9], home[10], home[11])), t
     )
 
 
 @inline_kernel
-def _combine(c0, c1, c2, v):
-    """Return the matrix with these columns applied to a vector."""
+def combine(c0, c1, c2, v):
+    """Return the matrix with these columns applied to a vector; of one chain, or of several side by side."""
     return (
         c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
         c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
@@ -118,7 +118,7 @@ def rounding(target):
 @kernel
 def measure(axes, points, home, n, slides, q, target, errors, scratch):
     """
-    Write what is left at a solution: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
+    Write the errors at a solution: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
 
     :param errors: (3,).
     :param scratch: as for :func:`certify`.
@@ -132,7 +132,7 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
 @kernel
 def write_errors(errors, pose, target):
     """
-    Write what is left at a pose: position error [m], rotation error [rad], Frobenius norm.
+    Write the errors at a pose: position error [m], rotation error [rad], Frobenius norm.
 
     :param errors: (3,).
     :param pose, target: (12,).
@@ -182,12 +182,13 @@ def _solve_regular(system, m):
 
 
 @kernel
-def _write_system(system, screws, slides, free, count, pose, target):
+def write_system(system, screws, slides, free, count, pose, target, scale):
     """
     Write the Jacobian of the free joints and the error at the tip, six rows.
 
     :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
     :param free: (n,) indices of the joints that may move.
+    :param scale: one over the length that counts as one [1/m].
     """
     t = (pose[9], pose[10], pose[11])
     for j in range(count):
@@ -198,7 +199,7 @@ def _write_system(system, screws, slides, free, count, pose, target):
         else:
             v = vectors.cross(z, vectors.subtract(t, p))
         for k in range(3):
-            system[k, j] = v[k]
+            system[k, j] = scale * v[k]
             system[3 + k, j] = z[k]
     w = (0.0, 0.0, 0.0)
     for k in range(3):
@@ -206,8 +207,24 @@ def _write_system(system, screws, slides, free, count, pose, target):
         want = (target[k], target[3 + k], target[6 + k])
         w = vectors.add(w, vectors.cross(have, want))
     for k in range(3):
-        system[k, count] = target[9 + k] - pose[9 + k]
+        system[k, count] = scale * (target[9 + k] - pose[9 + k])
         system[3 + k, count] = 0.5 * w[k]
+
+
+@kernel
+def write_normal(normal, system, count):
+    """
+    Write J^T J and J^T e.
+
+    :param normal: (6, 7) in its first ``count`` rows, and column ``count``.
+    :param system: (6, 7).
+    """
+    for a in range(count):
+        for b in range(count + 1):
+            total = 0.0
+            for i in range(6):
+                total += system[i, a] * system[i, b]
+            normal[a, b] = total
 
 
 @kernel
@@ -222,45 +239,55 @@ def _solve_damped(normal, system, count):
     for i in range(6):
         for j in range(count):
             size += system[i, j] * system[i, j]
+    write_normal(normal, system, count)
     for a in range(count):
-        for b in range(count + 1):
-            total = 0.0
-            for i in range(6):
-                total += system[i, a] * system[i, b]
-            normal[a, b] = total
         normal[a, a] += DAMPING * size
     _solve_regular(normal, count)
 
 
 @kernel
+def move(out, q, free, count, step, most):
+    """
+    Write a posture one step on, shortened where it is too long.
+
+    :param out, q: (n,), which may be the same; all of q is copied.
+    :param free: (n,) indices of the joints that move.
+    :param step: (., 7) of which column ``count`` is the step.
+    :param most: largest change of a joint [rad or m].
+    """
+    longest = 0.0
+    for j in range(count):
+        longest = max(longest, abs(step[j, count]))
+    scale = most / longest if longest > most else 1.0
+    copy(out, q)
+    for j in range(count):
+        out[free[j]] += scale * step[j, count]
+
+
+@kernel
 def _step(q, screws, slides, free, count, pose, target, system, normal):
     """Move the free joints by one Newton step, in place."""
-    _write_system(system, screws, slides, free, count, pose, target)
+    write_system(system, screws, slides, free, count, pose, target, 1.0)
     regular = False
     if count == 6:
         copy_table(normal, system)
         regular = _solve_regular(normal, 6)
     if not regular:
         _solve_damped(normal, system, count)
-    longest = 0.0
-    for j in range(count):
-        longest = max(longest, abs(normal[j, count]))
-    scale = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
-    for j in range(count):
-        q[free[j]] += scale * normal[j, count]
+    move(q, q, free, count, normal, LONGEST_STEP)
 
 
 @kernel
 def certify(axes, points, home, n, slides, q, free, count, target, near, errors, scratch):
     """
-    Improve a candidate on its chain, in place, and return its residual.
+    Improve a candidate on its chain by Newton, in place, and return its residual.
 
     :param axes, points, home, n, slides: the chain.
     :param q: (n,) the candidate; the best state met on return.
     :param free: (n,) indices of the joints that may move, the first ``count`` of them.
     :param target: (12,) T.
     :param near: residual above which a candidate is not worth a step.
-    :param errors: (3,) what is left at exactly the q that is returned; not written where that is above ``near``.
+    :param errors: (3,) errors at exactly the q that is returned; not written where that is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
     screws = vector(scratch, 0, 6 * n)
@@ -308,7 +335,7 @@ def scratch_size(n):
 
 @inline_kernel
 def _difference(a, b, slides):
-    """Return a - b for values of a joint, modulo a turn unless it slides."""
+    """Return a - b for values of a joint, modulo 2 pi unless it slides."""
     if slides:
         return a - b
     return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
@@ -317,7 +344,7 @@ def _difference(a, b, slides):
 @inline_kernel
 def are_near(store, row, q, n, slides, same):
     """
-    Return whether no joint of two solutions differs by more than ``same``, angles modulo a turn.
+    Return whether no joint of two solutions differs by more than ``same``, angles modulo 2 pi.
 
     :param store: (., n) solutions, of which ``row`` is compared with q.
     :param q: (n,) the other one.

@@ -27,6 +27,7 @@ A forward pass and the solution of six equations for each step, eight at a time.
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.certification.certify import combine
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.geometry import lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
@@ -86,29 +87,19 @@ def _write_screws(area, axes, points, home, n, scratch):
     c0, c1, c2, t = (one, zero, zero), (zero, one, zero), (zero, zero, one), (zero, zero, zero)
     for i in range(n):
         h, o = triple(axes, i), triple(points, i)
-        z = _combine(c0, c1, c2, h)
-        p = vectors.add(_combine(c0, c1, c2, o), t)
+        z = combine(c0, c1, c2, h)
+        p = vectors.add(combine(c0, c1, c2, o), t)
         _store(scratch, LANES * ROWS * i, p)
         _store(scratch, LANES * (ROWS * i + 3), z)
         s, c = lanes.sine_cosine(lanes.load(area, LANES * i))
         c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
         c2 = vectors.cross(c0, c1)
-        t = vectors.subtract(p, _combine(c0, c1, c2, o))
+        t = vectors.subtract(p, combine(c0, c1, c2, o))
     return (
-        _combine(c0, c1, c2, (home[0], home[3], home[6])),
-        _combine(c0, c1, c2, (home[1], home[4], home[7])),
-        _combine(c0, c1, c2, (home[2], home[5], home[8])),
-        vectors.add(_combine(c0, c1, c2, (home[9], home[10], home[11])), t),
-    )
-
-
-@inline_kernel
-def _combine(c0, c1, c2, v):
-    """Return the matrices with these columns applied to a vector."""
-    return (
-        c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
-        c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
-        c0[2] * v[0] + c1[2] * v[1] + c2[2] * v[2],
+        combine(c0, c1, c2, (home[0], home[3], home[6])),
+        combine(c0, c1, c2, (home[1], home[4], home[7])),
+        combine(c0, c1, c2, (home[2], home[5], home[8])),
+        vectors.add(combine(c0, c1, c2, (home[9], home[10], home[11])), t),
     )
 
 

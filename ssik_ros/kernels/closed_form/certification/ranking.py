@@ -7,14 +7,14 @@ from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
 
 TWO_PI = 2.0 * math.pi
-TURNS = 1.0 / TWO_PI
-"""Turns of an angle [1/rad]: a product costs less than a division where the next step is a whole number."""
+PER_RADIAN = 1.0 / TWO_PI
+"""Revolutions in an angle [1/rad]."""
 NEAR_LIMIT = 1e-9
 """A value this little outside a limit [rad or m] is put on the limit."""
 BESIDE_LIMIT = 1e-6
 """A value this little outside may belong on it: at a fold a solution is known to the square root of rounding only."""
 FARTHEST_WISH = 1e6
-"""How far from zero joints without limits may be asked for [rad]: much farther out a turn is lost in rounding."""
+"""Largest wish for a joint without limits [rad]: much farther out rounding loses a revolution."""
 
 KEEP_ALL = 0
 WITHIN_LIMITS = 1
@@ -26,14 +26,14 @@ LARGEST = 1
 
 @inline_kernel
 def nearest_winding(value, wish):
-    """Return the angle modulo a turn that is nearest to a wish; of two equally near ones the larger."""
-    return value + TWO_PI * math.floor((wish - value) * TURNS + 0.5)
+    """Return the angle plus the multiple of 2 pi that brings it nearest to a wish; of two equally near ones the larger."""
+    return value + TWO_PI * math.floor((wish - value) * PER_RADIAN + 0.5)
 
 
 @inline_kernel
 def sensible_wish(wish, lower, upper):
     """
-    Return a wish brought to within a turn of the limits: the same turn is nearest to it, and no digits are lost on the way.
+    Return a wish brought to within 2 pi of the limits: the same winding is nearest to it, and no digits are lost.
 
     :param wish: angle [rad], finite.
     :param lower, upper: limits, infinite for none.
@@ -45,7 +45,7 @@ def sensible_wish(wish, lower, upper):
 @inline_kernel
 def place_in_limits(value, lower, upper, wish):
     """
-    Return an angle modulo a turn inside closed limits, the one nearest to a wish; NaN where there is none.
+    Return the winding of an angle inside closed limits that is nearest to a wish; NaN if none is inside.
 
     :param value: the angle [rad].
     :param lower, upper: limits, infinite for none.
@@ -58,11 +58,11 @@ def place_in_limits(value, lower, upper, wish):
 def _place_beside_limits(value, lower, upper, wish, near):
     """Return what :func:`place_in_limits` does; what is up to ``near`` outside is put on the limit."""
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
-    # What rounding has put just outside belongs to the limit, not to another turn.
+    # A value that rounding has put just outside belongs to the limit, not to another winding.
     if best > upper + near:
-        best -= TWO_PI * math.ceil((best - upper - near) * TURNS)
+        best -= TWO_PI * math.ceil((best - upper - near) * PER_RADIAN)
     elif best < lower - near:
-        best += TWO_PI * math.ceil((lower - near - best) * TURNS)
+        best += TWO_PI * math.ceil((lower - near - best) * PER_RADIAN)
     if lower - near <= best <= upper + near:
         return min(max(best, lower), upper)
     return math.nan
@@ -117,7 +117,7 @@ def place_beside(q, n, slides, lower, upper, wishes, mode, near):
 @kernel
 def distance(q, seed, n, slides, lower, upper, metric):
     """
-    Return how far a solution is from the seed; joints that turn without any limit are compared modulo a turn.
+    Return how far a solution is from the seed; revolute joints without any limit are compared modulo 2 pi.
 
     :param q, seed: (n,).
     :param slides: which joints are prismatic.

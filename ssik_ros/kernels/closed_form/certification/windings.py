@@ -1,9 +1,9 @@
 """
-The turns of joints that can make more than one: best first, without building all combinations.
+The windings of joints with more than one: best first, without building all combinations.
 
 Problem
 -------
-A joint whose range is larger than a turn reaches the same posture at several values q + 2 pi k. The values of
+A joint whose range is larger than 2 pi reaches the same posture at several values q + 2 pi k. The values of
 different joints combine freely. Wanted are the combinations of all branches in the order of their distance to a seed.
 
 Method
@@ -40,7 +40,7 @@ def has_windings(lower, upper, slides):
 
 
 @inline_kernel
-def _first_turn(value, lower, upper):
+def _range_of_windings(value, lower, upper):
     """Return the smallest and the largest k with value + 2 pi k inside limits; (0, 0) where there is none."""
     first = math.ceil((lower - NEAR_LIMIT - value) / TWO_PI)
     last = math.floor((upper + NEAR_LIMIT - value) / TWO_PI)
@@ -61,7 +61,7 @@ def count_windings(sizes, branches, lower, upper, slides):
         for i in range(branches.shape[1]):
             sizes[row, i] = 1
             if has_windings(lower[i], upper[i], is_slide(slides, i)):
-                first, last = _first_turn(branches[row, i], lower[i], upper[i])
+                first, last = _range_of_windings(branches[row, i], lower[i], upper[i])
                 sizes[row, i] = int(last - first) + 1
 
 
@@ -82,7 +82,7 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
             q, wish = branches[row, i], seed[i] if has_seed else 0.0
             first = 0.0
             if has_windings(lower[i], upper[i], is_slide(slides, i)):
-                first, _ = _first_turn(q, lower[i], upper[i])
+                first, _ = _range_of_windings(q, lower[i], upper[i])
             for k in range(sizes[row, i]):
                 value = q + TWO_PI * (first + k)
                 if sizes[row, i] > 1:

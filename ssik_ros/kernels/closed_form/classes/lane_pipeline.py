@@ -1,14 +1,14 @@
 """
-Eight candidates at once: the turn of each joint, its limits, the pose that is reached, the distance from the seed.
+Eight candidates at once: the winding of each joint, its limits, the pose, the distance from the seed.
 
 Problem
 -------
-Given joint vectors that a closed form proposes, say for each which turn of its joints is wanted, and what is left
-between the pose of the tip there and the target.
+Given joint vectors that a closed form proposes, choose for each the windings of its joints, and measure the error
+between the pose of the tip and the target.
 
 Method
 ------
-1. :mod:`ranking`'s choice of turn and limit. It comes first, so that what is measured is what is handed out. Values
+1. :mod:`ranking`'s choice of winding and limit. It comes first, so that the returned values are the measured ones. Values
    just outside a limit are put on it, and those for which that is too much no longer reach the pose.
 2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), to E_1; z = x cross y.
 3. Residuals as in :mod:`certify`.
@@ -30,7 +30,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
-from ssik_ros.kernels.geometry import lanes, so3, vectors
+from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 # Rows of an area behind the n rows of joint values, each with a number for every candidate.
@@ -77,12 +77,12 @@ def read_candidates(area, rows, start, count, n):
 
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
-    """Return what :func:`ranking.place_in_limits` does for each lane, and where there is such a turn."""
-    # No branches: whether a turn is needed is different for every pose.
-    value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.TURNS + 0.5)
+    """Return what :func:`ranking.place_in_limits` does for each lane, and where a winding is inside."""
+    # No branches: whether another winding is needed differs from pose to pose.
+    value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
     high, low = value > upper + ranking.BESIDE_LIMIT, value < lower - ranking.BESIDE_LIMIT
-    down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.TURNS)
-    up = lanes.ceil((lower - ranking.BESIDE_LIMIT - value) * ranking.TURNS)
+    down = lanes.floor((upper + ranking.BESIDE_LIMIT - value) * ranking.PER_RADIAN)
+    up = lanes.ceil((lower - ranking.BESIDE_LIMIT - value) * ranking.PER_RADIAN)
     value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
     is_inside = (value >= lower - ranking.BESIDE_LIMIT) & (value <= upper + ranking.BESIDE_LIMIT)
     return lanes.lesser(lanes.greater(value, lanes.spread(lower)), lanes.spread(upper)), is_inside
@@ -139,12 +139,6 @@ def _turn(h, o, s, c, x, y, t):
 
 
 @inline_kernel
-def _spread_vector(v):
-    """Return a vector that is the same in all lanes."""
-    return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
-
-
-@inline_kernel
 def _squared_difference(v, array, start, step):
     """Return |v - w|^2 for a vector of numbers w that stand apart in an array."""
     a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
@@ -154,16 +148,16 @@ def _squared_difference(v, array, start, step):
 @kernel
 def measure(area, axes, points, home, n, slides, target, doubtful):
     """
-    Write what is left at eight candidates, and the marks by which duplicates are known.
+    Write the errors of eight candidates, and the marks that show duplicates.
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home: the chain, ``slides`` its prismatic joints.
     :param target: (12,) T.
     :param doubtful: the residual of candidates whose angles are too large to be measured here.
     """
-    x = _spread_vector((home[0], home[3], home[6]))
-    y = _spread_vector((home[1], home[4], home[7]))
-    t = _spread_vector((home[9], home[10], home[11]))
+    x = lane_angles.spread_vector((home[0], home[3], home[6]))
+    y = lane_angles.spread_vector((home[1], home[4], home[7]))
+    t = lane_angles.spread_vector((home[9], home[10], home[11]))
     mark = other = lanes.spread(0.0)
     is_large = mark > 0.0
     for k in range(n - 1, -1, -1):
@@ -237,7 +231,7 @@ def order_few(keys, indices, count, scratch):
     """
     Write the indices of up to eight keys in ascending order; equal keys keep their order.
 
-    Every key is counted against every other one: no comparison decides what is done next.
+    Count every key against every other one, without a branch.
 
     :param keys: (8 or more,) numbers, of which ``count`` are read.
     :param indices: (8 or more,) out.

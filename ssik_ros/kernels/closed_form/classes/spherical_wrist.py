@@ -209,9 +209,9 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             h4,
             h5,
             h6,
-            _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, image),
+            spherical_wrist_lanes.undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, image),
             unmap_direction(g, moved),
-            _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, aside),
+            spherical_wrist_lanes.undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, aside),
             offered,
         )
         for j in range(2):
@@ -219,9 +219,3 @@ def solve(out, case, axes, points, special, g, offered, scratch):
                 out[2 * i + j, k] = arm[i, k]
                 out[2 * i + j, 3 + k] = wrist[j, k]
     return 2 * count
-
-
-@kernel
-def _undo(h1, c1, s1, h2, c2, s2, h3, c3, s3, v):
-    """Return (R_1 R_2 R_3)^T v."""
-    return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))

@@ -88,7 +88,7 @@ def spread_arm(angles, arm, count):
 
 
 @inline_kernel
-def _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
+def undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
     """Return (R_1 R_2 R_3)^T v."""
     return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
 
@@ -112,7 +112,7 @@ def write_wrists(out, angles, axes, g):
     )
     (s1, c1), (s2, c2) = _load_angle(angles, 0), _load_angle(angles, 1)
     s3, c3 = _load_angle(angles, 2)
-    image = _undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, map_direction(g, h6))
+    image = undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, map_direction(g, h6))
     tilt = vectors.cross(h4, image)
     nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
     if lanes.bits_of(vectors.dot(tilt, tilt) <= nearly) != 0:

@@ -173,6 +173,6 @@ def _elbows(h, o2, o3, o4, reach, whole):
     sine, cosine = lane_angles.between(h, x, lane_angles.pair_of(reach))
     q2 = lanes.arc_tangent(sine, cosine)
     rest = lanes.in_pairs(whole) - q2 - elbow
-    # Wrapped here, without a branch, because nobody can predict for which poses it is needed.
+    # Wrapped here without a branch: a processor cannot predict which poses need it.
     rest = lanes.select(rest > math.pi, rest - so3.TWO_PI, rest)
     return q2, elbow, lanes.select(rest <= -math.pi, rest + so3.TWO_PI, rest)

@@ -17,7 +17,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
     W_SCRATCH,
 )
 from ssik_ros.kernels.geometry.se3 import compose, invert
-from ssik_ros.kernels.geometry.vectors import cross, perpendicular
+from ssik_ros.kernels.geometry.vectors import copy, copy_table, cross, perpendicular
 
 CUTS = 12
 """Places to cut the loop: six joints, then the same six of the reversed chain."""
@@ -85,22 +85,17 @@ def prepare_cut(out, axes, points, cut, work):
     near, far, back = vector(work, 0, 12), vector(work, 12, 12), vector(work, 24, 12)
     motions, inverses = matrix(out, AT_MOTIONS, 5, 12), matrix(out, AT_INVERSES, 5, 12)
     _write_frame(near, axes, points, 0, reversed_, 1.0 / unit)
-    for i in range(12):
-        first[i] = near[i]
+    copy(first, near)
     for joint_ in range(5):
         _write_frame(far, axes, points, joint_ + 1, reversed_, 1.0 / unit)
         invert(back, near)
         compose(motions[joint_], back, far)
         invert(inverses[joint_], motions[joint_])
-        for i in range(12):
-            near[i] = far[i]
-    for i in range(12):
-        last[i] = near[i]
+        copy(near, far)
+    copy(last, near)
     if joint >= 3:
         all_inverses = matrix(work, 72, 6, 12)
-        for i in range(5):
-            for j in range(12):
-                all_inverses[i, j] = inverses[i, j]
+        copy_table(matrix(work, 72, 5, 12), inverses)
         block = el.view_elimination(out, AT_ELIMINATION)
         el.eliminate(block, all_inverses, joint, vector(work, 144, el.SCRATCH))
 
@@ -131,9 +126,8 @@ def close_loop(constants, g, work):
 
     :param g: (12,) target.
     """
-    for i in range(60):
-        work[W_LOOP + i] = constants[AT_MOTIONS + i]
-        work[W_INVERSES + i] = constants[AT_INVERSES + i]
+    copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))
+    copy(vector(work, W_INVERSES, 60), vector(constants, AT_INVERSES, 60))
     first, last = vector(constants, AT_FIRST, 12), vector(constants, AT_LAST, 12)
     a, b = vector(work, W_SCRATCH, 12), vector(work, W_SCRATCH + 12, 12)
     motion, inverse = vector(work, W_LOOP + 60, 12), vector(work, W_INVERSES + 60, 12)
@@ -144,8 +138,7 @@ def close_loop(constants, g, work):
         a[i] = g[i] * scale
     if constants[AT_REVERSED] != 0.0:
         invert(b, a)
-        for i in range(12):
-            a[i] = b[i]
+        copy(a, b)
     # inverse of the last motion = first^-1 G last
     invert(motion, first)
     compose(b, motion, a)

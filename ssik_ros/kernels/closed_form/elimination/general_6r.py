@@ -7,7 +7,7 @@ E_1(q_1) ... E_6(q_6) = G, with E_i the turn about axis i and G = T M^-1.
 
 Solutions
 ---------
-At most sixteen candidates, close to exact; whoever asked certifies them on the chain. Solutions that share the angle
+At most sixteen candidates, close to exact; the caller certifies them on the chain. Solutions that share the angle
 of the joint k at which the loop is cut are told apart.
 
 Method
@@ -83,7 +83,7 @@ from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
 from ssik_ros.kernels.closed_form.elimination.root_candidates import add_candidates
 from ssik_ros.kernels.geometry.se3 import compose
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
-from ssik_ros.kernels.geometry.vectors import rotate
+from ssik_ros.kernels.geometry.vectors import copy, rotate
 from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 from ssik_ros.kernels.rows.pencil_eigenvalues import generalised_eigenvalues
 
@@ -139,8 +139,7 @@ def _choose_matrix(elimination, work):
         )
         if largest < best:
             size, origin, best = found, q, largest
-            for i in range(size * size):
-                work[W_MATRIX + i] = trial[i]
+            copy(vector(work, W_MATRIX, size * size), trial)
         if best < GOOD:
             break
     return size, origin, best
@@ -262,8 +261,8 @@ def solve_cut(found, count, constants, g, work, ints):
     loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
     block = el.view_elimination(work, W_ELIMINATION)
     if constants[AT_FIXED] != 0.0:
-        for i in range(el.ELIMINATION):
-            work[W_ELIMINATION + i] = constants[AT_ELIMINATION + i]
+        own = vector(work, W_ELIMINATION, el.ELIMINATION)
+        copy(own, vector(constants, AT_ELIMINATION, el.ELIMINATION))
     else:
         el.eliminate(block, inverses, k, scratch)
     sine, cosine = matrix(work, W_POLYNOMIALS, 6, 9), matrix(work, W_POLYNOMIALS + 54, 6, 9)

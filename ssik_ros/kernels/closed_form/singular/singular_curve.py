@@ -33,7 +33,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.certification import ranking
+from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry import so3
@@ -122,7 +122,7 @@ def correct(q, start, along, s, aim, scratch):
     error = math.inf
     for _ in range(CORRECTIONS):
         error = sr.write_equations(system, q, aim, walk)
-        sr.write_normal(normal, system, count)
+        certify.write_normal(normal, system, count)
         missing = s - _dot(along, start, q, aim)
         for a in range(count):
             for b in range(count):
@@ -134,7 +134,7 @@ def correct(q, start, along, s, aim, scratch):
             longest = max(longest, abs(normal[a, count]))
         if longest <= ARRIVED:
             break
-        sr.move(trial, q, free, count, normal)
+        certify.move(trial, q, free, count, normal, sr.LONGEST_STEP)
         copy(q, trial)
     return error
 
@@ -257,7 +257,7 @@ def _write_tangent(along, q, aim, scratch):
     system = matrix(scratch, 7 * n + 12, sr.ROWS, 7)
     normal = matrix(scratch, 7 * n + 96, sr.ROWS, 7)
     sr.write_equations(system, q, aim, vector(scratch, 0, 6 * n + 12))
-    sr.write_normal(normal, system, count)
+    certify.write_normal(normal, system, count)
     for a in range(count):
         for b in range(count):
             normal[a, b] += along[a] * along[b]

@@ -128,7 +128,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
 
 @kernel
 def _move(q, right, left, values, system, normal, nulls, aim):
-    """Add the move along the null vectors, and the pseudo-inverse's answer to the error across them."""
+    """Add the move along the null vectors, and the pseudo-inverse's correction of the error across them."""
     count = aim.moving
     for j in range(count):
         step = 0.0

@@ -36,9 +36,7 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.closed_form.singular import singular_values
-from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 
 ROWS = 6
@@ -106,44 +104,11 @@ def write_equations(system, q, aim, scratch):
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
     screws, pose = vector(scratch, 0, 6 * n), vector(scratch, 6 * n, 12)
     certify.evaluate(aim.axes, aim.points, aim.home, n, slides, q, screws, pose)
-    t, scale = (pose[9], pose[10], pose[11]), 1.0 / aim.unit
-    for j in range(count):
-        i = free[j]
-        z, p = triple(screws, 2 * i), triple(screws, 2 * i + 1)
-        if is_slide(slides, i):
-            v, z = z, (0.0, 0.0, 0.0)
-        else:
-            v = vectors.cross(z, vectors.subtract(t, p))
-        for k in range(3):
-            system[k, j] = scale * v[k]
-            system[3 + k, j] = z[k]
-    w = (0.0, 0.0, 0.0)
-    for k in range(3):
-        have = (pose[k], pose[3 + k], pose[6 + k])
-        want = (target[k], target[3 + k], target[6 + k])
-        w = vectors.add(w, vectors.cross(have, want))
+    certify.write_system(system, screws, slides, free, count, pose, target, 1.0 / aim.unit)
     total = 0.0
     for k in range(3):
-        system[k, count] = scale * (target[9 + k] - pose[9 + k])
-        system[3 + k, count] = 0.5 * w[k]
         total += system[k, count] ** 2 + system[3 + k, count] ** 2
     return math.sqrt(total)
-
-
-@kernel
-def write_normal(normal, system, count):
-    """
-    Write J^T J and J^T e.
-
-    :param normal: (6, 7) in its first ``count`` rows, and column ``count``.
-    :param system: (6, 7).
-    """
-    for a in range(count):
-        for b in range(count + 1):
-            total = 0.0
-            for i in range(ROWS):
-                total += system[i, a] * system[i, b]
-            normal[a, b] = total
 
 
 @kernel
@@ -171,24 +136,6 @@ def solve_positive(normal, count):
 
 
 @kernel
-def move(out, q, free, count, step):
-    """
-    Write a posture one step on, shortened where it is too long.
-
-    :param out, q: (n,); all of q is copied.
-    :param free: (n,) indices of the joints that move.
-    :param step: (., 7) of which column ``count`` is the step.
-    """
-    longest = 0.0
-    for j in range(count):
-        longest = max(longest, abs(step[j, count]))
-    scale = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
-    copy(out, q)
-    for j in range(count):
-        out[free[j]] += scale * step[j, count]
-
-
-@kernel
 def refine(q, aim, scratch):
     """
     Improve a solution in place until rounding ends it, and return the Frobenius norm of FK(q) - T.
@@ -207,11 +154,11 @@ def refine(q, aim, scratch):
     for _ in range(MOST_STEPS):
         if not error > FLOOR or refusals > MOST_REFUSALS:
             break
-        write_normal(normal, system, count)
+        certify.write_normal(normal, system, count)
         for j in range(count):
             normal[j, j] += damping * error * error
         solve_positive(normal, count)
-        move(trial, q, free, count, normal)
+        certify.move(trial, q, free, count, normal, LONGEST_STEP)
         gained = write_equations(other, trial, aim, walk)
         if gained < error:
             copy(q, trial)
@@ -254,7 +201,7 @@ def _step_without_squares(q, aim, error, scratch):
                     for i in range(ROWS):
                         along += _image(system, vectors_, i, k, count) * system[i, count]
                     step[j, count] += vectors_[j, k] * along / (values[k] * values[k])
-        move(trial, q, aim.free, count, step)
+        certify.move(trial, q, aim.free, count, step, LONGEST_STEP)
         copy(q, trial)
     copy(q, best)
 
