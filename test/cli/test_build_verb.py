@@ -154,7 +154,7 @@ def test_a_question_that_makes_no_sense_ends_with_two(
 def test_a_pose_that_the_library_cannot_solve_either_fails(urdf, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(build, 'write_module', spoilt(FAULTS['poses unsolved']))
     nothing = np.empty((0, 6))
-    monkeypatch.setattr(trial, '_ask_library', lambda subject, *question: nothing)
+    monkeypatch.setattr(trial, '_solve_by_library', lambda subject, *trial: nothing)
     assert main(['build', str(urdf), '--out', str(tmp_path / 'arm_ik.py'), *FEW]) == 1
     assert '6 of 6 poses unsolved.' in capsys.readouterr().err
     assert not (tmp_path / 'arm_ik.py').exists()

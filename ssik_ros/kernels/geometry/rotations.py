@@ -9,14 +9,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import so3
 
 NO_YAW = 1e-14
 """Below this cosine of the pitch, only a sum of roll and yaw is determined, and yaw is 0."""
 
 
-def rotate_about(axis: FloatArray, angle: float) -> FloatArray:
+def rotate_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """
     Return the rotation (3, 3) about a unit axis.
 
@@ -36,19 +35,19 @@ def rotate_about(axis: FloatArray, angle: float) -> FloatArray:
     )
 
 
-def matrix_of_quaternion(quaternion: ArrayLike) -> FloatArray:
+def matrix_of_quaternion(quaternion: ArrayLike) -> np.ndarray:
     """Return the rotation (3, 3) of a quaternion of any length but zero."""
     out = np.empty(9)
     so3.from_quaternion(out, *np.asarray(quaternion, dtype=np.float64).tolist())
     return out.reshape(3, 3)
 
 
-def quaternion_of_matrix(rotation: FloatArray) -> FloatArray:
+def quaternion_of_matrix(rotation: np.ndarray) -> np.ndarray:
     """Return the unit quaternion of a rotation (3, 3), w >= 0."""
     return np.array(so3.quaternion_of(*np.ravel(rotation).tolist()))
 
 
-def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> FloatArray:
+def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return the rotation (3, 3) of roll, pitch and yaw [rad]."""
     sx, cx, sy, cy, sz, cz = (f(a) for a in (roll, pitch, yaw) for f in (math.sin, math.cos))
     return np.array(
@@ -60,7 +59,7 @@ def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> FloatArray:
     )
 
 
-def rpy_of_matrix(rotation: FloatArray) -> tuple[float, float, float]:
+def rpy_of_matrix(rotation: np.ndarray) -> tuple[float, float, float]:
     """Return roll, pitch and yaw [rad] of a rotation (3, 3), exact at pitch +-pi/2 too; yaw is 0 there."""
     (r00, r01, r02), (r10, r11, r12), (r20, _, _) = rotation.tolist()
     cosine = math.hypot(r00, r10)
@@ -70,7 +69,7 @@ def rpy_of_matrix(rotation: FloatArray) -> tuple[float, float, float]:
     return math.atan2(s * r02 - c * r12, c * r11 - s * r01), math.atan2(-r20, cosine), yaw
 
 
-def pose_matrix(position: FloatArray, rotation: FloatArray) -> FloatArray:
+def pose_matrix(position: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """Return the pose (4, 4) of a position and a rotation (3, 3)."""
     matrix = np.eye(4)
     matrix[:3, :3] = rotation
@@ -78,12 +77,12 @@ def pose_matrix(position: FloatArray, rotation: FloatArray) -> FloatArray:
     return matrix
 
 
-def invert_pose(matrix: FloatArray) -> FloatArray:
+def invert_pose(matrix: np.ndarray) -> np.ndarray:
     """Return the inverse of a pose (4, 4)."""
     rotation = matrix[:3, :3].T
     return pose_matrix(-rotation @ matrix[:3, 3], rotation)
 
 
-def pose_numbers(pose: FloatArray) -> FloatArray:
+def pose_numbers(pose: np.ndarray) -> np.ndarray:
     """Return a pose (4, 4) as the twelve numbers of the kernels: rotation by rows, then position."""
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
