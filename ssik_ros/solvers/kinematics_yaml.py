@@ -65,11 +65,11 @@ class GroupKinematics:
     """Whether the requested solver is not one of ours."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The solver's own parameters that were given, checked, under their own names."""
-    timeout: float = 0.05
+    timeout: float = _COMMON.parameter('kinematics_solver_timeout').default
     """Budget of a request that names none [s]."""
-    search_resolution: float = 0.1
+    search_resolution: float = _COMMON.parameter('kinematics_solver_search_resolution').default
     """Step of solvers that sample a redundant joint [rad or m]."""
-    position_only: bool = False
+    position_only: bool = _COMMON.parameter('position_only_ik').default
     """Whether orientation is left free."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where each value came from, by field or parameter name: ``file:line (key)``, or ``default``."""

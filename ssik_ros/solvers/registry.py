@@ -27,30 +27,24 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import IkSolver, SolverSpec
 from ssik_ros.solvers.closed_chain.group_options import (
-    ClosedChainGroupOptions,
     GROUP_PARAMETER_ALIASES,
     GROUP_PARAMETERS_FILE,
 )
 from ssik_ros.solvers.closed_form.options import (
-    AnalyticOptions,
     PARAMETERS_FILE as ANALYTIC_PARAMETERS_FILE,
 )
 from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.options.parameters import ParameterSchema
 from ssik_ros.solvers.search.newton.options import (
     GAUSS_FILE,
-    GaussNewtonOptions,
     INVERSE_ALIASES,
     LEVENBERG_ALIASES,
     LEVENBERG_FILE,
-    LevenbergMarquardtOptions,
     NEWTON_FILE,
-    NewtonRaphsonOptions,
 )
 from ssik_ros.solvers.search.pose_ik.options import (
     PARAMETER_ALIASES,
     PARAMETERS_FILE,
-    PoseIkOptions,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +59,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name=DEFAULT_SOLVER,
         description='What suits the chain and the question: closed forms, Levenberg-Marquardt, PoseIK.',
-        options_type=PoseIkOptions,
+        options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
         parameters_file=PARAMETERS_FILE,
         factory='ssik_ros.solvers.auto.solver:make_auto',
         parameter_aliases=PARAMETER_ALIASES,
@@ -74,14 +68,14 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/Analytic',
         description='Every branch in closed form, for arms of six or seven joints whose axes allow it.',
-        options_type=AnalyticOptions,
+        options_type='ssik_ros.solvers.closed_form.options:AnalyticOptions',
         parameters_file=ANALYTIC_PARAMETERS_FILE,
         factory='ssik_ros.solvers.closed_form.solver:AnalyticSolver',
     ),
     SolverSpec(
         name='ssik_ros/PoseIK',
         description='Damped least squares from a deterministic sequence of starts; several tips.',
-        options_type=PoseIkOptions,
+        options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
         parameters_file=PARAMETERS_FILE,
         factory='ssik_ros.solvers.search.pose_ik.solver:PoseIkSolver',
         aliases=('pose_ik_plugin/PoseIKPlugin',),
@@ -91,7 +85,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/NewtonRaphson',
         description='Newton-Raphson with restarts, as ik_NR of the Robotics Toolbox; several tips.',
-        options_type=NewtonRaphsonOptions,
+        options_type='ssik_ros.solvers.search.newton.options:NewtonRaphsonOptions',
         parameters_file=NEWTON_FILE,
         factory='ssik_ros.solvers.search.newton.solver:make_newton',
         parameter_aliases=INVERSE_ALIASES,
@@ -100,7 +94,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/GaussNewton',
         description='Gauss-Newton with restarts, as ik_GN of the Robotics Toolbox; several tips.',
-        options_type=GaussNewtonOptions,
+        options_type='ssik_ros.solvers.search.newton.options:GaussNewtonOptions',
         parameters_file=GAUSS_FILE,
         factory='ssik_ros.solvers.search.newton.solver:make_newton',
         parameter_aliases=INVERSE_ALIASES,
@@ -109,7 +103,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/LevenbergMarquardt',
         description='Levenberg-Marquardt with restarts, as ik_LM of the Robotics Toolbox; several tips.',
-        options_type=LevenbergMarquardtOptions,
+        options_type='ssik_ros.solvers.search.newton.options:LevenbergMarquardtOptions',
         parameters_file=LEVENBERG_FILE,
         factory='ssik_ros.solvers.search.newton.solver:make_newton',
         parameter_aliases=LEVENBERG_ALIASES,
@@ -118,7 +112,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name='ssik_ros/ClosedChain',
         description='Levenberg-Marquardt with the loops of the robot closed; several tips, trees and chains too.',
-        options_type=ClosedChainGroupOptions,
+        options_type='ssik_ros.solvers.closed_chain.group_options:ClosedChainGroupOptions',
         parameters_file=GROUP_PARAMETERS_FILE,
         factory='ssik_ros.mechanisms.closed_chain_solver:ClosedChainSolver',
         parameter_aliases=GROUP_PARAMETER_ALIASES,

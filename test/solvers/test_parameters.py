@@ -2,6 +2,9 @@
 
 import dataclasses
 from pathlib import Path
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import yaml
 from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
 from ssik_ros.solvers.options.parameter_file import load_schema, make_schema, read_schema
 from ssik_ros.solvers.options.parameters import ParameterSchema, REQUIRED
+from ssik_ros.solvers.registry import make_options, SOLVERS
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.strict_yaml import parse_yaml
 
@@ -55,6 +59,38 @@ def test_pose_ik_file_and_options_have_the_same_types():
     of_type = {'double': float, 'int': int, 'string': str, 'bool': bool}
     types = {field.name: field.type for field in dataclasses.fields(PoseIkOptions)}
     assert {p.name: of_type[p.type.name] for p in load_schema(POSE_IK).parameters} == types
+
+
+@pytest.mark.parametrize('spec', SOLVERS, ids=lambda spec: spec.name)
+def test_options_of_a_solver_come_from_its_parameter_file(spec):
+    options, schema = make_options(spec), load_schema(spec.parameters_file)
+    assert dataclasses.asdict(options) == {p.name: p.default for p in schema.parameters}
+    assert tuple(field.name for field in dataclasses.fields(options)) == schema.names
+    assert type(pickle.loads(pickle.dumps(options))) is type(options)
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_options_made_by_hand_are_checked_as_those_of_a_file_are():
+    made = PoseIkOptions(target_tolerance=1)
+    assert made.target_tolerance == 1.0 and type(made.target_tolerance) is float
+    with pytest.raises(InvalidParameter, match='target_tolerance'):
+        PoseIkOptions(target_tolerance=-1.0)
+    with pytest.raises(InvalidParameter, match='gd_max_iters'):
+        PoseIkOptions(gd_max_iters=5.0)
+    with pytest.raises(TypeError, match='gd_max_iter'):
+        PoseIkOptions(gd_max_iter=5)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.target_tolerance = 2.0
+
+
+def test_listing_solvers_reads_no_parameter_file_of_a_solver():
+    lines = (
+        'from ssik_ros.solvers.options import parameter_file as p',
+        'from ssik_ros.solvers import registry',
+        'registry.list_solvers()',
+        'assert p.load_schema.cache_info().currsize == 0, p.load_schema.cache_info()',
+    )
+    subprocess.run([sys.executable, '-c', '\n'.join(lines)], check=True, timeout=60)
 
 
 def test_every_pose_ik_parameter_has_a_description():

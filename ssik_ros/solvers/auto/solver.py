@@ -28,8 +28,7 @@ from ssik_ros.solvers.auto.policy import (
     Wanted,
 )
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
-from ssik_ros.solvers.options.parameter_file import load_schema
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import SearchSolver
@@ -66,8 +65,7 @@ class AutoSolver:
         """
         self.name = NAME
         self.robot, self.group = robot, group
-        given = dataclasses.asdict(options or PoseIkOptions())
-        self.options = load_schema(PARAMETERS_FILE).resolve(given, PoseIkOptions)
+        self.options = options or PoseIkOptions()
         self.joint_names = group.joint_names
         self.base_frame, self.tip_frames = group.base_link, group.tips
         self._position_only = position_only
@@ -318,9 +316,8 @@ class AutoSolver:
 
     def _tolerance(self, request: SolveRequest) -> float:
         """Return the norm of both errors up to which an answer counts."""
-        if request.tolerance is None:
-            return self.options.target_tolerance
-        return float(np.min(request.tolerance))
+        own = self.options.target_tolerance if request.tolerance is None else request.tolerance
+        return float(np.min(own))
 
 
 class _Deadline:

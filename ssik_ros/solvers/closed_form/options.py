@@ -1,13 +1,12 @@
-"""Parameters of the analytic solver; descriptions and ranges stand in ``analytic_parameters.yaml`` beside this file."""
+"""Parameters of the analytic solver; names, types, defaults, ranges and texts stand in the YAML file beside this one."""
 
-from ssik_ros.value_class import dataclass
+from typing import Any
+
+from ssik_ros.solvers.options.options_type import find_options
 
 PARAMETERS_FILE = 'ssik_ros.solvers.closed_form:analytic_parameters.yaml'
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyticOptions:
-    """One field per parameter of the YAML, with the same default (a test compares them)."""
-
-    redundancy_samples: int = 16
-    seed_metric: str = 'wrap_l2'
+def __getattr__(name: str) -> Any:
+    """Return ``AnalyticOptions``."""
+    return find_options(__name__, {'AnalyticOptions': PARAMETERS_FILE}, name)

@@ -27,9 +27,8 @@ from ssik_ros.problem.contract import BranchSet, SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, Branches, BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.labels import name_branches
-from ssik_ros.solvers.closed_form.options import AnalyticOptions, PARAMETERS_FILE
+from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
-from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.solver import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
@@ -56,9 +55,7 @@ class AnalyticSolver:
         self.name = name
         self.robot = robot
         self.group = group
-        self.options = load_schema(PARAMETERS_FILE).resolve(
-            dataclasses.asdict(options or AnalyticOptions()), AnalyticOptions
-        )
+        self.options = options or AnalyticOptions()
         self.chain = SerialChain.from_group(robot, group)
         if self.chain.joint_names != group.joint_names:
             raise TopologyMismatch(

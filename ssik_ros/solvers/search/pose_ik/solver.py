@@ -5,7 +5,6 @@ It is the search of :class:`ssik_ros.solvers.search.solver.SearchSolver` with a 
 slices, and waits for a free slot before each.
 """
 
-import dataclasses
 import time
 
 import numpy as np
@@ -17,10 +16,9 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
 from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
-from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.batches import BatchResult, BatchWork, solve_batch
-from ssik_ros.solvers.search.pose_ik.options import PARAMETERS_FILE, PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import (
     Frames,
@@ -71,7 +69,7 @@ class PoseIkSolver(SearchSolver):
         :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
         chosen = rows or (position_rows() if position_only else None)
-        self.options = own = PoseIkOptions() if options is None else _checked(options)
+        self.options = own = options or PoseIkOptions()
         optimise = own.solve_mode == 'optimize_distance'
         settings = SearchSettings(
             ilimit=own.gd_max_iters,
@@ -179,8 +177,3 @@ def _cut(options: FloatArray) -> FloatArray:
     if not options[state.OPTIMISE]:
         cut[state.MAX_SEARCHES] = min(options[state.MAX_SEARCHES], FIRST_SLICE)
     return cut
-
-
-def _checked(options: PoseIkOptions) -> PoseIkOptions:
-    """Return options that were made by hand, checked like those of a file."""
-    return load_schema(PARAMETERS_FILE).resolve(dataclasses.asdict(options), PoseIkOptions)

@@ -1,0 +1,47 @@
+"""Options of solvers: frozen data classes whose fields come from the solvers' parameter files, their only source."""
+
+from collections.abc import Mapping
+import functools
+from typing import Any
+
+from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.value_class import dataclass
+
+TYPES = {'bool': bool, 'int': int, 'double': float, 'string': str}
+
+
+def find_options(module: str, files: Mapping[str, str], name: str) -> Any:
+    """
+    Return a class of options, for the function ``__getattr__`` of a module.
+
+    The parameter file is read when the class is used first, so listing solvers reads none.
+
+    :param module: the module's name.
+    :param files: the parameter file of each class.
+    :param name: the attribute.
+    :raises AttributeError: if it is no class of options.
+    """
+    if name not in files:
+        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+    return _make_options(module, name, files[name])
+
+
+@functools.cache
+def _make_options(module: str, name: str, file: str) -> type:
+    """Return the data class with one field for each parameter of a file."""
+    schema = load_schema(file)
+
+    def check(self: Any) -> None:
+        """Bring each value into its parameter's type; refuse a wrong one."""
+        for parameter in schema.parameters:
+            value = parameter.check(getattr(self, parameter.name))
+            object.__setattr__(self, parameter.name, value)
+
+    members: dict[str, Any] = {
+        '__annotations__': {p.name: TYPES[p.type.name] for p in schema.parameters},
+        '__doc__': f'Parameters in {file.rpartition(":")[2]}.',
+        '__module__': module,
+        '__post_init__': check,
+    }
+    defaults = {parameter.name: parameter.default for parameter in schema.parameters}
+    return dataclass(frozen=True, slots=True)(type(name, (), members | defaults))
