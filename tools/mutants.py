@@ -610,8 +610,8 @@ MUTANTS = (
         1,
         'task sets: tells numbers of values that were put back',
         TASK_HANDLING,
-        '        q[k] = w.start[k]\n    task_rows.measure(ints, reals, work, q)\n',
-        '        q[k] = w.start[k]\n',
+        '    vectors.copy(q, w.start)\n    task_rows.measure(ints, reals, work, q)\n',
+        '    vectors.copy(q, w.start)\n',
         (f'{SOLVE_TESTS}::test_numbers_belong_to_the_values_that_are_left',),
     ),
     Mutant(

@@ -3,7 +3,7 @@ From a robot and a list of relative poses to one packed problem that every itera
 
 A goal of a tip, a closure of a loop, a masked target and an element of a group are the same thing here: a
 :class:`PoseConstraint`. Packing folds fixed joints and everything above the common ancestor of all frames into
-constants, turns every joint axis to +z, and drops joints that move none of the frames.
+constants, rotates every joint axis to +z, and drops joints that move none of the frames.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,17 +31,17 @@ IDENTITY = np.eye(4)
 
 
 class Axes(IntEnum):
-    """In whose axes rows are measured."""
+    """Axes in which rows are measured."""
 
     WORLD = layout.WORLD
-    """Those of the root of the problem, which is frame a of the first constraint where that is fixed."""
+    """Axes of the root of the problem: frame a of the first constraint, if that frame is fixed."""
     FRAME_A = layout.FRAME_A
     GOAL = layout.GOAL
     FRAME_B = layout.FRAME_B
 
 
 class RotationKind(IntEnum):
-    """What the rotation rows ask for."""
+    """Meaning of the rotation rows."""
 
     FULL = layout.FULL
     """The three components of the rotation vector."""
@@ -127,11 +127,11 @@ class PoseConstraint:
     frame_a: str
     """Link that the pose is given in."""
     frame_b: str
-    """Link whose pose is asked for."""
+    """Link whose pose is constrained."""
     offset: FloatArray | None = None
-    """(4, 4) pose of the goal (or of the frame that targets are given in) in frame a; None is identity."""
+    """(4, 4) pose of the goal, or of the frame of the targets, in frame a; None is identity."""
     tool: FloatArray | None = None
-    """(4, 4) pose of the point that is to reach the goal in frame b; None is identity."""
+    """(4, 4) pose of the constrained point in frame b; None is identity."""
     target: int | None = None
     """Index of the request's target that follows ``offset``; None for a constraint without one."""
     rows: Rows = field(default_factory=Rows)
@@ -139,7 +139,7 @@ class PoseConstraint:
     """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
     def __post_init__(self) -> None:
-        """Refuse transforms that are none, and targets that do not exist."""
+        """Refuse invalid transforms and unknown targets."""
         for name in ('offset', 'tool'):
             value = getattr(self, name)
             if value is not None:
@@ -164,7 +164,7 @@ class JointRow:
     joint: str
     weight: float = 1.0
     margin: float | None = None
-    """Distance to keep from the limits [rad or m]; None asks for the reference posture instead."""
+    """Distance to keep from the limits [rad or m]; None selects the reference posture instead."""
     level: int = 0
 
     def __post_init__(self) -> None:
@@ -306,7 +306,7 @@ class _Nodes:
         multiplier: float = 1.0,
         offset: float = 0.0,
     ) -> tuple[int, FloatArray]:
-        """Append one row; return its index and what leads from its frame back to the joint's."""
+        """Append one row; return its index and the rotation from its frame back to the joint's frame."""
         turn = rotation_to_axis(axis)
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
@@ -372,7 +372,7 @@ class _Variables:
         return [line if kind == JointKind.PRISMATIC else layout.PERIODIC], [0]
 
     def keep_periodic(self, driven: Iterable[tuple[int, int, float]]) -> None:
-        """Make a variable linear when a full turn of it moves some link: sliding or geared followers."""
+        """Make a variable linear if a full winding moves a link: sliding or geared followers."""
         for v, kind, multiplier in driven:
             if kind == layout.SPHERICAL:
                 continue
@@ -436,10 +436,10 @@ def build_problem(
     Pack a problem.
 
     :param tree: the robot.
-    :param joints: the group's joints, in the order of its answers; none may be a mimic follower.
+    :param joints: the group's joints, in the order of its solutions; none may be a mimic follower.
     :param constraints: at least one relative pose.
     :param joint_rows: rows in joint space.
-    :param with_hulls: add what proves that a target is out of reach, for problems of which many are asked.
+    :param with_hulls: add hulls, which prove that a target is out of reach; for problems with many requests.
     :param keeps_limits: whether such proofs may rely on the limits of slides; not where solutions outside count.
     :raises JointNotFound, FrameNotFound: with the nearest name.
     """
@@ -649,7 +649,7 @@ def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -
 def _without_limits(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _Chain | None
 ) -> UnlimitedReach | BallReach | None:
-    """Return what the chain of a constraint reaches when its slides have no limits; None where that is not known."""
+    """Return the reach of a constraint's chain with unlimited slides; None if it is unknown."""
     if chain is not None:
         return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
     if _moves_by_slides(nodes, tree, problem.constraints[index]):
@@ -672,7 +672,7 @@ def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstra
 def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
 ) -> _Chain | None:
-    """Return the chain of a constraint, None where no hull is known: for a target in the root's frame whose place counts."""
+    """Return the chain of a constraint whose target is in the root frame and has position rows; None if no hull exists."""
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
     is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())

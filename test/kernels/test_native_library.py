@@ -381,7 +381,7 @@ for _ in range(20):
     numbers += [*out, *jacobian, *quaternion, *so3.log_of(*out[:9]), *so3.sine_cosine(vector[0])]
     numbers += se3.errors_between(out, np.roll(np.eye(4)[:3].ravel(), 0))
     numbers += [restarts.uniform(random), so3.wrap_to_pi(5.0 * vector[0])]
-    numbers += [steps.nearest_turn(9.0 * vector[1], vector[2], -3.0, 4.0)]
+    numbers += [steps.nearest_winding(9.0 * vector[1], vector[2], -3.0, 4.0)]
 
 robot = load_robot({urdf!r})
 group = robot.group_from_links('panda_link0', 'panda_link8')

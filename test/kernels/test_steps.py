@@ -222,7 +222,9 @@ def fits(value, lower, upper):
     """Return whether an equivalent of an angle lies clearly inside limits, or clearly does not."""
     for end in (lower, upper):
         # What lies within the slack of an end is put onto it; that set has tests of its own.
-        assume(math.isinf(end) or abs(math.remainder(end - value, TURN)) > 2.0 * steps.TURN_SLACK)
+        assume(
+            math.isinf(end) or abs(math.remainder(end - value, TURN)) > 2.0 * steps.WINDING_SLACK
+        )
     if math.isinf(lower) or math.isinf(upper):
         return True
     return value + TURN * math.ceil((lower - value) / TURN) < upper
@@ -250,25 +252,25 @@ def test_an_angle_inside_or_without_a_fit_is_not_unwound(value, bounds):
 
 
 @given(value=angles, wish=angles, bounds=limits)
-def test_the_nearest_turn_is_inside_when_an_equivalent_fits(value, wish, bounds):
+def test_the_nearest_winding_is_inside_when_an_equivalent_fits(value, wish, bounds):
     lower, upper = bounds
     assume(fits(value, lower, upper))
-    assert lower <= steps.nearest_turn(value, wish, lower, upper) <= upper
+    assert lower <= steps.nearest_winding(value, wish, lower, upper) <= upper
 
 
 @given(value=angles, wish=angles, bounds=limits)
-def test_no_equivalent_inside_is_nearer_to_the_wish_than_the_nearest_turn(value, wish, bounds):
+def test_no_equivalent_inside_is_nearer_to_the_wish_than_the_nearest_winding(value, wish, bounds):
     lower, upper = bounds
     assume(fits(value, lower, upper))
-    chosen = steps.nearest_turn(value, wish, lower, upper)
+    chosen = steps.nearest_winding(value, wish, lower, upper)
     turns = value + TURN * np.arange(-12, 13)
     inside = turns[(turns >= lower) & (turns <= upper)]
     assert abs(chosen - wish) <= np.abs(inside - wish).min(initial=math.inf) + 1e-12
 
 
 @given(value=angles, wish=angles)
-def test_without_limits_the_nearest_turn_is_at_most_half_a_turn_away(value, wish):
-    chosen = steps.nearest_turn(value, wish, -math.inf, math.inf)
+def test_without_limits_the_nearest_winding_is_at_most_half_a_turn_away(value, wish):
+    chosen = steps.nearest_winding(value, wish, -math.inf, math.inf)
     assert abs(chosen - wish) <= math.pi + 1e-12
     assert math.remainder(chosen - value, TURN) == pytest.approx(0.0, abs=1e-12)
 
@@ -290,8 +292,8 @@ def test_an_angle_beyond_the_slack_is_not_put_onto_a_limit():
 
 def test_an_angle_at_a_limit_stays_there_when_no_nearer_turn_fits():
     for limit in np.random.default_rng(1).uniform(1.7, 3.1, 200):
-        assert steps.nearest_turn(-limit, 0.95 * limit, -limit, limit) == -limit
-        assert steps.nearest_turn(limit, -0.95 * limit, -limit, limit) == limit
+        assert steps.nearest_winding(-limit, 0.95 * limit, -limit, limit) == -limit
+        assert steps.nearest_winding(limit, -0.95 * limit, -limit, limit) == limit
 
 
 KINDS = np.array([[layout.PERIODIC, 0, 1], [layout.LINEAR, 1, 1], [layout.PERIODIC, 2, 1]])

@@ -1,5 +1,5 @@
 """
-How the errors of a chain bend along a step: their second derivative.
+Second derivative of the errors of a chain along a step.
 
 Problem
     With e the rows of a chain and d a step, find e_dd, the second derivative of e(q + t d) by t at t = 0.
@@ -173,7 +173,7 @@ def seen_by(a, rates, x, y, z, dx, dy, dz, ex, ey, ez):
 
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
-    """Write the six second derivatives of a constraint, those that do not count included."""
+    """Write the six second derivatives of a constraint, masked ones included."""
     vx, vy, vz, ax, ay, az = point_motion(moves_a, a)
     px, py, pz, bx, by, bz = point_motion(moves_b, b)
     vx, vy, vz, ax, ay, az = vx - px, vy - py, vz - pz, ax - bx, ay - by, az - bz

@@ -86,24 +86,24 @@ SMALLEST_GAIN = 1e-4
 SETTLED = 1e-10
 """Relative decrease of a secondary objective below which it counts as reached."""
 
-# What the descent at hand is for.
+# Purposes of a descent.
 MAIN = 0
 ESCAPE = 1
 PULL = 2
 LAST_WORD = 3
 
-# How the state to be measured came about, if not by a step of the descent.
+# Origins of the next state, other than a step of the descent.
 START = 1
 PULLED = 2
 RETURNED = 3
 
 REMEASURE = 2
-"""In place of ANEW = 1: the state to step from has to be measured again."""
+"""Value of ANEW: measure the current state again before the next step."""
 
 
 @kernel
 def advance(address):
-    """Write the state that a step leads to, never outside the limits."""
+    """Write the state after a step into ``trial``, within the limits."""
     _, t, w = layout.view_chain(address)
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
@@ -145,7 +145,7 @@ def scale_step(t, w):
 
 @inline_kernel
 def is_over(block):
-    """Return whether the solve has to end now: iterations, a stop from outside, the deadline."""
+    """Return whether the solve must end: iteration limit, cancel flag or deadline."""
     if (
         block.counters[layout.ITERATIONS] >= block.options[layout.MAX_ITERATIONS]
         or block.cancel[0] != 0
@@ -242,7 +242,7 @@ def judge(block, w, over, cost, error, inside):
     else:
         block.counters[layout.WATCH] = LONGEST_EXCURSION
     if block.counters[layout.WATCH] >= LONGEST_EXCURSION:
-        # Back to where it went up, which has to be measured again.
+        # Return to the state before the excursion and measure it again.
         block.counters[layout.WATCH], block.counters[layout.FRESH] = 0, RETURNED
         vectors.copy(w.current, w.good)
         vectors.copy(w.trial, w.good)
@@ -316,7 +316,7 @@ def judge_damped(block, w, over, cost, error, inside):
 
 @inline_kernel
 def out_of_iterations(block, w):
-    """Return how a descent with fixed damping ends that is over: with a word that says whether to call again."""
+    """Return the status of a descent with fixed damping that is out of time or iterations."""
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
     if iterations == 0 or iterations < block.options[layout.MAX_ITERATIONS]:
@@ -478,9 +478,8 @@ def linearise(address, t, w, own, later, clamp, pulling):
 
 @inline_kernel
 def add_pull(address, block, w, later, damping):
-    """Add to g what moves the null space of a step with some damping towards the secondary objective."""
-    for v in range(w.pull.shape[0]):
-        w.pull[v] = 0.0
+    """Add the pull of the secondary objective in the null space of a damped step to g."""
+    vectors.fill(w.pull, 0.0)
     # Its part of H goes where the factors of the step are written next: the pull adds no damping.
     normal.joint_terms(
         address,
@@ -589,8 +588,7 @@ def solve(address, seed, stop):
     """
     Solve one chain from the state in the table, and write the state that was found there.
 
-    ``counters`` hands back the row of a frame whose numbers are none. The workspace keeps what a result tells of the
-    final state.
+    ``counters`` returns the row of a frame whose numbers are not finite. The workspace keeps the numbers of the result.
 
     :param address: of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
     :param seed: of random states.
@@ -629,7 +627,7 @@ def solve(address, seed, stop):
             random_step(w, random)
             advance(address)
     w.numbers[layout.COST] = cost
-    # The word is that of the state handed back.
+    # The status describes the returned state.
     if inside:
         block.counters[layout.STATUS] = layout.CONVERGED
     elif block.counters[layout.STATUS] == layout.CONVERGED:

@@ -1,10 +1,9 @@
 """
-How a mechanism and the solve of one of its chains are laid out in flat arrays.
+Layout of a mechanism, and of the solve of one of its chains, in flat arrays.
 
 A mechanism has one row per frame in two tables that are the storage of its objects: numbers (pose, values, limits, ...)
-and flags. They may change between solves without any notice. What a chain is made of stands in ``ints`` and ``reals``,
-which are written once, when its structure is compiled: a header of ``HEADER`` numbers, then tables with rows of a
-fixed width.
+and flags. They may change between solves. ``ints`` and ``reals`` hold the structure of a chain. They are written once, when the
+chain is compiled: a header of ``HEADER`` numbers, then tables with rows of a fixed width.
 
 ===========  ======================================================================================
 table        one row per
@@ -164,11 +163,11 @@ SVD = 2
 POSTURE = 0
 LIMIT_CENTRE = 1
 
-# Counters: what goes in and out of a solve as integers.
+# Counters: integer arguments and results of a solve.
 STATUS = 0
 ITERATIONS = 1
 BAD = 2
-"""Row of a frame that has a number that is none, or -1."""
+"""Row of a frame with a number that is not finite, or -1."""
 STOP = 3
 """Monotonic time at which to stop [ns]."""
 RANDOM = 4
@@ -185,7 +184,7 @@ WATCH = 13
 EXCURSIONS = 14
 COUNTERS = 15
 
-# Head of a block, of integers: where the arrays are that may be others at every solve, and the sizes of those that follow.
+# Integer head of a block: addresses of the arrays that can change with every solve, then the sizes of the arrays behind it.
 # Behind it stand ``ints`` and the counters, then ``reals`` and the workspace.
 BLOCK_TABLE = 0
 BLOCK_FLAGS = 1
@@ -228,7 +227,7 @@ WATCH_COST = 16
 """Cost of the state to return to when going uphill does not help."""
 STEPS = 17
 TRIED = 18
-"""Iterations and escapes, for whoever reads results."""
+"""Iterations; the next number is the count of escapes. Results show both."""
 FIRST_ERROR = 19
 """Sum of unmet errors where a descent with fixed damping began."""
 NUMBERS = 20
@@ -247,7 +246,7 @@ SCRATCH = 64
 
 
 class Block(NamedTuple):
-    """Everything that a solve of one chain reads and writes, as views of what a block tells."""
+    """The arrays of a block as views: all arguments and results of a solve."""
 
     table: np.ndarray
     """(F, FRAME_REALS) numbers of the mechanism's frames."""
@@ -289,7 +288,7 @@ class Workspace(NamedTuple):
     ends: Annotated[Floats, '2 * ints[CONSTRAINTS]', 12]
     """Their poses."""
     residual: Annotated[Floats, 'ints[CONSTRAINTS]', 6]
-    """Weighted rows; those that do not count are zero."""
+    """Weighted rows; rows without weight are zero."""
     rates: Annotated[Floats, 'ints[NODES]', 12]
     """Twist of each node along a step, and its derivative."""
     blocks: Annotated[Floats, 'ints[BLOCKS]', 6]
@@ -302,7 +301,7 @@ class Workspace(NamedTuple):
     """Profile of its L D L^T factors."""
     scratch: Annotated[Floats, SCRATCH]
     fixed: Annotated[Floats, 'ints[SEGMENTS]', FIXED]
-    """Fixed poses of frames as placements have them; NaN for none yet."""
+    """Fixed poses of frames at the last solve; NaN before the first one."""
     turns: Annotated[Floats, 'ints[CONSTRAINTS]', 3]
     """Rotation vector of each constraint in world axes, whole and without weight."""
     dense: Annotated[Floats, '2 * ints[VARIABLES] * ints[VARIABLES]']

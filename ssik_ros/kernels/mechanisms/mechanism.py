@@ -33,13 +33,14 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.kernels.rows import steps
 
 SHORTEST_QUATERNION = 1e-9
 
 
 @kernel
 def fold(table, segments, start, count, out, scratch):
-    """Write the product of the fixed poses of frames; return the row of a frame that has none, or -1."""
+    """Write the product of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
     local, before = vector(scratch, 0, 12), vector(scratch, 12, 12)
     vectors.fill(out, 0.0)
     out[0] = out[4] = out[8] = 1.0
@@ -111,7 +112,7 @@ def load(address):
 
 @inline_kernel
 def load_state(block, t, w):
-    """Read the state and its limits; return the row of a frame with a number that is none, or -1."""
+    """Read the state and its limits; return the row of a frame with a number that is not finite, or -1."""
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -192,7 +193,7 @@ def forward(t, w):
 
 @inline_kernel
 def attach(out, poses, parent, placement, segments):
-    """Write the pose of what has a fixed placement in a node, or in the world."""
+    """Write the pose of a frame with a fixed placement in a node, or in the world."""
     if parent < 0:
         vectors.copy(out, placement)
     elif segments == 0:
@@ -203,7 +204,7 @@ def attach(out, poses, parent, placement, segments):
 
 @inline_kernel
 def turn_columns(pose, axis, sine, cosine):
-    """Turn a pose about one of its axes; each case with places that the compiler knows."""
+    """Rotate a pose about one of its axes; the literal columns let the compiler unroll."""
     if axis == 0:
         turn_pair(pose, 1, 2, sine, cosine)
     elif axis == 1:
@@ -214,7 +215,7 @@ def turn_columns(pose, axis, sine, cosine):
 
 @inline_kernel
 def turn_pair(pose, a, b, sine, cosine):
-    """Turn two columns of a pose in their plane."""
+    """Rotate two columns of a pose in their plane."""
     for k in range(3):
         x, y = pose[3 * k + a], pose[3 * k + b]
         pose[3 * k + a] = cosine * x + sine * y
@@ -223,7 +224,7 @@ def turn_pair(pose, a, b, sine, cosine):
 
 @kernel
 def turn_by_quaternion(pose, state, at, scratch):
-    """Turn a pose in place by a rotation of its own axes."""
+    """Rotate a pose in place about its own axes."""
     r = vector(scratch, 0, 9)
     so3.from_quaternion(r, state[at], state[at + 1], state[at + 2], state[at + 3])
     for k in range(3):
@@ -237,7 +238,7 @@ def residuals(block, t, w):
     """
     Write residual and errors of every constraint at the poses at hand.
 
-    :returns: half the squared weighted residual, the sum of the errors that are beyond a tolerance, and whether none is.
+    :returns: half the squared weighted residual, the sum of errors beyond a tolerance, and whether all are within.
     """
     cost, unmet, inside = 0.0, 0.0, True
     for c in range(t.constraint.shape[0]):
@@ -332,7 +333,7 @@ def jacobian(address, exact):
 
 @inline_kernel
 def weigh(constraint, options, blocks, first):
-    """Weigh the rows of a constraint's Jacobian; those that do not count become zero."""
+    """Weigh the rows of a constraint's Jacobian; masked rows become zero."""
     mask = constraint[layout.CONSTRAINT_MASK]
     plain = (
         mask == 63
@@ -398,7 +399,7 @@ def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
 
 @inline_kernel
 def add_turn(out, pose, axis, factor, point, maps, side):
-    """Add the effect of a turn about an axis of a pose, at a point."""
+    """Add the effect of a rotation about an axis of a pose, at a point."""
     x, y, z = factor * pose[axis], factor * pose[3 + axis], factor * pose[6 + axis]
     dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
     vx, vy, vz = y * dz - z * dy, z * dx - x * dz, x * dy - y * dx
@@ -414,7 +415,7 @@ def zyx_angles(r):
     ey = math.atan2(-r[6], cosine)
     if cosine > 1e-12:
         return math.atan2(r[7], r[8]), ey, math.atan2(r[3], r[0])
-    # ex and ez turn about one line: all of the turn goes to ex.
+    # ex and ez rotate about the same line: ex takes the whole angle.
     return math.atan2(-r[5], r[4]), ey, 0.0
 
 
@@ -437,9 +438,9 @@ def store(block, t, w):
 
 
 @inline_kernel
-def nearest_winding(angle, reference):
-    """Return the angle, up to full windings, nearest to a reference."""
-    return reference + so3.wrap_to_pi(angle - reference)
+def wind(angle, reference):
+    """Return the equivalent of an angle that is nearest to a reference."""
+    return steps.nearest_winding(angle, reference, -math.inf, math.inf)
 
 
 @kernel
@@ -452,10 +453,9 @@ def store_ball(table, frame, state, at, scratch):
     x, y, z = zyx_angles(r)
     at = layout.VALUES + layout.FIRST_TURN
     oldx, oldy, oldz = table[frame, at], table[frame, at + 1], table[frame, at + 2]
-    x, y, z = nearest_winding(x, oldx), nearest_winding(y, oldy), nearest_winding(z, oldz)
-    otherx = nearest_winding(x + math.pi, oldx)
-    othery = nearest_winding(math.pi - y, oldy)
-    otherz = nearest_winding(z + math.pi, oldz)
+    x, y, z = wind(x, oldx), wind(y, oldy), wind(z, oldz)
+    otherx, othery = wind(x + math.pi, oldx), wind(math.pi - y, oldy)
+    otherz = wind(z + math.pi, oldz)
     one = abs(x - oldx) + abs(y - oldy) + abs(z - oldz)
     two = abs(otherx - oldx) + abs(othery - oldy) + abs(otherz - oldz)
     if two < one:

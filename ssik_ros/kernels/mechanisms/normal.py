@@ -338,8 +338,7 @@ def bounded_step(address, damping, sigma):
     count, freed = 0, 0
     for _ in range(3 * n + 3):
         # The part of the held variables goes to the right side.
-        for v in range(n):
-            w.right[v] = 0.0
+        vectors.fill(w.right, 0.0)
         if count > 0:
             for v in range(n):
                 if w.held[v] == 0.0:
@@ -367,7 +366,7 @@ def bounded_step(address, damping, sigma):
 
 @inline_kernel
 def hold_violators(w):
-    """Take the solution as the step; hold what goes beyond a bound there, and return how many do."""
+    """Take the solution as the step; hold variables beyond a bound at the bound, and return their number."""
     beyond = 0
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
@@ -417,8 +416,7 @@ def spectral_solve(address, sigma):
             if w.held[i] == 0.0 and w.held[j] == 0.0:
                 a[i, j] = a[j, i] = w.normal[row + j]
     diagonalise(a, columns)
-    for i in range(n):
-        w.pull[i] = 0.0
+    vectors.fill(w.pull, 0.0)
     for k in range(n):
         square = max(a[k, k], 0.0)
         divisor = max(square, sigma * sigma)
@@ -427,14 +425,13 @@ def spectral_solve(address, sigma):
             total += columns[k, i] * w.right[i]
         for i in range(n):
             w.pull[i] += columns[k, i] * total / divisor
-    for i in range(n):
-        w.right[i] = w.pull[i]
+    vectors.copy(w.right, w.pull)
 
 
 @kernel
 def diagonalise(a, vectors):
     """
-    Turn a symmetric matrix into its eigenvalues by Jacobi's rotations.
+    Diagonalise a symmetric matrix by Jacobi rotations.
 
     :param a: (n, n), its diagonal the eigenvalues in the end.
     :param vectors: (n, n) identity in, eigenvectors as rows out.

@@ -1,5 +1,5 @@
 """
-What the second derivatives of the errors add to the normal matrix, for goals that cannot be reached.
+Second derivatives of the errors in the normal matrix, for unreachable goals.
 
 Problem
     The Hessian of 1/2 |e|^2 is J^T J + sum e_k d2 e_k. Where the error stays large, J^T J alone makes steps that close
@@ -15,7 +15,7 @@ Method
        move keeps d . (w_i x d_j) with d in its rows; other cases are left to J^T J.
 
 Degeneracies
-    The sum may be indefinite; whoever factorises it adds damping until it is not.
+    The sum may be indefinite. The step then adds damping until it is definite.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
@@ -55,7 +55,7 @@ def add_second_order(address):
 
 @inline_kernel
 def write_errors(row, a, b, scratch):
-    """Write d (in world axes, without what does not count) and w into the scratch."""
+    """Write d (in world axes, masked) and w into the scratch."""
     mask = row[layout.CONSTRAINT_MASK]
     world = row[layout.CONSTRAINT_WORLD] != 0
     for k in range(3):
@@ -89,7 +89,7 @@ def list_motions(t, w, row, a, b):
     for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
         side = t.path[k, layout.PATH_SIDE]
         moved = moved or side & layout.MOVES_A != 0
-        # What carries both ends changes no error.
+        # A joint that carries both ends changes no error.
         if side == layout.MOVES_A + layout.MOVES_B:
             continue
         i = t.path[k, layout.PATH_NODE]
@@ -120,7 +120,7 @@ def list_motions(t, w, row, a, b):
 
 @inline_kernel
 def write_motion(out, pose, which, factor, turns, point, sign, left):
-    """Write one elementary motion: a slide along or a turn about an axis of a pose."""
+    """Write one elementary motion: a translation along or a rotation about an axis of a pose."""
     x, y, z = factor * pose[which], factor * pose[3 + which], factor * pose[6 + which]
     for k in range(layout.MOTION):
         out[k] = 0.0
@@ -166,7 +166,7 @@ def triple_product(a, b, start):
 
 @inline_kernel
 def add_pairs(t, w, count, whole, shift, turn):
-    """Add the second derivatives of all pairs of motions to H; those before carry those behind on the same side."""
+    """Add the second derivatives of all pairs of motions to H; on one side, earlier motions carry later ones."""
     d, u = w.scratch[0:3], w.scratch[3:6]
     for j in range(count):
         for i in range(j + 1):

@@ -1,5 +1,5 @@
 """
-How a problem is packed into one integer and one float array, so that any problem fits one compiled kernel.
+Layout of a packed problem: one integer and one float array, so that any problem fits one compiled kernel.
 
 ``ints`` starts with a header of ``HEADER`` numbers (counts, then the places of the tables); ``reals`` has the
 float tables. Every table is a rectangle of rows with a fixed stride; :func:`view_tables` gives it as a 2-D array.
@@ -29,7 +29,7 @@ JOINT_ROWS = 5
 PATHS = 6
 TARGETS = 7
 COUNTS = 8
-"""Behind the counts stand the places of the tables, then those of the workspace and its size."""
+"""Behind the counts follow the places of the tables, then the places of the workspace arrays."""
 
 # Columns of the node tables.
 NODE_INTS = 4
@@ -57,13 +57,13 @@ VARIABLE_Q = 1
 VARIABLE_MOVES = 2
 """How the variable moves the frames of the problem, see below."""
 
-# Kinds of variables: a periodic one may be shifted by full turns without moving any link.
+# Kinds of variables: a periodic one may shift by full windings without moving any link.
 PERIODIC = 0
 LINEAR = 1
 BALL_FIRST = 2
 BALL_REST = 3
 
-# How a variable moves the frames: an idle one keeps the seed's value; one that turns can be drawn without limits.
+# Effect of a variable on the frames: an idle one keeps the seed's value; a rotating one can be sampled without limits.
 IDLE = 0
 SLIDES = 1
 TURNS = 2
@@ -107,7 +107,7 @@ ALIGN = 1
 SPIN = 2
 NO_ROTATION = -1
 
-# Columns of the path table: which node, and the sum of what it moves. Frame a moves a fixed goal, too.
+# Columns of the path table: the node, and the sum of the frames that it moves. Frame a also moves a goal that is fixed to it.
 PATH_INTS = 2
 PATH_NODE = 0
 PATH_SIDE = 1

@@ -3,7 +3,7 @@
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
 TINY = 1e-150
-"""Pivot that replaces one that rounding made zero or negative: its direction then takes no part."""
+"""Smallest pivot. A direction with a smaller one is left out of the solution."""
 
 
 @inline_kernel

@@ -1,4 +1,4 @@
-"""Pose and Jacobian of one frame relative to another, for users who ask for kinematics alone."""
+"""Pose and Jacobian of one frame relative to another, without a solve."""
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import se3

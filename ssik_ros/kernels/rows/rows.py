@@ -124,7 +124,7 @@ def clear_rows(jacobian, first, end):
 
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
-    """Add to column ``v`` the twist (linear, angular) of a turn about an axis of a node, at a distance from it."""
+    """Add the twist (linear, angular) of a rotation about an axis of a node to column ``v``, at a lever arm."""
     zx, zy, zz = (
         turn * poses[node, axis],
         turn * poses[node, 3 + axis],
@@ -302,7 +302,7 @@ def full_rotation(frames, frame, exact, spare, e, maps):
         so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
         so3.inverse_left_jacobian(maps[2], wx, wy, wz)
     else:
-        # Jr^-1(u) R_G^T with u in goal axes; then from goal axes to those of frame a if asked.
+        # Jr^-1(u) R_G^T with u in goal axes; then, if selected, from goal axes to the axes of frame a.
         right = spare[:9]
         ux = goal[0] * wx + goal[3] * wy + goal[6] * wz
         uy = goal[1] * wx + goal[4] * wy + goal[7] * wz
@@ -402,7 +402,7 @@ def spin_about_z(frames, e, maps):
     e[3], e[4] = 0.0, 0.0
     vectors.fill(maps[1], 0.0)
     if cosine < -1.0 + PARALLEL:
-        # No shortest rotation exists; an error that can never pass for a solution.
+        # No shortest rotation exists: return an error beyond every tolerance.
         e[5] = math.pi
     else:
         ax, ay, az = gy * bz - gz * by, gz * bx - gx * bz, gx * by - gy * bx
@@ -433,7 +433,7 @@ def apply_box(constraint_f, e, active):
         d = -e[k]
         lower = constraint_f[layout.CONSTRAINT_LOWER + k]
         upper = constraint_f[layout.CONSTRAINT_UPPER + k]
-        # Written so that NaN stays NaN: it must never pass for being inside.
+        # NaN stays NaN: it must not count as inside.
         e[k] = 0.0 if lower <= d <= upper else (upper - d if d > upper else lower - d)
         if e[k] == 0.0 and lower < upper:
             active[k] = 0.0

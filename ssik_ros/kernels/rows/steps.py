@@ -26,8 +26,8 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout, linalg
 
-TURN_SLACK = 1e-9
-"""Rounding that full turns may leave on an angle [rad]."""
+WINDING_SLACK = 1e-9
+"""Rounding that full windings may leave on an angle [rad]."""
 
 
 @kernel
@@ -239,8 +239,8 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
     """
     Move a configuration by a scaled step, within the limits when they count.
 
-    A periodic joint that crosses a limit goes on one full turn back if that is inside: the same pose, and
-    freedom to move on. Only when there is no such place does it stop at the limit.
+    If a periodic joint crosses a limit, it continues a full winding back, if that is inside: the pose is the same.
+    Otherwise the joint stops at the limit.
 
     :param scale: factor on the step.
     :param q: (nq,) moved in place.
@@ -268,42 +268,42 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
 @inline_kernel
 def unwind(value, lower, upper):
     """
-    Return an angle shifted by full turns into [lower, upper], or unchanged where no shift fits.
+    Return an angle shifted by full windings into [lower, upper], or unchanged if no shift fits.
 
-    What rounding leaves a hair outside is put onto the limit.
+    Values that rounding leaves just outside go to the limit.
 
     :param value: angle [rad].
     """
     if value < lower:
-        shifted = value + so3.TWO_PI * math.ceil((lower - value - TURN_SLACK) / so3.TWO_PI)
+        shifted = value + so3.TWO_PI * math.ceil((lower - value - WINDING_SLACK) / so3.TWO_PI)
     elif value > upper:
-        shifted = value - so3.TWO_PI * math.ceil((value - upper - TURN_SLACK) / so3.TWO_PI)
+        shifted = value - so3.TWO_PI * math.ceil((value - upper - WINDING_SLACK) / so3.TWO_PI)
     else:
         return value
-    if lower - TURN_SLACK <= shifted <= upper + TURN_SLACK:
+    if lower - WINDING_SLACK <= shifted <= upper + WINDING_SLACK:
         return min(max(shifted, lower), upper)
     return value
 
 
 @inline_kernel
-def nearest_turn(value, wish, lower, upper):
+def nearest_winding(value, wish, lower, upper):
     """
     Return the equivalent of an angle inside [lower, upper] that is nearest to ``wish``.
 
-    An angle that has no other equivalent inside comes back as it is, to the bit.
+    An angle without another equivalent inside is returned with the same bits.
 
     :param value: angle [rad].
     """
     shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
     shifted = unwind(shifted, lower, upper)
-    gained = lower <= shifted <= upper and abs(shifted - value) > TURN_SLACK
+    gained = lower <= shifted <= upper and abs(shifted - value) > WINDING_SLACK
     return value if lower <= value <= upper and not gained else shifted
 
 
 @kernel
 def clamp_seed(variable_i, lower, upper, seed, q):
     """
-    Write a seed brought inside the limits: by full turns where that is enough, else to the nearer limit.
+    Write a seed moved inside the limits: by full windings if possible, else to the nearer limit.
 
     :param seed, q: (nq,).
     """
@@ -322,10 +322,10 @@ def clamp_seed(variable_i, lower, upper, seed, q):
 @kernel
 def difference_to(variable_i, lower, upper, seed, q, out):
     """
-    Write the joint-space way from a configuration to a seed.
+    Write the joint-space difference from a configuration to a seed.
 
-    Joints without limits compare modulo a full turn, limited ones by plain difference; a ball joint by the
-    rotation vector, in its own frame.
+    Joints without limits compare modulo 2 pi, limited joints by plain difference. A ball joint compares by the
+    rotation vector in its own frame.
 
     :param out: (nv,).
     """
@@ -342,7 +342,7 @@ def difference_to(variable_i, lower, upper, seed, q, out):
 
 @kernel
 def ball_difference(a, b, out):
-    """Write the rotation vector, in the frame of quaternion ``a``, that turns it into ``b``."""
+    """Write the rotation vector from quaternion ``a`` to ``b``, in the frame of ``a``."""
     w = a[3] * b[3] + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
     x = a[3] * b[0] - a[0] * b[3] - a[1] * b[2] + a[2] * b[1]
     y = a[3] * b[1] + a[0] * b[2] - a[1] * b[3] - a[2] * b[0]

@@ -1,8 +1,8 @@
 """
 Forward kinematics of a tree of nodes: one pass from the root, every axis turned to +z beforehand.
 
-Turning a joint's frame so that its axis is +z costs nothing at solve time (the rotation is folded into the
-constant placements on both sides) and makes every revolute joint a mix of two columns.
+Rotating a joint's frame until its axis is +z is free at solve time: the constant placements on both sides contain the
+rotation. Every revolute joint then mixes two columns.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
@@ -31,10 +31,9 @@ def forward(node_i, node_f, q, poses):
 @inline_kernel
 def place_axis(node_i, node_f, q, poses, i, kind):
     """
-    Write the pose of a node that turns about or slides along its z axis.
+    Write the pose of a node that rotates about or slides along its z axis.
 
-    The motion goes into the placement before the parent's pose is touched, so that the chain of products which
-    every node has to wait for is as short as it can be.
+    The motion is applied to the placement first. This keeps the chain of dependent products through the parents short.
     """
     b0, b1, b2, b3, b4 = node_f[i, 0], node_f[i, 1], node_f[i, 2], node_f[i, 3], node_f[i, 4]
     b5, b6, b7, b8 = node_f[i, 5], node_f[i, 6], node_f[i, 7], node_f[i, 8]
@@ -65,7 +64,7 @@ def place_axis(node_i, node_f, q, poses, i, kind):
 
 @inline_kernel
 def place_ball(node_i, node_f, q, poses, i):
-    """Write the pose of a node that turns by the quaternion among its position variables."""
+    """Write the pose of a ball joint's node from the quaternion among the position variables."""
     frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
     start = node_i[i, layout.NODE_Q]
     x, y, z, w = q[start], q[start + 1], q[start + 2], q[start + 3]

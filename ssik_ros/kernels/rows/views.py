@@ -44,7 +44,7 @@ class Layout(Generic[Fields]):
 
     @functools.cached_property
     def _shapes(self) -> Callable[[list[int]], list[tuple[int, ...]]]:
-        """Return what gives the shape of each field for a header."""
+        """Return the function from a header to the shape of each field."""
         text = ', '.join(f'({", ".join(sides)},)' for sides in self._sides)
         return eval(f'lambda ints: [{text}]', self._names)
 
@@ -85,7 +85,7 @@ class Layout(Generic[Fields]):
         """
         Return the kernel ``name(ints, reals)`` that returns the views; unused views cost nothing.
 
-        Only kernels call it: with the native library there is none.
+        Only kernels call it. With the native library it does not exist, and this returns None.
         """
         if JIT_DISABLED and not IS_PLAIN:
             return None

@@ -344,7 +344,7 @@ def settle(ints, reals, options, counters, work):
     for v in range(w.lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
             at = variable_i[v, layout.VARIABLE_Q]
-            value = steps.nearest_turn(w.state[at], w.reference[at], w.lower[v], w.upper[v])
+            value = steps.nearest_winding(w.state[at], w.reference[at], w.lower[v], w.upper[v])
             moved = moved or value != w.state[at]
             w.state[at] = value
     if options[state.LIMITED] != 0.0 and not descent.within_limits(ints, reals, work, w.state):

@@ -1,8 +1,7 @@
 """
-One call for everything that iterates: handling of sets, single steps, rows alone, searches from many starts.
+Solve task sets: handle them, take single steps, evaluate rows, search from many starts.
 
-It is one kernel, and not one for each action, because all of them take the same steps: the compiler then sees that code
-once.
+All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
 
 Handling
     Steps until every task is within its precision.
@@ -10,7 +9,7 @@ Handling
 Search
     Start 0 is where the joints stand. The others are points of a low-discrepancy sequence in the joint ranges, angles
     without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
-    their targets than asked for is left out. From each other start damped steps within limits,
+    their targets than requested is left out. Every other start takes damped steps within limits,
 
         dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (FAR |e|^2 + NEAR) bounded above,
 
@@ -27,7 +26,7 @@ import math
 import numpy as np
 
 from ssik_ros.kernels._jit import kernel
-from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry import so3, vectors
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import clock, restarts
 from ssik_ros.kernels.tasks import packing, protection, task_rows, task_steps
@@ -42,7 +41,7 @@ SEARCH = 3
 PROTECT = 4
 """Judge the state after a step, which was evaluated, and go elsewhere if that cost a set above too much."""
 
-# What an action is told, and where a search keeps its place.
+# Arguments of an action, and the state of a search.
 ACTION = 0
 MAX_ITERATIONS = 1
 RESTORE = 2
@@ -63,7 +62,7 @@ RESTORE_ANGULAR = 8
 EXHAUSTED = -1
 TIME_IS_UP = -2
 
-# What a search does next.
+# Verdicts: how a search continues.
 GO_ON = 0
 FOUND = 1
 GIVE_UP = 2
@@ -90,11 +89,11 @@ def run(ints, reals, work, poses, q, numbers):
 
     :param poses: (S, 12) local poses of all objects.
     :param q: (nq,) joint values, moved in place, dependent joints included. A search starts from ``start`` of the
-        workspace instead and leaves what it found here.
-    :param numbers: (NUMBERS,) int64, the action and what it is told.
+        workspace instead and writes its solution here.
+    :param numbers: (NUMBERS,) int64, the action and its arguments.
     :returns: reason bits, iterations, largest linear and angular error. A search returns in place of the reason the
         start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; an action of rows 1 where all is within precision; a protection
-        1 where q moved and has to be evaluated again.
+        1 if q moved and needs another evaluation.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
@@ -105,10 +104,8 @@ def run(ints, reals, work, poses, q, numbers):
         if not begin_start(ints, reals, work, numbers, index, q):
             return EXHAUSTED, 0, 0.0, 0.0
     elif action == HANDLE:
-        for k in range(q.shape[0]):
-            w.start[k] = q[k]
-        for v in range(ints[packing.VARIABLES]):
-            w.hits[v] = 0.0
+        vectors.copy(w.start, q)
+        vectors.fill(w.hits, 0.0)
     if action != STEP:
         task_rows.prepare(ints, reals, work, poses, q)
     reason, iterations, within, measured = 0, 0, False, False
@@ -160,7 +157,7 @@ def run(ints, reals, work, poses, q, numbers):
 
 @kernel
 def measure_protected(ints, reals, work, q):
-    """Measure after a step, and bring the joints to where no set lost by those below; return as ``measure`` does."""
+    """Measure after a step, and correct the joints until every set is protected; return as ``measure`` does."""
     within = task_rows.measure(ints, reals, work, q)
     while protection.next_trial(ints, reals, work, q):
         within = task_rows.measure(ints, reals, work, q)
@@ -169,7 +166,7 @@ def measure_protected(ints, reals, work, q):
 
 @kernel
 def go_on_protecting(ints, reals, work, q):
-    """Judge a state that was measured outside, and move on; return 1 where q moved, else 0."""
+    """Judge a state that the caller measured, and move on; return 1 if q moved, else 0."""
     moved = protection.next_trial(ints, reals, work, q)
     follow(ints, reals, q)
     return int(moved)
@@ -177,16 +174,15 @@ def go_on_protecting(ints, reals, work, q):
 
 @kernel
 def restore(ints, reals, work, q):
-    """Put the joints back to where the solve started, and measure there."""
+    """Restore the joint values from the start of the solve, and measure there."""
     w = packing.view_workspace(ints, work)
-    for k in range(q.shape[0]):
-        q[k] = w.start[k]
+    vectors.copy(q, w.start)
     task_rows.measure(ints, reals, work, q)
 
 
 @kernel
 def must_restore(ints, reals, work, reason, flags):
-    """Return whether the failed part is one that puts the joints back."""
+    """Return whether the flags demand the old joint values after this failure."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if reason & task_steps.CANNOT_INVERT:
         return True
@@ -219,8 +215,7 @@ def begin_start(ints, reals, work, numbers, index, q):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[POLISHED] = 0.0
     w.scalars[WANTED] = math.inf
-    for k in range(q.shape[0]):
-        q[k] = w.start[k]
+    vectors.copy(q, w.start)
     if index == 0:
         return True
     nv = ints[packing.VARIABLES]
@@ -247,14 +242,13 @@ def begin_start(ints, reals, work, numbers, index, q):
 
 @kernel
 def judge(ints, reals, work, q, within, square, iterations, limit):
-    """Return what a search does next; q is put back to what it was before a step that polished nothing."""
+    """Return the verdict on a state of a search; undo the last step if it polished nothing."""
     w = packing.view_workspace(ints, work)
     polished = w.scalars[POLISHED]
     if polished > 0.0:
         last = w.scalars[LAST]
         if not (within and square <= last):
-            for k in range(q.shape[0]):
-                q[k] = w.best[k]
+            vectors.copy(q, w.best)
             return FOUND
         if square > SLOW * last or polished > POLISHING_STEPS:
             return FOUND
@@ -274,8 +268,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
         return GO_ON
     if square <= EXACT * EXACT:
         return FOUND
-    for k in range(q.shape[0]):
-        w.best[k] = q[k]
+    vectors.copy(w.best, q)
     w.scalars[POLISHED] = polished + 1.0
     w.scalars[LAST] = square
     return GO_ON
@@ -283,7 +276,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
 
 @kernel
 def is_near(ints, reals, work):
-    """Return whether the tips are as near to their targets as asked for, over the selected rows."""
+    """Return whether the tips are within the requested distance of their targets, over the selected rows."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):
         return True
@@ -313,7 +306,7 @@ def squared_residual(ints, reals, work):
 @kernel
 def move(ints, reals, work, q):
     """
-    Move the joints by ``move``, clamped to the limits, whoever computed it; return reason bits.
+    Move the joints by ``move``, clamped to the limits; return reason bits.
 
     :param q: (nq,) moved in place, dependent joints included.
     """

@@ -2,8 +2,7 @@
 Orthonormal bases of the rows of small matrices, and the pseudo-inverse step that needs no damping.
 
 Method
-    Gram-Schmidt, every new row taken against the basis twice: it then is orthogonal to rounding, however small what
-    is left of it. A row is covered when less than ``COVERED`` of its own length is left, so that a motion which keeps
+    Gram-Schmidt, applied twice to every new row: the rest is orthogonal to rounding, however small it is. A row is covered when less than ``COVERED`` of its own length is left, so that a motion which keeps
     to the complement changes the row by no more than that share of itself.
 
     With pivoted rows P = L B, B orthonormal of rank r, the step of least length among those of least residual is
@@ -19,11 +18,12 @@ References
 import math
 
 from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.geometry import vectors
 
 COVERED = 1e-10
 """Share of a row's length below which it counts as a combination of others when priorities are kept."""
 DEPENDENT = 1e-8
-"""The same for an inverse without damping: what is smaller would be amplified by its reciprocal."""
+"""The same for an inverse without damping, which amplifies a remainder by its reciprocal."""
 
 
 @kernel
@@ -50,7 +50,7 @@ def reject(row, basis, rank):
 @kernel
 def add_row(basis, rank, row, tolerance):
     """
-    Append what is new in a row to a basis; return the new rank.
+    Append the part of a row outside of a basis to the basis; return the new rank.
 
     :param row: (n,) not changed.
     :param tolerance: share of the row's length below which nothing is new.
@@ -103,8 +103,7 @@ def least_step(out, rows, right, basis, factors, columns, upper):
             for s in range(m):
                 along += factors[r, s] * columns[b, s]
             upper[b, r] = along
-    for k in range(n):
-        out[k] = 0.0
+    vectors.fill(out, 0.0)
     # Substitution from the last pivot; what is solved is kept in the diagonal's place of each row.
     for r in range(rank - 1, -1, -1):
         total = 0.0

@@ -1,8 +1,8 @@
 """
-How sets of tasks are packed: structure in one integer and one float array, scratch and state in a third.
+Layout of packed task sets: structure in one integer and one float array, scratch and state in a third.
 
-``ints`` starts with a header (counts, places of the tables, places in the workspace). Poses of objects and joint
-values are no part of it: they are values, and come as arguments of every call.
+``ints`` starts with a header (counts, places of the tables, places in the workspace). Poses of objects
+and joint values come as arguments of every call.
 
 =============  =================================================================================
 table          one row per
@@ -14,7 +14,7 @@ task        tip that is to meet a target
 path           node that moves tip, target or constraint base of a task
 set          tasks solved together, in the order of priority
 margin         variable that a set keeps away from its limits
-follower       dependent joint whose value is linear in another one
+follower       dependent joint: its value is linear in the value of another joint
 =============  =================================================================================
 """
 
@@ -44,14 +44,14 @@ STOP_ON_LIMIT_HIT = 14
 WEIGHTED = 15
 """1 when some joint has another weight than one."""
 COUNTS = 16
-"""Behind the counts stand the places of the tables, then those of the workspace and its size."""
+"""Behind the counts follow the places of the tables, then the places of the workspace arrays."""
 
 SLOT_INTS = 2
 SLOT_KIND = 0
 SLOT_Q = 1
 DUMMY = -1
 
-# Columns of the node table beyond those of kernels.layout: a run of slots whose poses lead from the parent node.
+# More columns of the node table: the run of slots between the parent node and this node.
 NODE_RUN_INTS = 2
 
 VARIABLE_INTS = 4
@@ -67,8 +67,8 @@ VARIABLE_SCALE = 2
 VARIABLE_MAX_STEP = 3
 VARIABLE_MARGIN = 4
 
-# A task is a constraint of ``rows.layout`` whose frame a is the constraint base, whose goal is the target and whose frame b is the tip.
-# Behind the columns of a constraint stand those of the three frames: each a node and a run of slots.
+# A task is a constraint of ``rows.layout``: frame a is the constraint base, the goal is the target, frame b is the tip.
+# More columns follow the columns of a constraint: the node and the run of slots of each frame.
 TASK_NODE = layout.CONSTRAINT_INTS
 TASK_RUN = TASK_NODE + 3
 TASK_RUN_SIZE = TASK_NODE + 6

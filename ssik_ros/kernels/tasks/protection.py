@@ -1,5 +1,5 @@
 """
-What a step of sets with strict priorities may cost the sets above: nothing but a share of what they gain in it.
+Protect task sets of higher priority: a step may cost them only a share of their own progress.
 
 Problem
     Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set leave the rows of all sets above alone to first
@@ -8,7 +8,7 @@ Problem
 
         |e_k| <= |e_k(s_k)| + COST max(0, |e_k(before)| - |e_k(s_k)|)
 
-    or be met: each of its tasks nearer than ``MET``.
+    or be met: each of its tasks is nearer than ``MET``.
 
 Method
     1. All motions at once. Done where each set but the last is met, or has lost all but ``COST`` of its error.
@@ -37,25 +37,26 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import packing, task_rows, task_steps
 
 COST = 0.5
-"""Share of what a set gains in a step that the sets below may take away: it still converges. Less would cost
-corrections on the way to targets that all sets reach."""
+"""Share of its progress in a step that a set may lose to the sets below. The set still converges. A smaller share would
+cost corrections even if all sets can reach their targets."""
 MET = 1e-8
 """Distance and angle of a task from which it counts as met [m, rad]."""
 ROUNDING = 1e-8
-"""Relative error that counts as none where a set is not met."""
+"""Relative error below which a set that is not met counts as unchanged."""
 CORRECTIONS = 6
 LEAST_SHARE = 1e-3
-"""Share of its motion below which a set is given none."""
+"""Shares of a motion below this one become zero."""
 HALVED = 0.25
 """Share of the squared residual that a correction may leave."""
 FAR_ENOUGH = 1e-9
 """Relative length by which a correction may take a joint beyond its largest step."""
 
-# Single numbers in the workspace beside those of a handling.
+# Entries of ``scalars`` behind the entries of a handling.
 BY_LEVELS = 5
 """0 while all motions were applied at once, then 1."""
 LEVEL = 6
@@ -67,20 +68,18 @@ LEFT = 9
 
 @inline_kernel
 def is_needed(ints):
-    """Return whether some set has to be protected from others."""
+    """Return whether a set needs protection: several sets with strict priorities."""
     return ints[packing.SETS] > 1 and ints[packing.NESTED] == 0
 
 
 @kernel
 def begin(ints, reals, work, q):
-    """Keep what a step starts from, before the joints move; errors are those measured last."""
+    """Store the state and the errors before a step; the errors are the last measured ones."""
     w = packing.view_workspace(ints, work)
-    for v in range(ints[packing.VARIABLES]):
-        w.travel[v] = 0.0
+    vectors.fill(w.travel, 0.0)
     if not is_needed(ints):
         return
-    for k in range(q.shape[0]):
-        w.before[k] = q[k]
+    vectors.copy(w.before, q)
     for g in range(ints[packing.SETS] - 1):
         w.set_errors[packing.BEFORE, g] = set_error(ints, reals, work, q, g)
     w.scalars[BY_LEVELS] = 0.0
@@ -89,9 +88,9 @@ def begin(ints, reals, work, q):
 @kernel
 def next_trial(ints, reals, work, q):
     """
-    Judge the state that was measured last, and move the joints on from it or elsewhere; see the method.
+    Judge the last measured state and move the joints to the next trial; see the method.
 
-    :returns: whether the joints moved, and have to be measured.
+    :returns: whether the joints moved: then the caller measures again.
     """
     w = packing.view_workspace(ints, work)
     last = ints[packing.SETS] - 1
@@ -101,8 +100,7 @@ def next_trial(ints, reals, work, q):
         for v in range(ints[packing.VARIABLES]):
             w.kept_hits[v] = w.hits[v]
             w.kept_travel[v] = 0.0
-        for k in range(q.shape[0]):
-            w.kept[k] = w.before[k]
+        vectors.copy(w.kept, w.before)
         w.scalars[BY_LEVELS], w.scalars[SHARE] = 1.0, 1.0
         start_level(ints, reals, work, q, 0)
         return True
@@ -115,8 +113,7 @@ def next_trial(ints, reals, work, q):
         start_level(ints, reals, work, q, level)
         return True
     if level == last:
-        for v in range(ints[packing.VARIABLES]):
-            w.hits[v] = w.kept_hits[v]
+        vectors.copy(w.hits, w.kept_hits)
         return False
     keep(ints, reals, work, q, level)
     w.scalars[SHARE] = 1.0
@@ -139,7 +136,7 @@ def all_gained(ints, reals, work, q):
 
 @kernel
 def is_protected(ints, reals, work, q, level):
-    """Return whether the sets above a level are as near as they have to be, and no joint moved too far."""
+    """Return whether the sets above a level meet their bounds and no joint moved too far."""
     w = packing.view_workspace(ints, work)
     for g in range(level):
         alone = w.set_errors[packing.ALONE, g]
@@ -172,11 +169,10 @@ def longest_way(ints, variable_i, variable_f, v):
 
 @kernel
 def start_level(ints, reals, work, q, level):
-    """Go from the state that was kept by the motion of a set, or by a share of it."""
+    """Move from the stored state by the motion of a set, or by a share of it."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
-    for k in range(q.shape[0]):
-        q[k] = w.kept[k]
+    vectors.copy(q, w.kept)
     share = w.scalars[SHARE]
     room = 1.0
     for v in range(ints[packing.VARIABLES]):
@@ -195,12 +191,10 @@ def start_level(ints, reals, work, q, level):
 
 @kernel
 def keep(ints, reals, work, q, level):
-    """Keep the state where a level ended, and how its own set stands there."""
+    """Store the state at the end of a level and the errors of its own set."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    for v in range(ints[packing.VARIABLES]):
-        w.kept_travel[v] = w.travel[v]
-    for k in range(q.shape[0]):
-        w.kept[k] = q[k]
+    vectors.copy(w.kept_travel, w.travel)
+    vectors.copy(w.kept, q)
     w.set_errors[packing.ALONE, level] = set_error(ints, reals, work, q, level)
     row = t.set_i[level, packing.SET_ROW]
     first = t.set_i[level, packing.SET_ELEMENT]
@@ -220,9 +214,9 @@ def keep(ints, reals, work, q, level):
 @kernel
 def correct(ints, reals, work, q, level):
     """
-    Move the joints so that the sets above a level come back to where they were.
+    Move the joints so that the sets above a level get their stored errors back.
 
-    :returns: False where the correction before did not help, or there were enough.
+    :returns: False if the last correction did not help, or if the limit of corrections is reached.
     """
     w = packing.view_workspace(ints, work)
     task_rows.fill_rows(ints, reals, work, q)
@@ -243,7 +237,7 @@ def correct(ints, reals, work, q, level):
 
 @kernel
 def subtract_reference(ints, reals, work, q, g):
-    """Subtract from the residual of a set what it was where its own level ended; return its squared norm."""
+    """Subtract from the residual of a set its value at the end of its own level; return the squared norm."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
     row, margin = first, t.set_i[g, packing.SET_MARGIN]
@@ -282,7 +276,7 @@ def set_error(ints, reals, work, q, g):
 
 @kernel
 def margins_left(ints, reals, q, g):
-    """Return the squared way of all joints out of the margins that a set keeps free."""
+    """Return the squared distance of all joints from the limit margins of a set."""
     t = packing.view_tables(ints, reals)
     square = 0.0
     first = t.set_i[g, packing.SET_MARGIN]
@@ -294,7 +288,7 @@ def margins_left(ints, reals, q, g):
 
 @kernel
 def is_met(ints, reals, work, q, g):
-    """Return whether all that a set asks for with some weight is met, in the state that was measured last."""
+    """Return whether the last measured state meets all tasks of a set with nonzero weight, and its margins."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):

@@ -104,7 +104,7 @@ def measure(ints, reals, work, q):
         task_error(ints, reals, work, e)
         linear = max(linear, w.errors[e, 0])
         angular = max(angular, w.errors[e, 1])
-        # Written so that NaN is never within.
+        # NaN is never within the precision.
         if not (
             w.errors[e, 0] <= t.task_f[e, packing.TASK_PRECISION]
             and w.errors[e, 1] <= t.task_f[e, packing.TASK_PRECISION + 1]
@@ -162,7 +162,7 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
 
 @kernel
 def way_out_of_margin(variable_i, variable_f, q, v):
-    """Return how far a joint has to move to leave the margin of a limit, with sign; 0 where it is outside."""
+    """Return the signed motion that takes a joint out of the margin of a limit; 0 if the joint is outside."""
     value = q[variable_i[v, packing.VARIABLE_Q]]
     margin = variable_f[v, packing.VARIABLE_MARGIN]
     below = variable_f[v, packing.VARIABLE_LOWER] + margin - value

@@ -96,12 +96,11 @@ def compute_step(ints, reals, work, q, damping, sets):
 
 @kernel
 def add_level(ints, reals, work, q, g, rank, damping):
-    """Add to ``move`` what a set asks for in the complement of the basis; return reason bits and the new rank."""
+    """Add the step of a set in the complement of the basis to ``move``; return reason bits and the new rank."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     m = int(w.counts[g])
-    for v in range(nv):
-        w.level[v] = w.move[v]
+    vectors.copy(w.level, w.move)
     if m == 0:
         return 0, rank
     reason = 0
@@ -288,11 +287,9 @@ def nested_step(ints, reals, work, q, damping):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     reason = 0
-    for v in range(nv):
-        w.wish[v] = 0.0
+    vectors.fill(w.wish, 0.0)
     for _ in range(nv + 1):
-        for v in range(nv):
-            w.move[v] = 0.0
+        vectors.fill(w.move, 0.0)
         for g in range(ints[packing.SETS] - 1, -1, -1):
             if w.counts[g] > 0.0:
                 write_right_side(ints, reals, work, g)
@@ -358,7 +355,7 @@ def apply_step(ints, reals, work, q):
 @kernel
 def displace(ints, reals, work, q, share):
     """
-    Move the joints by a share of ``step`` within their limits, and note the way in ``travel``.
+    Move the joints by a share of ``step`` within their limits, and add the motion to ``travel``.
 
     :param share: of the step that :func:`apply_step` or a level wrote [rad or m].
     """

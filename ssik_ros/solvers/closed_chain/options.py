@@ -1,4 +1,4 @@
-"""What a closed-chain solve is asked to do: every option with its range, and two sets of defaults."""
+"""Options of a closed-chain solve with their ranges, and two sets of defaults."""
 
 from dataclasses import fields, replace
 import functools
@@ -96,7 +96,7 @@ class ClosedChainOptions:
     @classmethod
     def compatible(cls, **changes: Any) -> 'ClosedChainOptions':
         """
-        Return the defaults of closed-chain-ik-js, changed where asked.
+        Return the defaults of closed-chain-ik-js, with changes.
 
         :param changes: options by name.
         """

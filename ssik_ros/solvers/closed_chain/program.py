@@ -18,10 +18,9 @@ MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
 DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
 FIRST_TURN = layout.FIRST_TURN
-# Looked up once: next to its answer a solve is short enough for look-ups to show.
 BAD_FRAME = layout.BAD_FRAME
 ENDLESS = 1e9
-"""Times from here on, thirty years, are none at all: their nanoseconds would not fit [s]."""
+"""Times from here on (thirty years) count as no limit: their nanoseconds do not fit an integer [s]."""
 NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
@@ -84,7 +83,7 @@ class ChainProgram:
     def _bind(
         self, table: FloatArray, flags: IntArray, options: FloatArray, cancel: IntArray
     ) -> None:
-        """Let the block tell of these arrays, and keep them alive; look the call up on first use."""
+        """Write the addresses of these arrays into the block, and keep the arrays alive."""
         arrays = table, flags, options, cancel
         for array, kind in zip(arrays, (float, np.int64, float, np.int64), strict=True):
             assert array.dtype == kind and array.flags.c_contiguous
@@ -400,7 +399,7 @@ class ChainProgram:
         return worst
 
     def _refuse_bad(self, row: int) -> None:
-        """Raise an error when a row of the table has a number that is none."""
+        """Raise an error if a row of the table has a number that is not finite."""
         if row >= 0:
             name = self.shape.names[row]
             text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
@@ -423,6 +422,6 @@ class ChainProgram:
             out[at] += amount
 
     def _counted(self, c: int) -> list[int]:
-        """Return which of its six rows a closure asks for."""
+        """Return the selected rows of a closure."""
         mask = self.shape.rows(self.chain.closures[c])
         return [k for k in range(6) if mask >> k & 1]

@@ -1,7 +1,7 @@
 """
 Which chains a mechanism falls into, and in which order their variables are eliminated.
 
-A chain is what has to be solved together: the joints between a closure and the root, those between the closed link
+A chain is a set of joints that are solved together: the joints between a closure and the root, those between the closed link
 and that path, and everything that shares a joint with them. Sharing is transitive (union-find).
 """
 
@@ -35,7 +35,7 @@ class Shape:
     dof: tuple[tuple[int, ...], ...]
     """Free degrees of freedom of joints, ascending; locked rows of goals."""
     balls: tuple[bool, ...]
-    """Whether the three turns of a joint are one rotation."""
+    """Whether the three rotations of a joint are one ball rotation."""
     closes: tuple[int, ...]
     """The link that a joint or goal closes onto, or -1."""
     world: tuple[bool, ...]
@@ -47,7 +47,7 @@ class Shape:
         return self.dof[frame] if self.kinds[frame] == JOINT else ()
 
     def rows(self, frame: int) -> int:
-        """Return which rows a closing frame asks for, as bits."""
+        """Return the selected rows of a closing frame as bits."""
         return sum(1 << d for d in self.dof[frame]) if self.kinds[frame] == GOAL else ALL_ROWS
 
     def is_world(self, frame: int) -> bool:
