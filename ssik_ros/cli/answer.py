@@ -24,7 +24,7 @@ _FOOTER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolveReport:
     """A result, and what is needed to judge it."""
 
     solver: IkSolver
@@ -42,7 +42,7 @@ class Answer:
         return self.oracle.group
 
 
-def as_mapping(answer: Answer) -> dict[str, Any]:
+def as_mapping(answer: SolveReport) -> dict[str, Any]:
     """
     Return the answer for JSON.
 
@@ -70,7 +70,7 @@ def as_mapping(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _solution(answer: Answer, q: FloatArray) -> dict[str, Any]:
+def _solution(answer: SolveReport, q: FloatArray) -> dict[str, Any]:
     """Return one joint vector with its errors by independent FK and its distance to the limits."""
     distances, angles = answer.oracle.errors(q, answer.targets)
     margin = _limit_margin(answer.group, q)
@@ -87,7 +87,7 @@ def _limit_margin(group: JointGroup, q: FloatArray) -> float:
     return float(np.minimum(q - group.lower, group.upper - q).min())
 
 
-def print_answer(answer: Answer) -> None:
+def print_answer(answer: SolveReport) -> None:
     """
     Print the answer as a table: a row per joint, a column per solution.
 

@@ -1,4 +1,4 @@
-"""The two links of an arm where nobody named them: from the root link to the last link that a joint moves."""
+"""Base link and tip link of an arm without an SRDF: from the root link to the last moved link."""
 
 from typing import NamedTuple
 
@@ -16,24 +16,24 @@ class Ends(NamedTuple):
 
 def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None) -> Ends:
     """
-    Return base and end effector; what is not given is found.
+    Return base link and tip link of the longest chain of joints.
 
-    The base is the root link. The end effector is the last moved link of the longest chain of joints below the base;
-    a hand, where every finger has fewer joints than the chain above it, does not count.
+    Without a given base, the root link is the base. Without a given end effector, the last moved link of the longest
+    chain below the base is the end effector. A hand is left out if each finger has fewer joints than the chain above it.
 
     :param robot: the robot.
     :param base: the base link, None to find it.
     :param ee: the end effector, None to find it.
-    :raises ModelError: when nothing moves, or when several chains could be meant.
+    :raises ModelError: when nothing moves, or when several chains are equally long.
     """
     start = robot.urdf.root if base is None else base
     if ee is not None:
         return Ends(start, ee)
     robot.tree.link(start)
-    return Ends(start, _Search(robot).follow(start))
+    return Ends(start, _ChainSearch(robot).follow(start))
 
 
-class _Search:
+class _ChainSearch:
     """Chains of joints below links."""
 
     def __init__(self, robot: RobotModel) -> None:
@@ -46,7 +46,10 @@ class _Search:
         link, joints = start, 0
         while True:
             moving = self.moving_below(link)
-            depths = sorted(((self.depth(joint.child) + 1, joint) for joint in moving), key=_depth)
+            depths = sorted(
+                ((self.depth(joint.child) + 1, joint) for joint in moving),
+                key=lambda pair: pair[0],
+            )
             if not depths:
                 break
             longest = depths[-1][0]
@@ -80,11 +83,7 @@ class _Search:
         """Raise for chains of equal length."""
         names = list_names(quote(joint.name) for joint in joints)
         raise ModelError(
-            f'Several chains of robot {quote(self.robot.name)} below {quote(start)} are equally long, by way of '
+            f'Several chains of robot {quote(self.robot.name)} below {quote(start)} are equally long, through '
             f'{names}: name base and ee.',
             joints=tuple(joint.name for joint in joints),
         )
-
-
-def _depth(pair: tuple[int, UrdfJoint]) -> int:
-    return pair[0]

@@ -1,26 +1,12 @@
 """A group of joints: what one question is about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, list_names, ModelError, quote
-from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
+from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, VARIABLE_SUFFIXES
 from ssik_ros.value_class import dataclass
-
-VARIABLE_SUFFIXES: Mapping[JointKind, tuple[str, ...]] = {
-    JointKind.PLANAR: ('/x', '/y', '/theta'),
-    JointKind.FLOATING: (
-        '/trans_x',
-        '/trans_y',
-        '/trans_z',
-        '/rot_x',
-        '/rot_y',
-        '/rot_z',
-        '/rot_w',
-    ),
-    JointKind.SPHERICAL: ('/rot_x', '/rot_y', '/rot_z', '/rot_w'),
-}
 
 
 def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...]:
@@ -33,7 +19,7 @@ def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...
     return tuple(
         tree.joint_names[joint] + suffix
         for joint in joints
-        for suffix in VARIABLE_SUFFIXES.get(JointKind(tree.kinds[joint]), ('',))
+        for suffix in VARIABLE_SUFFIXES[JointKind(tree.kinds[joint])]
     )
 
 

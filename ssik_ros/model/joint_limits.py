@@ -5,16 +5,12 @@ import math
 from typing import Any
 
 from ssik_ros.errors import describe_choices, InvalidLimits, InvalidParameter, nearest_name, quote
-from ssik_ros.model.urdf.data import Mimic, SCALAR_TYPES, Urdf, UrdfJoint
+from ssik_ros.model.kinematic_tree import JointKind, VARIABLE_SUFFIXES
+from ssik_ros.model.urdf.data import Mimic, Urdf, UrdfJoint
 from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4
 """A file may repeat the model's limits rounded by so much without being wider [rad or m]."""
-LIMITED_SUFFIXES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(SCALAR_TYPES, ('',)),
-    'planar': ('/x', '/y', '/theta'),
-    'floating': ('/trans_x', '/trans_y', '/trans_z'),
-}
 USED_KEYS = (
     'has_position_limits',
     'min_position',
@@ -83,7 +79,10 @@ def limited_variables(joint: UrdfJoint) -> tuple[str, ...]:
 
     :param joint: a joint of any type.
     """
-    return tuple(joint.name + suffix for suffix in LIMITED_SUFFIXES.get(joint.type, ()))
+    if joint.type == 'fixed':
+        return ()
+    suffixes = VARIABLE_SUFFIXES[JointKind[joint.type.upper()]]
+    return tuple(joint.name + suffix for suffix in suffixes if not suffix.startswith('/rot'))
 
 
 def compute_limits(

@@ -33,14 +33,15 @@ class JointKind(IntEnum):
     SPHERICAL = 5
 
 
-POSITION_SIZE = {
-    JointKind.REVOLUTE: 1,
-    JointKind.CONTINUOUS: 1,
-    JointKind.PRISMATIC: 1,
-    JointKind.PLANAR: 3,
-    JointKind.FLOATING: 7,
-    JointKind.SPHERICAL: 4,
+_QUATERNION = ('/rot_x', '/rot_y', '/rot_z', '/rot_w')
+VARIABLE_SUFFIXES = {
+    **dict.fromkeys((JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC), ('',)),
+    JointKind.PLANAR: ('/x', '/y', '/theta'),
+    JointKind.FLOATING: ('/trans_x', '/trans_y', '/trans_z', *_QUATERNION),
+    JointKind.SPHERICAL: _QUATERNION,
 }
+"""MoveIt's names of the position variables, behind the name of the joint."""
+POSITION_SIZE = {kind: len(suffixes) for kind, suffixes in VARIABLE_SUFFIXES.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import time
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
-from ssik_ros.cli.answer import Answer, as_mapping, print_answer
+from ssik_ros.cli.answer import SolveReport, as_mapping, print_answer
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.targets import read_positions, read_targets
@@ -87,7 +87,7 @@ def _ask(
     targets: FloatArray,
     seed: FloatArray | None,
     arguments: argparse.Namespace,
-) -> Answer:
+) -> SolveReport:
     """Return the answer of a warm solver."""
     order = oracle.joint_order(solver)
     solver.warm_up()
@@ -104,7 +104,7 @@ def _ask(
     ordered = tuple(in_group_order(q, order) for q in vectors if q is not None)
     reason_for = getattr(solver, 'reason_for', None)
     reason = reason_for(request) if reason_for else getattr(solver, 'reason', '')
-    return Answer(solver, oracle, targets, result, ordered, elapsed_ms, reason)
+    return SolveReport(solver, oracle, targets, result, ordered, elapsed_ms, reason)
 
 
 def _make_solver(
