@@ -2,7 +2,7 @@
 Exception hierarchy: every misuse is an error that carries its evidence.
 
 An *outcome* of a solve is never an exception (see :mod:`ssik_ros.results`); an exception means that
-the question could not be asked: a malformed model, an unknown name, a value out of range. Every class
+the request is not valid: a malformed model, an unknown name, a value out of range. Every class
 inherits from :class:`SsikError` and from the built-in class that users of the ancestor systems catch.
 """
 
@@ -11,18 +11,18 @@ import difflib
 import functools
 
 LONGEST_QUOTE = 200
-"""So many characters of a text from outside stand in a message."""
+"""Longest text from outside in a message [characters]."""
 MOST_NAMES = 20
-"""So many names of a list stand in a message."""
+"""Longest list of names in a message."""
 _MISSPELT = 0.8
-"""Similarity [0 to 1] from which an unknown key is taken for a misspelt one of ours."""
+"""Similarity [0 to 1] from which an unknown key counts as a misspelling."""
 
 
 def shorten(text: object) -> str:
     """
-    Return a text from outside as a message may contain it: on one line, cut after 200 characters.
+    Return a text from outside on one line, cut after 200 characters.
 
-    :param text: a name, path or value as somebody gave it.
+    :param text: a name, path or value from outside.
     """
     shown = str(text)
     length = len(shown)
@@ -36,14 +36,14 @@ def quote(text: object) -> str:
     """
     Return a text from outside in quotes, cut after 200 characters.
 
-    :param text: a name, path or value as somebody gave it.
+    :param text: a name, path or value from outside.
     """
     return f"'{shorten(text)}'"
 
 
 def list_names(names: Iterable[object], separator: str = ', ') -> str:
     """
-    Return names from outside: 20 of them, and how many there are if there are more.
+    Return at most 20 names, and the number of names if there are more.
 
     :param names: the names.
     :param separator: what stands between two names.
@@ -57,11 +57,11 @@ def list_names(names: Iterable[object], separator: str = ', ') -> str:
 @functools.lru_cache(maxsize=4096)
 def counted(number: int, noun: str, plural: str = '') -> str:
     """
-    Return a number with its noun, which agrees with it: ``1 search``, ``2 searches``.
+    Return a number with its noun: ``1 search``, ``2 searches``.
 
     :param number: how many.
     :param noun: for one.
-    :param plural: for all other numbers; empty for the regular one.
+    :param plural: for all other numbers; empty for the regular plural.
     """
     if number == 1:
         return f'{number} {noun}'
@@ -95,7 +95,7 @@ def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> list[str]:
-    """Return the nearest candidate in a list, or none; the time grows with the square of long names, so they have none."""
+    """Return a list with the nearest candidate, or an empty list; long names match nothing, since the time grows with their square."""
     if len(name) > LONGEST_QUOTE:
         return []
     short = [candidate for candidate in candidates if len(candidate) <= LONGEST_QUOTE]
@@ -103,7 +103,7 @@ def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> l
 
 
 def _plain(name: str) -> str:
-    """Return a name without case and separators, in which misspelt names often differ."""
+    """Return a name in lower case without separators."""
     return name.lower().replace('_', '').replace('-', '')
 
 
@@ -162,7 +162,7 @@ class SsikError(Exception):
 
 
 class ModelError(SsikError, ValueError):
-    """A robot description is malformed or does not contain what was asked for."""
+    """A robot description is malformed, or a name is missing in it."""
 
 
 class FrameNotFound(ModelError, KeyError):

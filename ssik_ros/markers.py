@@ -1,8 +1,8 @@
 """
-Marker data: what is to be drawn of a mechanism or of an element of an IK environment.
+Markers of a mechanism or of a task, as plain data.
 
-Markers are plain data; whoever draws them turns each into a marker of his tool. Names and numbers of a marker stay the
-same as long as what it stands for does, so that drawing again replaces what was drawn before.
+A drawing tool converts each marker. Namespace and number of an object's marker never change, so that a new drawing
+replaces the old one.
 """
 
 import numpy as np

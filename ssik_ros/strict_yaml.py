@@ -1,5 +1,5 @@
 """
-YAML as users expect it to be read: no silent surprises, and errors that name file and line.
+Strict YAML: duplicate keys are errors, and errors name file and line.
 
 Differences from ``yaml.safe_load``: a duplicate key is an error, a tab is explained, ``1e-5`` is a float
 and ``010`` is ten (number rules of YAML 1.2), a date stays text, and every mapping knows the line of each
@@ -15,7 +15,7 @@ from ssik_ros.errors import ConfigError, describe_choices, DescriptionNotFound, 
 
 
 class LocatedMapping(dict[str, Any]):
-    """A mapping that knows where each of its keys was written, as ``file:line``."""
+    """A mapping with the place of each key, as ``file:line``."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -31,7 +31,7 @@ def parse_yaml(text: str, source: str = 'text') -> Any:
     :param source: the file's name for messages.
     :raises ConfigError: with source, line and column.
     """
-    # PyYAML takes as long to import as a robot to load, and many robots come without any YAML.
+    # Many robots need no YAML: the import of PyYAML waits for the first text (docs/performance.md).
     from ssik_ros.yaml_loader import load_text
 
     return load_text(text, source)
@@ -63,7 +63,7 @@ def location(mapping: Mapping[str, Any], key: str, fallback: str) -> str:
 
     :param mapping: the mapping that holds the key.
     :param key: the key.
-    :param fallback: the answer for mappings that do not come from a file.
+    :param fallback: the place for mappings that do not come from a file.
     """
     places = mapping.places if isinstance(mapping, LocatedMapping) else {}
     return places.get(key, fallback)
@@ -71,7 +71,7 @@ def location(mapping: Mapping[str, Any], key: str, fallback: str) -> str:
 
 def refuse(place: str, message: str, hint: str = '') -> NoReturn:
     """
-    Refuse what stands in a file.
+    Raise the error for a wrong entry of a file.
 
     :param place: where, as ``file:line``.
     :param message: what is wrong, without the full stop.
@@ -91,7 +91,7 @@ def checked_mapping(
     :param place: where it was written.
     :param what: its name in messages.
     :param known: the keys that it may have; None for any.
-    :raises ConfigError: when it is none, or has another key.
+    :raises ConfigError: when the content is no mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
         refuse(place, f'{what} is no mapping but {content!r}')

@@ -1,8 +1,8 @@
 """
-The loader behind :mod:`ssik_ros.strict_yaml`: PyYAML with other rules, imported with the first text.
+The loader of :mod:`ssik_ros.strict_yaml`: PyYAML with strict rules, imported with the first text.
 
-Where PyYAML has libyaml, libyaml splits the text, in a tenth of the time. PyYAML alone reads a refused text again, since its
-messages say more. Everything else is Python in any case: a text with too many levels is an error, and never fills the stack.
+If PyYAML has libyaml, libyaml parses the text. If it refuses the text, PyYAML's own parser reads it again for a better message.
+Python builds the objects in both cases, so a text with too many levels is an error and never overflows the stack.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ class _StrictLoader(yaml.SafeLoader):
 _LOADERS: list[Any] = [_StrictLoader]
 
 if yaml.__with_libyaml__:
-    # From where it is made: what yaml.cyaml offers is not for type checkers.
+    # yaml.cyaml has no types, so import the parser from its own module.
     from yaml._yaml import CParser
 
     class _FastLoader(
         yaml.composer.Composer, CParser, yaml.constructor.SafeConstructor, yaml.resolver.Resolver
     ):
-        """The same on what libyaml makes of a text."""
+        """The same rules on the events of libyaml."""
 
         def __init__(self, text: io.StringIO) -> None:
             """Begin to read a text; its ``name`` stands in messages."""

@@ -1,4 +1,4 @@
-"""One answer of a solver with its errors by independent FK, as a table or for JSON."""
+"""The result of a solver with its errors by independent FK, as a table or as JSON."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ _FOOTER = {
 
 @dataclass(frozen=True, slots=True)
 class SolveReport:
-    """A result, and what is needed to judge it."""
+    """A result, and the data to verify it."""
 
     solver: IkSolver
     oracle: GroupOracle
@@ -35,7 +35,7 @@ class SolveReport:
     """The solutions in the group's joint order, or without one the nearest state seen."""
     elapsed_ms: float
     reason: str = ''
-    """Why it was this solver that answered."""
+    """Why this solver was chosen."""
 
     @property
     def group(self) -> JointGroup:

@@ -22,7 +22,7 @@ _WRIST, _SHOULDER = (4, 5, 6), (1, 2, 3)
 
 
 class _Class(NamedTuple):
-    """What a class asks of the axes, counted from one."""
+    """The conditions of a class on the axes, counted from one."""
 
     name: str
     parallel: Sequence[Joints] = ()

@@ -1,4 +1,4 @@
-"""What neighbouring axes of a chain have in common, exactly or nearly, in words and numbers."""
+"""Parallel and intersecting neighbours among the axes of a chain, exact or near, as text and numbers."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from ssik_ros.value_class import dataclass
 
 PARALLEL, MEET = 'parallel', 'meet'
 ROUNDING = 1e-12
-"""Misses that need no word [m or 1]."""
+"""Deviations that the text leaves out [m or 1]."""
 
 
 @dataclass(frozen=True, slots=True)

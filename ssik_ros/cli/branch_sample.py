@@ -1,4 +1,4 @@
-"""How many branches an arm has on random poses, and how long a solve takes on this machine."""
+"""Number of branches of an arm on random poses, and time of a solve on this machine."""
 
 import math
 import time
@@ -59,7 +59,7 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
 
 
 def _bounds(chain: SerialChain) -> tuple[np.ndarray, np.ndarray]:
-    """Return where joints are drawn from: their limits, a turn where there are none."""
+    """Return the sampling bounds: the limits, or one revolution without limits."""
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     lower = np.where(bounded, chain.lower, -math.pi)
     return lower, np.where(bounded, chain.upper, math.pi)

@@ -1,4 +1,4 @@
-"""An arm as an entry of a catalogue: its figures from a loaded robot, and the text of the file."""
+"""Catalogue entry of an arm: its dimensions from a loaded robot, and the text of the entry."""
 
 import math
 import re
@@ -94,7 +94,7 @@ def _vector(values: FloatArray | tuple[float, ...]) -> Vector:
 
 
 def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
-    """Raise when the entry does not move like the description."""
+    """Raise if forward kinematics of entry and description differ."""
     other = SerialChain.from_robot(load_robot(make_urdf(arm)), arm.base_link, arm.tip_link)
     rng = np.random.default_rng(POSTURE_SEED)
     lower, upper = np.maximum(chain.lower, -math.pi), np.minimum(chain.upper, math.pi)

@@ -1,4 +1,4 @@
-"""The closed form of a chosen arm, or the sentence that says why there is none and what answers instead."""
+"""The closed form of a chosen arm, or the reason why it has none and the solver to use instead."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """
 The command ``ssik``: finds the verb, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 the answer is no (no solution, nothing ran), 2 the question was wrong, 130 interrupted.
+Exit codes: 0 done, 1 no result (no solution, nothing ran), 2 wrong request, 130 interrupted.
 A verb is a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments) -> int``; it is imported
 only when it is chosen.
 """
@@ -33,8 +33,12 @@ class Verb:
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb('solve', 'ssik_ros.cli.verb.solve', 'solve for one pose and show how good the answer is'),
-    Verb('classify', 'ssik_ros.cli.verb.classify', 'say which closed form an arm has, and why'),
+    Verb(
+        'solve',
+        'ssik_ros.cli.verb.solve',
+        'solve for one pose and show the errors of the solution',
+    ),
+    Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
     Verb(
         'build',
         'ssik_ros.cli.verb.build',
@@ -44,11 +48,11 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         'recommend',
         'ssik_ros.cli.verb.recommend',
-        'try all solvers on an arm and say which one to use',
+        'try all solvers on an arm and recommend one',
     ),
     Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
     Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
-    Verb('robots', 'ssik_ros.cli.verb.robots', 'list the robots that come along'),
+    Verb('robots', 'ssik_ros.cli.verb.robots', 'list the shipped robots'),
     Verb(
         'doctor',
         'ssik_ros.cli.verb.doctor',
@@ -113,7 +117,7 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
         formatter_class=_RoomForVerbs,
     )
     parser.add_argument('--version', action='version', version=f'ssik_ros {_version()}')
-    parser.add_argument('--verbose', action='store_true', help='log what is decided on the way')
+    parser.add_argument('--verbose', action='store_true', help='log the decisions of the command')
     verbs = parser.add_subparsers(dest='verb', metavar='VERB', required=True)
     for verb in VERBS:
         own = verbs.add_parser(

@@ -48,7 +48,7 @@ DISTRIBUTIONS = ('humble', 'jazzy', 'kilted', 'lyrical', 'rolling')
 
 
 class Package(NamedTuple):
-    """One package that has to be there."""
+    """One required package."""
 
     name: str
     module: str
@@ -105,7 +105,7 @@ class Probe(NamedTuple):
 
 
 def examine_installation() -> list[Finding]:
-    """Return what there is to say, in the order of what builds on what."""
+    """Return the findings, dependencies first."""
     wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
     wanted['library'] = (_LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
     wanted['rclpy'] = ('rclpy.utilities', 'rclpy', 'module.get_rmw_implementation_identifier()')

@@ -1,4 +1,4 @@
-"""Poses and joint positions as they are written on the command line."""
+"""Poses and joint positions of the command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArray:
     """
-    Return the poses (t, 4, 4) that were asked for.
+    Return the target poses (t, 4, 4).
 
     :param arguments: the parsed arguments; one of pose, xyz_rpy and joints is given.
     :param oracle: the group and its forward kinematics.
@@ -44,7 +44,7 @@ def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: 
 
 
 def _pose_of_row(row: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a position and a quaternion; rounding is forgiven, a mistake is not."""
+    """Return the pose (4, 4) of a position and a quaternion; a norm within rounding of 1 is accepted."""
     norm = float(np.linalg.norm(row[3:]))
     if abs(norm - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
         raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')

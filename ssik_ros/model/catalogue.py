@@ -1,8 +1,8 @@
 """
 The catalogue of arms: geometry and limits of real arms as data, and robots made of it.
 
-``config/robots/catalogue.yaml`` describes its format. An arm of the catalogue has no shapes and no inertia: it is
-what kinematics needs, and no more.
+``config/robots/catalogue.yaml`` describes its format. An arm of the catalogue has no shapes and no inertia: it has
+only the data for kinematics.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -52,7 +52,7 @@ ARM_CLASSES = (
     'at_most_5r',
     'prismatic',
 )
-"""What an arm can be by its geometry; the head of the catalogue says what each one means."""
+"""Classes of arms by their geometry; the head of the catalogue defines each class."""
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 _TEXTS = ('vendor', 'title', 'source', 'base_link', 'tip_link')
@@ -62,7 +62,7 @@ _NAME = re.compile(r'[a-z][a-z0-9]*(?:_[a-z0-9]+)*')
 _UNIT = 1e-12
 """Deviation of an axis from length 1 that rounding explains."""
 _NO_FIGURE = '1e+30'
-"""Stands in a URDF for a rate and an effort without bound: other readers insist on numbers."""
+"""Unbounded velocity and effort in a URDF: other readers require numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class CatalogueJoint:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A class that an arm almost belongs to, and by how much it misses."""
+    """A class that an arm nearly belongs to, and the deviation from it."""
 
     arm_class: str
     distance: float
@@ -97,7 +97,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueArm:
-    """One arm: its joints from base to tip, and where its figures come from."""
+    """One arm: its joints from base to tip, and the source of its dimensions."""
 
     name: str
     vendor: str
@@ -256,7 +256,7 @@ def parse_catalogue(content: Any, source: str) -> dict[str, CatalogueArm]:
 
 
 class _Entry:
-    """A mapping of the file that reports what is wrong with it by file and line."""
+    """A mapping of the file; its errors name file and line."""
 
     def __init__(self, content: Any, what: str, place: str) -> None:
         """Keep the mapping; ``what`` names it in messages and ``place`` says where it stands."""

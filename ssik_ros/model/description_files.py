@@ -1,8 +1,8 @@
 """
-Where descriptions and configurations lie on disk.
+Find descriptions and configurations on disk.
 
 Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the order of MoveIt's
-MoveItConfigsBuilder; behind them come the robots that this package ships.
+MoveItConfigsBuilder; then the shipped robots follow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -180,7 +180,7 @@ def _find_urdf(folder: Path, robot: str, entry: Mapping[str, Any]) -> Path:
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
-    """Return what the setup assistant noted about a package, if it did."""
+    """Return the file of MoveIt's setup assistant, empty if there is none."""
     path = folder / '.setup_assistant'
     if not path.is_file():
         return {}
@@ -196,7 +196,7 @@ def _parse_xacro_args(text: object) -> dict[str, str]:
 
 def existing_file(path: Path) -> Path | None:
     """
-    Return a path if there is such a file; a path that the system refuses names none.
+    Return a path if the file exists; None also for paths that the system refuses.
 
     :param path: the path.
     """

@@ -1,4 +1,4 @@
-"""Puts groups of joints together from names, chains and other groups as MoveIt does it."""
+"""Build planning groups from joints, links, chains and subgroups, with MoveIt's rules."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -49,7 +49,7 @@ class GroupBuilder:
 
     def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
         """
-        Return the joints that a group element amounts to.
+        Return the joints of a group element.
 
         :param group: the element.
         :param of_groups: the joints of the groups before it.
@@ -66,7 +66,7 @@ class GroupBuilder:
         self, group: SrdfGroup, srdf: Srdf, of_groups: Mapping[str, set[str]]
     ) -> set[str]:
         """
-        Return the root link if a group names it, or the virtual joint above it, outright.
+        Return the root link if a group names the root link or the virtual joint above it.
 
         :param group: the element.
         :param srdf: the semantic description.
@@ -193,7 +193,7 @@ class GroupBuilder:
 
     def find_tips(self, links: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return where the branches of a group end: the last link of each body that carries no other.
+        Return the tip links of a group: the last link of each body without children in the group.
 
         :param links: the group's links in model order.
         """
@@ -225,7 +225,7 @@ class GroupBuilder:
         self, groups: dict[str, JointGroup], end_effectors: Iterable[EndEffector]
     ) -> dict[str, JointGroup]:
         """
-        Return the groups with branches that are an end effector's own cut off at its mount.
+        Return the groups; a branch that belongs to an end effector ends at the mount.
 
         :param groups: all groups by name.
         :param end_effectors: the end effectors of the semantic description.

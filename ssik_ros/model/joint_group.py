@@ -1,4 +1,4 @@
-"""A group of joints: what one question is about."""
+"""A planning group: the joints that a request is for."""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -25,11 +25,11 @@ def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...
 
 @dataclass(frozen=True, eq=False)
 class JointGroup:
-    """The joints that one question is about; ``n`` position variables, in model order."""
+    """The joints that a request is for; ``n`` position variables, in model order."""
 
     name: str
     joint_names: tuple[str, ...]
-    """Moving joints that follow nobody: the order of seeds and solutions."""
+    """Moving joints that mimic no other joint: the order of seeds and solutions."""
     mimic_joint_names: tuple[str, ...]
     all_joint_names: tuple[str, ...]
     """All joints, fixed ones and followers included."""

@@ -1,4 +1,4 @@
-"""From descriptions to a robot: the one entrance to :mod:`ssik_ros.model`."""
+"""Load a robot from its descriptions: the entry point of :mod:`ssik_ros.model`."""
 
 from collections.abc import Mapping
 import math
@@ -17,7 +17,7 @@ from ssik_ros.model.urdf.source import read_source, TextSource
 from ssik_ros.strict_yaml import read_yaml
 
 MOST_WARNINGS = 100
-"""Sentences about what a description says and nobody uses; a careless or hostile file has one a line."""
+"""Most warnings about unused parts of a description; a hostile file could have one for each line."""
 
 LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
 
@@ -70,7 +70,7 @@ def load_robot(
 
 
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
-    """Return the first warnings, and how many there are beside them."""
+    """Return the first warnings, and the number of the others."""
     more = len(warnings) - MOST_WARNINGS
     told = [f'There are {more} more warnings about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)
@@ -80,7 +80,7 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf) -> Urdf:
     """
     Return the robot with its virtual joint as a real one if a group moves it (a mobile base).
 
-    Otherwise the root link stays the root: where the base stands is then nobody's variable.
+    Otherwise the root link stays the root, and the pose of the base is no variable.
 
     :param urdf: a checked description.
     :param srdf: its semantic description.

@@ -1,7 +1,7 @@
 """
-Forward kinematics by pinocchio's own algorithms, to judge answers without the code that made them.
+Forward kinematics by pinocchio, to verify solutions independently of the kernels.
 
-One instance serves one thread: pinocchio keeps its results in a work space.
+One instance serves one thread: pinocchio keeps its results in the model's data.
 """
 
 import html
@@ -24,7 +24,7 @@ _LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
 
 
 class ReferenceKinematics:
-    """An independent judge of one robot."""
+    """Independent forward kinematics of one robot."""
 
     def __init__(self, robot: RobotModel) -> None:
         """
@@ -98,7 +98,7 @@ class ReferenceKinematics:
 
         :param group: the group.
         :param q: (n) positions in group order.
-        :param slack: distance outside that is forgiven [rad or m].
+        :param slack: allowed distance outside of the limits [rad or m].
         """
         values = np.asarray(q, dtype=np.float64)
         return bool(

@@ -42,7 +42,7 @@ class RobotModel:
     urdf_xml: str = field(repr=False)
     srdf: Srdf = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False, default=())
-    """What the descriptions say that is not used, one sentence each."""
+    """Unused parts of the descriptions, one sentence each."""
     directory: Path | None = field(repr=False, default=None)
     """Where the URDF file lies, if it came from a file."""
     accelerations: Mapping[str, float] = field(repr=False, default_factory=dict)
@@ -151,7 +151,6 @@ class RobotModel:
 
         :param positions: (nq) full state.
         """
-        # One by one: robots have few, for which numbers take less time than arrays.
         for follower, leader, multiplier, offset in self._mimic:
             positions[follower] = multiplier * positions[leader] + offset
 
@@ -192,7 +191,7 @@ class RobotModel:
         return positions
 
     def _holds_fixed(self, name: str) -> bool:
-        """Return whether a name is a fixed or a virtual joint, whose value changes nothing."""
+        """Return whether a name is a fixed or a virtual joint; its value has no effect."""
         return name in self.urdf.joints or any(j.name == name for j in self.srdf.virtual_joints)
 
     def sampling_bounds(self, group: JointGroup) -> tuple[FloatArray, FloatArray]:
@@ -288,7 +287,7 @@ def find_followers(tree: KinematicTree) -> list[FollowerRow]:
 
 
 def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:
-    """Replace infinite limits of rotations, in place, by one turn."""
+    """Replace infinite limits of rotations, in place, by one revolution."""
     if kind in QUATERNION_START:
         lower[QUATERNION_START[kind] :] = -1.0
         upper[QUATERNION_START[kind] :] = 1.0

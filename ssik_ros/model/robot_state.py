@@ -1,4 +1,4 @@
-"""One full posture of a robot, by name, with followers that always agree with their leaders."""
+"""The full state of a robot by joint names; mimic joints always agree with their leaders."""
 
 from collections.abc import Mapping, Sequence
 

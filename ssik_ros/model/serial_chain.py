@@ -1,5 +1,5 @@
 """
-A chain of one-degree joints in product-of-exponentials form, as the analytic solvers want it.
+A chain of one-degree joints in product-of-exponentials form, for the analytic solvers.
 
 T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the unit axis and a point on it in
 the base frame with all joints at zero.

@@ -1,8 +1,8 @@
 """
-What is special about the axes of a chain: which are parallel, which meet, and how exactly.
+Parallel and intersecting axes of a chain, and by how much others miss these conditions.
 
-Axes are lines: points may lie anywhere on them, and directions have no sign. Nothing is snapped: a near miss is no
-special case, but its drift is reported.
+Axes are lines: points may lie anywhere on them, and directions have no sign. A near miss does not count as a special case,
+but its drift is reported.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NEVER_MEETING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A point that some axes have in common, or nearly."""
+    """The point nearest to some axes."""
 
     point: FloatArray
     """(3,) the point nearest to all of them [m]."""
@@ -35,7 +35,7 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AxisGeometry:
-    """The axes of a chain of joints as lines; of a joint that slides only the direction means something."""
+    """The axes of a chain of joints as lines; a prismatic joint has only a direction."""
 
     axes: FloatArray
     """(n, 3) unit directions."""
@@ -50,7 +50,7 @@ class AxisGeometry:
     _meetings: dict[tuple[int, ...], Meeting | None] = field(
         default_factory=dict, init=False, repr=False
     )
-    """What :meth:`meeting` has found: the rules ask for the same axes again and again."""
+    """Cache of :meth:`meeting`: the rules need the same axes repeatedly."""
 
     @classmethod
     def of_chain(
@@ -150,6 +150,6 @@ class AxisGeometry:
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the cross product (3,); a tenth of what numpy's takes, and asked a thousand times before the first answer."""
+    """Return the cross product (3,), written out since numpy's is slow for one pair (docs/performance.md)."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))

@@ -1,4 +1,4 @@
-"""``ssik classify``: which closed form an arm has, and why; writes nothing."""
+"""``ssik classify``: show which closed form fits an arm, and why; writes nothing."""
 
 import argparse
 import json

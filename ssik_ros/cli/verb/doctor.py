@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'robot',
         nargs='?',
-        help='a MoveIt configuration package, a robot that comes along, or the path of a URDF or xacro file; '
+        help='a MoveIt configuration package, a shipped robot, or the path of a URDF or xacro file; '
         'without it the installation is checked',
     )
     for option, file in _FILES.items():
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print what there is to say; 1 when something does not work.
+    Print the findings; 1 if one is a fault.
 
     :param arguments: the parsed arguments.
     :raises InvalidOption: when files are given without a robot.
@@ -86,7 +86,7 @@ def _examine_robot(robot: str, given: Mapping[str, Any]) -> list[Finding]:
 
 
 def _print_lines(findings: list[Finding]) -> None:
-    """Print findings without anything that may be missing."""
+    """Print findings with the standard library alone: rich may be missing."""
     width = max(len(finding.where) for finding in findings)
     for finding in findings:
         print(f'{_WORDS[finding.level]:5}  {finding.where:{width}}  {finding.what}')

@@ -1,4 +1,4 @@
-"""``ssik recommend``: try all solvers on an arm and say which one to write in its kinematics.yaml."""
+"""``ssik recommend``: try all solvers on an arm and recommend one for its kinematics.yaml."""
 
 import argparse
 import dataclasses
@@ -96,7 +96,7 @@ def _full_name(name: str) -> str:
 
 
 def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
-    """Return how much is asked, checked."""
+    """Return the checked settings of the trial."""
     for name in ('seconds', 'timeout'):
         value = getattr(arguments, name)
         if not (math.isfinite(value) and value > 0.0):
@@ -111,7 +111,7 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
 
 
 def _tell(what: str) -> None:
-    """Say on the terminal what happens; a spinner would run between the questions and slow the answers down."""
+    """Print progress on a terminal; a spinner would run beside the requests and slow them down."""
     if sys.stderr.isatty():
         print(f'{what} ...', file=sys.stderr)
 

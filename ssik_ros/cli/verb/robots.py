@@ -1,4 +1,4 @@
-"""``ssik robots``: the robots that come along."""
+"""``ssik robots``: the shipped robots."""
 
 import argparse
 import json

@@ -7,7 +7,7 @@ import time
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
-from ssik_ros.cli.answer import SolveReport, as_mapping, print_answer
+from ssik_ros.cli.answer import as_mapping, print_answer, SolveReport
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.targets import read_positions, read_targets
@@ -88,7 +88,7 @@ def _ask(
     seed: FloatArray | None,
     arguments: argparse.Namespace,
 ) -> SolveReport:
-    """Return the answer of a warm solver."""
+    """Return the report of a solve, after the warm-up."""
     order = oracle.joint_order(solver)
     solver.warm_up()
     request = SolveRequest(

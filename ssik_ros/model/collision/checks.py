@@ -1,4 +1,4 @@
-"""Collisions of a robot on the geometry of its URDF, by coal: with itself, with the world, with what it carries."""
+"""Collisions of a robot with itself, the world and carried objects, by coal on the URDF's geometry."""
 
 from collections.abc import Iterator, Sequence
 import importlib
@@ -43,9 +43,8 @@ class CollisionChecker:
     """
     Checks pairs of links that the semantic description does not exclude.
 
-    Links that no joint moves against each other are never checked. Where the semantic description
-    excludes nothing at all, neighbours in the tree are excluded, and pairs that touch in every one of
-    some random states: they do so by design. One instance serves one thread.
+    Links without a joint between them are never checked. If the semantic description excludes no
+    pair, neighbours in the tree are excluded, and pairs that collide in all of some random states. One instance serves one thread.
     """
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
@@ -80,7 +79,7 @@ class CollisionChecker:
 
     @property
     def available(self) -> bool:
-        """Return whether there is anything to check; without geometry nothing is known."""
+        """Return whether the robot has collision geometry."""
         return bool(self.shapes)
 
     @property

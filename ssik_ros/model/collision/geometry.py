@@ -14,7 +14,7 @@ from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
 
 MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl')
-"""Files that are opened as meshes; the location comes from a URDF, which anybody may have sent."""
+"""Suffixes of mesh files. Other files are never opened, since the URDF may come from an untrusted sender."""
 MOST_MESH_BYTES = 64 << 20
 """Size of the largest mesh file that is read [bytes]."""
 

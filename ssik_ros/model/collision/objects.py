@@ -1,4 +1,4 @@
-"""Objects that are no part of a robot: solids, meshes and planes in the world or carried by a link."""
+"""Collision objects: solids, meshes and planes in the world or carried by a link."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -73,7 +73,7 @@ class CarriedObject:
 
 def check_shape(shape: ObjectShape, what: str) -> None:
     """
-    Refuse a shape that is none.
+    Raise for an invalid shape.
 
     :param shape: the shape.
     :param what: whose it is, for the message.

@@ -1,4 +1,4 @@
-"""A robot among objects: which pairs of shapes are checked, and which of them collide in a state."""
+"""Collisions of a robot among objects: the checked pairs of shapes, and the colliding pairs of a state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
@@ -25,7 +25,7 @@ class BodyKind(IntEnum):
 
 
 class SceneShape(NamedTuple):
-    """A shape and whose it is."""
+    """A shape and its owner."""
 
     shape: CollisionShape
     """Its ``link`` is the name of the link or of the object."""

@@ -1,5 +1,5 @@
 """
-A URDF as data, checked: what its joints and links say, before any limit or order is derived.
+A checked URDF as data, before limits and joint order are derived.
 
 Links are names: inertia, visual and collision elements do not matter for kinematics and are not read
 here, so that a missing mesh or a careless inertia cannot keep a robot from moving.

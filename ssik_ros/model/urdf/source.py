@@ -1,4 +1,4 @@
-"""Where the text of a description comes from: a string, a file, or a xacro file that is expanded."""
+"""Read a description from a string, a file, or a xacro file, which is expanded."""
 
 from collections.abc import Mapping
 import importlib
@@ -41,7 +41,7 @@ def require_xml_text(text: str, what: str) -> str:
     """
     Return a text that may be read as the document itself, never as the path of a file.
 
-    :param text: what somebody sent.
+    :param text: the text of a message.
     :param what: what it should be, for messages ("robot description").
     :raises ModelError: when it is not XML text.
     """
@@ -148,7 +148,6 @@ def _xacro_value(value: object) -> str:
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
     """Return what the ``xacro`` program prints for a file."""
-    # Only this needs them, and few descriptions need this.
     import shutil
     import subprocess
 

@@ -1,4 +1,4 @@
-"""Checks that the joints of a URDF make one tree, and that mimic joints follow somebody."""
+"""Check that the joints of a URDF form one tree, and that each mimic joint has a leader."""
 
 from ssik_ros.errors import describe_choices, list_names, ModelError, quote
 from ssik_ros.model.urdf.data import SCALAR_TYPES, UrdfJoint
@@ -68,10 +68,10 @@ def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) ->
 
 
 def check_mimic(joints: dict[str, UrdfJoint]) -> None:
-    """Raise unless every mimic joint follows, in the end, a scalar joint that follows nobody."""
+    """Raise unless each chain of mimic joints ends at a scalar joint that mimics no other."""
     clear: set[str] = set()
     for joint in joints.values():
-        # In the order in which they follow each other; each joint is passed once in all.
+        # The joints from follower to leader; each joint is visited once in total.
         seen: dict[str, None] = {joint.name: None}
         while joint.mimic is not None and joint.name not in clear:
             leader = joints.get(joint.mimic.joint)

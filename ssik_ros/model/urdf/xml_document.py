@@ -1,5 +1,5 @@
 """
-XML as elements that know their line; documents that could hurt the process are refused.
+XML elements with their line; documents that could exhaust memory are refused.
 
 The text between elements is not kept: no description says anything there.
 """
@@ -97,7 +97,7 @@ class XmlElement:
 
     def number_or_infinity(self, attribute: str) -> float:
         """
-        Return an attribute as a number that may be infinite but is one.
+        Return an attribute as a number, which may be infinite but not NaN.
 
         :param attribute: the attribute's name.
         """
