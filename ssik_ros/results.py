@@ -322,5 +322,5 @@ class OneSolution(IkResult):
 
         :param left_over: not read.
         """
-        _, iterations, searches, _, position, rotation, _ = self._report
+        iterations, searches, _, position, rotation = self._report[1:6]
         return _solved_text(1, position, rotation, searches, iterations)

@@ -121,7 +121,7 @@ def search(
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
     :param scratch: (scratch_size(n, wanted, capacity),) numbers.
     """
-    run = common.Run(counters, ints, reals, seed, options, work, out.shape[0])
+    run = common.BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
     if not common.begin(run, matrix_t):
         return -1
     if common.is_refused(run):

@@ -134,7 +134,7 @@ def pack_plan(
     return np.concatenate(parts).astype(np.float64)
 
 
-class Run(NamedTuple):
+class BranchRun(NamedTuple):
     """One search: a plan, what is wanted, and where the search works and counts."""
 
     counters: np.ndarray
@@ -254,7 +254,7 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     :param options: (OPTIONS,).
     :param work: (work_size(n, capacity),) scratch.
     """
-    run = Run(counters, ints, reals, seed, options, work, out.shape[0])
+    run = BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
     if not begin(run, matrix_t):
         return -1
     if is_refused(run):
@@ -299,7 +299,7 @@ def _offered_angle(run):
     joint = ints[FREE] if ints[REVERSED] != 0 else ints[FREE + min(n, 6) - 1]
     if is_slide(slides, joint):
         for i in range(n):
-            # Slides behind the last joint that turns: only where the order of the class is the chain's.
+            # Slides behind the last revolute joint: only where the order of the class is the chain's.
             if i != ints[HELD] and not is_slide(slides, i):
                 joint = i
     wish = run.seed[joint] if _has_seed(run) else run.options[OFFERED]

@@ -59,7 +59,7 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
     :param n: number of joints.
     :param slides: which joints are prismatic, see :mod:`chain`.
     :param q: (n,) joint values [rad or m].
-    :param screws: (6 n,) axis z_i, then a point p_i of it, of each joint in turn.
+    :param screws: (6 n,) axis z_i, then a point p_i of it, joint by joint.
     :param pose: (12,) FK(q).
     """
     c0, c1, c2 = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

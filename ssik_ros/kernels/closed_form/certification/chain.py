@@ -3,7 +3,7 @@ Chains of joints as products of exponentials: E_1(q_1) ... E_n(q_n) = G.
 
 Axes (3 n) are unit directions h_i, points (3 n) lie on the axes, both in the base frame at q = 0.
 E_i(q) x = o_i + R(h_i, q) (x - o_i), or x + q h_i for a prismatic joint. Which joints are prismatic is said by an
-integer ``slides``, bit i for joint i from zero; it is 0 where all joints turn. G = T M^-1, the target behind the inverse of the pose at zero, is twelve
+integer ``slides``, bit i for joint i from zero; it is 0 where all joints are revolute. G = T M^-1, the target behind the inverse of the pose at zero, is twelve
 numbers as in :mod:`ssik_ros.kernels.geometry.se3`. Tool and rotation at zero have vanished from every formula.
 """
 

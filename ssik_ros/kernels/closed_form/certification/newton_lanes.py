@@ -180,7 +180,7 @@ def polish(area, axes, points, home, n, held, target, scratch):
     Move eight candidates to solutions next to them, in place.
 
     :param area: (8 n or more,) joint angles, eight of each joint [rad].
-    :param axes, points, home: the chain of n joints, which all turn.
+    :param axes, points, home: the chain of n revolute joints.
     :param held: index of a joint that does not move, -1 for none.
     :param target: (12,) T.
     :param scratch: (scratch_size(n),).

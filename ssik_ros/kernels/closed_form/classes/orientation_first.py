@@ -3,7 +3,7 @@ Chains in which the revolute joints alone make the orientation: at most three of
 
 Problem
 -------
-E_1 ... E_n = G, n at most 6, joints that turn and joints that slide in any order. Gantries are of this class, whatever
+E_1 ... E_n = G, n at most 6, revolute and prismatic joints in any order. Gantries are of this class, whatever
 their wrist: its axes need not meet.
 
 Solutions
@@ -12,7 +12,7 @@ Two with three revolute joints, one with fewer.
 
 Method
 ------
-1. Slides do not turn anything: the product of the rotations is R_G. Three axes: see
+1. Slides do not rotate anything: the product of the rotations is R_G. Three axes: see
    :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first turns b onto R_G b, the second the rest. One:
    it turns a vector perpendicular to it.
 2. With the angles known, every slide has a known direction d_i, and sum q_i d_i = G x - x', where x is any point and x'

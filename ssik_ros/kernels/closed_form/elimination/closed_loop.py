@@ -1,5 +1,5 @@
 """
-A chain of six and a target as a closed loop of turns about z, ready to be cut at a joint.
+A chain of six and a target as a closed loop of rotations about z, ready to be cut at a joint.
 
 Joint i gets a frame F_i with z on its axis; lengths are counted in the largest distance of neighbouring points. With
 B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0 the task E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A

@@ -1,5 +1,5 @@
 """
-From a closed loop of six turns to a small eigenvalue problem in the half-angle of one of them.
+From a closed loop of six rotations to a small eigenvalue problem in the half-angle of one of them.
 
 The loop is Rz(q_0) B_0 Rz(q_1) B_1 ... Rz(q_5) B_5 = I with constant motions B. Cutting it at a joint k gives 14
 equations in which joint k+3 does not occur; the joints k-1 and k-2 are eliminated by an orthogonal factorisation, k+1
@@ -134,7 +134,7 @@ def _write_null_space(out, table, scratch):
         out.offset[row] = total
 
 
-# Rows of the 14 equations that a turn of joint k mixes: first of each pair.
+# Rows of the 14 equations that a rotation of joint k mixes: first of each pair.
 PAIRS = (0, 3, 8, 11)
 
 

@@ -3,7 +3,7 @@ Every posture of any chain of six revolute joints, by elimination.
 
 Problem
 -------
-E_1(q_1) ... E_6(q_6) = G, with E_i the turn about axis i and G = T M^-1.
+E_1(q_1) ... E_6(q_6) = G, with E_i the rotation about axis i and G = T M^-1.
 
 Solutions
 ---------

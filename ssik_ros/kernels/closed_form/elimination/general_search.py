@@ -64,7 +64,7 @@ def search(
     :param six: (16, 6) scratch.
     :param loop_work, loop_ints: scratch of the elimination.
     """
-    run = common.Run(counters, ints, reals, seed, options, work, out.shape[0])
+    run = common.BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
     if not common.begin(run, matrix_t):
         return -1
     if common.is_refused(run):

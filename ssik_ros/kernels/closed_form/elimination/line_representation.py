@@ -2,7 +2,7 @@
 Lines as fifteen numbers on which rigid motions act linearly.
 
 The line with unit direction l through p is X = (1, l, p, p.p, p.l, l x p, (p.p) l - 2 (p.l) p). A motion x -> R x + b
-maps X to rho(R, b) X, where rho is a homomorphism; a turn about z mixes four pairs of the numbers and leaves the
+maps X to rho(R, b) X, where rho is a homomorphism; a rotation about z mixes four pairs of the numbers and leaves the
 other seven alone. Tables of lines have one line per column. The derivation is in docs/math/general_6r.md.
 """
 
@@ -82,7 +82,7 @@ def transform_lines(out, pose, lines, count):
 
 @inline_kernel
 def _expand_pair(out, lines, count, row):
-    """Write two numbers that a turn about z mixes as multiples of (sin, cos, 1)."""
+    """Write two numbers that a rotation about z mixes as multiples of (sin, cos, 1)."""
     for j in range(count):
         x, y = lines[row, j], lines[row + 1, j]
         out[row, j], out[row + 1, j] = -y, x
@@ -92,7 +92,7 @@ def _expand_pair(out, lines, count, row):
 
 @inline_kernel
 def _expand_fixed(out, lines, count, row):
-    """Write a number that a turn about z leaves alone as multiples of (sin, cos, 1)."""
+    """Write a number that a rotation about z leaves alone as multiples of (sin, cos, 1)."""
     for j in range(count):
         out[row, j] = out[row, count + j] = 0.0
         out[row, 2 * count + j] = lines[row, j]

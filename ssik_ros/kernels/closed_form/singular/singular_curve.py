@@ -94,7 +94,7 @@ def scratch_size(n):
 
 @kernel
 def _dot(step, a, b, aim):
-    """Return the scalar product of a direction (count,) and the way from a to b (n,), angles modulo a turn."""
+    """Return the scalar product of a direction (count,) and the way from a to b (n,), angles modulo 2 pi."""
     total = 0.0
     for j in range(aim.moving):
         i = aim.free[j]
@@ -380,7 +380,7 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
 
 @kernel
 def _gap(a, b, aim):
-    """Return the distance of two postures, angles modulo a turn."""
+    """Return the distance of two postures, angles modulo 2 pi."""
     total = 0.0
     for i in range(aim.n):
         way = a[i] - b[i]
