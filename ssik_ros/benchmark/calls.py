@@ -1,8 +1,8 @@
 """
 Timed calls of a solver.
 
-Only the call itself is timed. A solver elsewhere, behind a service, splits a call in three: preparing the message and
-reading the answer are left out of the time.
+Only the call itself is timed. A remote solver, behind a service, splits a call in three: preparing the message and
+reading the response are not timed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,32 +19,32 @@ from ssik_ros.value_class import dataclass
 
 
 class RemoteResult(NamedTuple):
-    """What came back from a solver elsewhere."""
+    """The result of a remote solver."""
 
     result: IkResult
     note: str = ''
-    """What the server says about a failure."""
+    """The server's text about a failure."""
     server_time_ns: int | None = None
     """Time within the solver, as the server reports it; None when it does not."""
 
 
 @runtime_checkable
 class RemoteSolver(Protocol):
-    """A solver elsewhere: ``solve`` in three steps, of which the second is timed."""
+    """A remote solver: ``solve`` in three steps, of which the second is timed."""
 
     service: str
-    """Where it is asked, for reports."""
+    """Name of the service, for reports."""
 
     def prepare(self, request: SolveRequest) -> Any:
         """Return the message of a request."""
         ...
 
     def call(self, message: Any) -> Any:
-        """Send a message and return what comes back; bounded in time."""
+        """Send a message and return the response; bounded in time."""
         ...
 
     def read(self, reply: Any) -> RemoteResult:
-        """Return the answer in what came back."""
+        """Return the result in a response."""
         ...
 
 
@@ -58,7 +58,7 @@ class Call:
     vector: FloatArray
     """(n,) the solver's vector in its own joint order."""
     note: str
-    """Text of an exception, or what a server says about a failure."""
+    """Text of an exception, or the server's text about a failure."""
     raised: bool
     server_time_ns: int | None = None
 

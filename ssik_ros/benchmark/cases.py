@@ -1,9 +1,9 @@
 """
-The questions of a benchmark: the same goals and seeds for every solver, kept in a file.
+The requests of a benchmark: the same goals and seeds for every solver, stored in a file.
 
 Per trial, in this order: the goal state, then the seed state, each uniform within the limits in the order
-of the group's joints, from ``numpy.random.default_rng(random_seed)``. A shorter run asks the first
-questions of a longer one. The target is the pose of the goal state.
+of the group's joints, from ``numpy.random.default_rng(random_seed)``. A shorter run has the first
+requests of a longer one. The target is the pose of the goal state.
 
 A goals file has one JSON object per line: first the header, then one trial each with ``goal`` and ``seed``
 (joint positions, exact) and ``poses`` (per tip ``x y z qx qy qz qw`` in the base frame, for readers that
@@ -33,7 +33,7 @@ _SAME_POSE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCases:
-    """``m`` questions about a group with ``n`` positions and ``t`` tips."""
+    """``m`` requests to a group with ``n`` positions and ``t`` tips."""
 
     goals: FloatArray
     """(m, n)."""
@@ -45,12 +45,12 @@ class BenchmarkCases:
     """None for goals that were not generated here."""
 
     def __len__(self) -> int:
-        """Return the number of questions."""
+        """Return the number of requests."""
         return len(self.goals)
 
     def first(self, count: int) -> 'BenchmarkCases':
         """
-        Return the first questions.
+        Return the first requests.
 
         :param count: how many.
         """
@@ -60,7 +60,7 @@ class BenchmarkCases:
 
     def from_one_seed(self, seed: FloatArray) -> 'BenchmarkCases':
         """
-        Return the same goals, all asked from one seed.
+        Return the same goals, all with one seed.
 
         :param seed: (n,) the seed.
         """
@@ -70,7 +70,7 @@ class BenchmarkCases:
 
 def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> BenchmarkCases:
     """
-    Return random questions.
+    Return random requests.
 
     :param oracle: the group and its forward kinematics.
     :param sample_size: how many.
@@ -92,8 +92,8 @@ def write_goals(cases: BenchmarkCases, oracle: GroupOracle, path: Path) -> None:
     """
     Write a goals file in place of an older one.
 
-    :param cases: the questions.
-    :param oracle: the group that they are about.
+    :param cases: the requests.
+    :param oracle: the group of the requests.
     :param path: the file.
     """
     lines = (json.dumps(entry) for entry in _entries(cases, oracle))
@@ -122,10 +122,10 @@ def _entries(cases: BenchmarkCases, oracle: GroupOracle) -> Iterator[dict[str, A
 
 def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
     """
-    Return the questions of a goals file.
+    Return the requests of a goals file.
 
     :param path: the file.
-    :param oracle: the group that they are asked about.
+    :param oracle: the group of the requests.
     :raises DescriptionNotFound: when there is no such file.
     :raises ConfigError: when it is malformed, or made for another robot or group.
     """

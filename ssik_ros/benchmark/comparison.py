@@ -1,10 +1,9 @@
 """
-A trial of solvers on one group in bounded time: the same questions to all of them, judged independently.
+A trial of solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
-Questions come in rounds, and within a round in blocks of one kind that each solver answers in one go, as in use. The
-sequence of each kind follows from the random seed alone; the clock decides how far it is asked. Only questions that
-every solver has answered count, and times are those of a solver that is asked again and again: each block begins
-with a call that is not counted.
+Requests come in rounds, and a round has blocks of one kind that each solver solves without a pause, as in use. The
+sequence of each kind follows from the random seed alone; the clock decides its length. Only requests that every solver
+has solved or failed count. Each block begins with a call that is not counted, so that times are those of a warm solver.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +29,9 @@ Clock = Callable[[], float]
 """Returns seconds, never fewer than before."""
 
 NEAR = 0.05
-"""Largest distance of a near seed from a known answer at each joint [rad or m]."""
+"""Largest distance of a near seed from a known solution at each joint [rad or m]."""
 MOST_SOLUTIONS = 16
-"""Solutions asked for where several are wanted."""
+"""Solutions that a request for several solutions wants."""
 POSTURES_FOR_REACH = 200
 """Random postures whose farthest tip stands for the reach of a group."""
 BEYOND = (1.15, 1.5)
@@ -40,7 +39,7 @@ BEYOND = (1.15, 1.5)
 
 
 class Kind(str, Enum):
-    """What is asked."""
+    """The kind of a request."""
 
     ANYWHERE = 'seed anywhere'
     NEAR = 'seed near'
@@ -49,19 +48,19 @@ class Kind(str, Enum):
 
 
 BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 2}
-"""Questions of a round; several solutions may take the whole time of a question, hence few."""
+"""Requests of a round; several solutions may take the whole time of a request, hence few."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """How much is asked."""
+    """The size of a trial."""
 
     seconds: float = 10.0
-    """For all questions to all solvers; making the solvers comes before."""
+    """Time for all requests to all solvers, after the solvers are made [s]."""
     timeout: float = 0.05
-    """For one question [s]."""
+    """Time for one request [s]."""
     samples: int = 1000
-    """Most questions with a seed anywhere; the other kinds in proportion."""
+    """Largest number of requests with a seed anywhere; the other kinds in proportion."""
     random_seed: int = 12345
 
 
@@ -74,8 +73,8 @@ class TrialRequest(NamedTuple):
     """(n,) in the group's order."""
 
 
-class TrialAnswer(NamedTuple):
-    """What became of one question."""
+class CheckedResult(NamedTuple):
+    """The checked result of one request."""
 
     verdict: TrialVerdict
     time_us: float
@@ -94,29 +93,29 @@ class Entrant:
     """From its name to being ready, compiling included."""
     refusal: str = ''
     """Why it takes no part."""
-    answers: dict[Kind, list[TrialAnswer]] = field(
+    answers: dict[Kind, list[CheckedResult]] = field(
         default_factory=lambda: {kind: [] for kind in Kind}
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The outcome of a trial: as many answers of every entrant without a refusal."""
+    """The outcome of a trial: equally many results of every entrant without a refusal."""
 
     oracle: GroupOracle
     settings: TrialSettings
     entrants: tuple[Entrant, ...]
     elapsed: float
-    """Time for the questions [s]."""
+    """Time for the requests [s]."""
 
     @property
     def running(self) -> tuple[Entrant, ...]:
-        """Return the entrants that answered."""
+        """Return the entrants without a refusal."""
         return tuple(entrant for entrant in self.entrants if not entrant.refusal)
 
 
 class TrialRequests:
-    """The questions about a group, in an order that the random seed decides."""
+    """The requests to a group, in an order that the random seed decides."""
 
     def __init__(self, oracle: GroupOracle, random_seed: int) -> None:
         """
@@ -138,7 +137,7 @@ class TrialRequests:
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
-        Return the next questions of a kind.
+        Return the next requests of a kind.
 
         :param kind: the kind.
         :param count: how many.
@@ -171,14 +170,14 @@ def compare_solvers(
     tell: Callable[[str], None] = lambda what: None,
 ) -> Comparison:
     """
-    Ask solvers as many questions as the time allows.
+    Send solvers as many requests as the time allows.
 
-    A solver that cannot be made for the group, or raises for a question, takes no part; the others go on.
+    A solver that cannot be made for the group, or raises for a request, takes no part; the others go on.
 
-    :param oracle: the group and its judge.
+    :param oracle: the group and its independent check.
     :param names: the solvers.
-    :param settings: how much is asked.
-    :param clock: what measures the time for all questions.
+    :param settings: the size of the trial.
+    :param clock: measures the time for all requests.
     :param tell: told what happens.
     :raises InvalidLimits: when a translation of the group has no limits.
     """
@@ -191,9 +190,9 @@ def compare_solvers(
     tell(f'asking for up to {settings.seconds:g} s')
     start = clock()
     stop = start + settings.seconds
-    for kind, questions in _blocks(source, settings.samples):
+    for kind, trials in _blocks(source, settings.samples):
         for runner in runners:
-            runner.answer(kind, questions, stop, clock)
+            runner.answer(kind, trials, stop, clock)
         # Rotate the order of solvers so that no solver always runs with a warm CPU cache.
         runners = runners[1:] + runners[:1]
         if clock() >= stop or all(entrant.refusal for entrant in entrants):
@@ -216,7 +215,7 @@ class _Runner:
     """One solver at work."""
 
     def __init__(self, name: str, oracle: GroupOracle, settings: TrialSettings) -> None:
-        """Make the solver and ask it once for each kind, so that everything it needs is loaded."""
+        """Make the solver and solve one request of each kind, so that everything is loaded."""
         self._oracle, self._timeout = oracle, settings.timeout
         self.entrant = Entrant(name)
         start = time.perf_counter()
@@ -232,31 +231,31 @@ class _Runner:
         else:
             first = TrialRequests(oracle, settings.random_seed)
             for kind in Kind:
-                self._ask(kind, first.take(kind, 1)[0])
+                self._solve(kind, first.take(kind, 1)[0])
         self.entrant.set_up_seconds = time.perf_counter() - start
 
-    def answer(self, kind: Kind, questions: list[TrialRequest], stop: float, clock: Clock) -> None:
-        """Answer questions until the time is up."""
-        asked: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
+    def answer(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
+        """Solve requests until the time is up."""
+        done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
             # Not counted: the code of the others is still in the caches.
-            self._ask(kind, questions[-1])
-        for question in questions:
+            self._solve(kind, trials[-1])
+        for trial in trials:
             if self.entrant.refusal or clock() >= stop:
                 break
-            reply = self._ask(kind, question)
+            reply = self._solve(kind, trial)
             if reply is not None:
-                asked.append((question, reply))
+                done.append((trial, reply))
         own = self.entrant.answers[kind]
-        own += [self._judge(question, *reply) for question, reply in asked]
+        own += [self._check(trial, *reply) for trial, reply in done]
 
-    def _ask(self, kind: Kind, question: TrialRequest) -> tuple[IkResult, float] | None:
+    def _solve(self, kind: Kind, trial: TrialRequest) -> tuple[IkResult, float] | None:
         """Return result and time [us]; None, and no part any longer, when the solver raises."""
         if self.entrant.refusal:
             return None
         request = SolveRequest(
-            targets=question.targets.copy(),
-            seed=question.seed[self._order],
+            targets=trial.targets.copy(),
+            seed=trial.seed[self._order],
             timeout=self._timeout,
             max_solutions=MOST_SOLUTIONS if kind is Kind.SEVERAL else 1,
         )
@@ -265,7 +264,7 @@ class _Runner:
             result = self._solver.solve(request)
             spent = time.perf_counter_ns() - start
         except Exception as error:
-            # A question is the same for all: who raises where others answer is not for this group.
+            # All solvers get the same request: a solver that raises does not support this group.
             self.entrant.refusal = f'raised for a question: {_describe(error)}'
             return None
         if not isinstance(result, IkResult):
@@ -273,20 +272,20 @@ class _Runner:
             return None
         return result, spent * 1e-3
 
-    def _judge(self, question: TrialRequest, result: IkResult, time_us: float) -> TrialAnswer:
-        """Return what independent kinematics says about an answer."""
+    def _check(self, trial: TrialRequest, result: IkResult, time_us: float) -> CheckedResult:
+        """Check a result by independent kinematics."""
         if not result.solved:
-            return TrialAnswer(TrialVerdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
-        oracle, targets = self._oracle, question.targets
+            return CheckedResult(TrialVerdict.NO_ANSWER, time_us, 0, np.nan, result.cause.name)
+        oracle, targets = self._oracle, trial.targets
         vectors = [in_group_order(q, self._order) for q in np.asarray(result.solutions)]
         checks = [oracle.verify(q, targets, DEFAULT_TOLERANCE).verdict for q in vectors]
         wrong = [verdict for verdict in checks if verdict is not TrialVerdict.VERIFIED]
         verdict = (
             wrong[0] if wrong else TrialVerdict.VERIFIED if checks else TrialVerdict.NOT_FINITE
         )
-        distance = oracle.joint_distance(vectors[0], question.seed) if vectors else np.nan
+        distance = oracle.joint_distance(vectors[0], trial.seed) if vectors else np.nan
         good = len(checks) - len(wrong)
-        return TrialAnswer(verdict, time_us, good, distance, result.cause.name)
+        return CheckedResult(verdict, time_us, good, distance, result.cause.name)
 
 
 def _describe(error: Exception) -> str:
@@ -295,7 +294,7 @@ def _describe(error: Exception) -> str:
 
 
 def _keep_common(entrants: Sequence[Entrant]) -> None:
-    """Drop answers to questions that not every entrant was asked, and to poses that turned out to be in reach."""
+    """Drop results of requests that some entrant did not get, and of far poses that an entrant reached."""
     for kind in Kind:
         count = min((len(entrant.answers[kind]) for entrant in entrants), default=0)
         kept = list(range(count))

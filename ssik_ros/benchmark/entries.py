@@ -1,4 +1,4 @@
-"""Where the files that a configuration names are: the robot's, and the kinematics of each solver."""
+"""Finds the files that a configuration names: the robot and the kinematics of each solver."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def read_entries(
     config: BenchmarkConfig, folder: Path
 ) -> tuple[tuple[SolverEntry, GroupKinematics], ...]:
     """
-    Return each solver with what its kinematics file says about the group.
+    Return each solver with the group's entry of its kinematics file.
 
     :param config: the configuration.
     :param folder: the folder of the kinematics files.
@@ -61,7 +61,7 @@ def read_entries(
 
 
 def _read_kinematics(path: Path, group: str) -> GroupKinematics:
-    """Return what a kinematics file says about a group."""
+    """Return the entry of a group in a kinematics file."""
     if not path.is_file():
         others = sorted(other.name for other in path.parent.glob('*kinematics*.yaml'))
         raise DescriptionNotFound(

@@ -1,4 +1,4 @@
-"""What a measurement was made on: processor, system and versions."""
+"""The machine of a measurement: processor, system and versions."""
 
 from collections.abc import Mapping
 import datetime

@@ -59,7 +59,7 @@ _BOX_PLOTS = {
 
 def found_values(run: SolverRun, quantity: str) -> FloatArray:
     """
-    Return a quantity over the verified answers of a run.
+    Return a quantity over the verified solutions of a run.
 
     :param run: the run.
     :param quantity: ``solve_time`` [us], ``position_error`` [m] or ``orientation_error`` [rad].
@@ -105,7 +105,7 @@ def _plot_boxes(
 
 
 def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path) -> Path:
-    """Write bars of verified answers with percent labels."""
+    """Write bars of verified solutions with percent labels."""
     figure = _new_figure(_SIZE)
     axes = figure.add_subplot()
     rates = [len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
@@ -200,7 +200,7 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
 
 
 def _draw_column(column: Sequence[Axes], report: BenchmarkReport, slots: int) -> None:
-    """Draw the three rows of one robot: published figures first, then what was measured."""
+    """Draw the three rows of one robot: published figures first, then measured ones."""
     runs = _ran(report)
     published = report.published
     places = list(range(len(published), len(published) + len(runs)))
@@ -285,7 +285,7 @@ def _draw_success(
 
 
 def _mark_unpublished(axes: Axes, published: int) -> None:
-    """Say where a published solver has no figures."""
+    """Mark published solvers without figures."""
     for place in range(published):
         axes.annotate(
             'no number\npublished',

@@ -1,9 +1,9 @@
 """
 Which solver to write in a kinematics.yaml after a trial, and why.
 
-Solvers that called an answer solved which does not hold are left out. Of the others those count that reached as many
-poses as the best one, one pose or two in a thousand less forgiven. Of these the fastest is recommended, or
-``ssik_ros/Auto`` where it takes little more: it chooses anew for every question.
+Solvers with a wrong solution are left out. Of the others, those count that reached as many poses as the best one; one
+pose or two in a thousand may be missing. Of these the fastest is recommended, or ``ssik_ros/Auto`` if it takes little
+more time: it chooses a method for every request.
 """
 
 from collections import Counter
@@ -12,32 +12,32 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import yaml
 
-from ssik_ros.benchmark.comparison import Comparison, Entrant, Kind, MOST_SOLUTIONS, TrialAnswer
+from ssik_ros.benchmark.comparison import CheckedResult, Comparison, Entrant, Kind, MOST_SOLUTIONS
 from ssik_ros.benchmark.harness import mean, percentile
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.value_class import dataclass
 
 REACHABLE = (Kind.ANYWHERE, Kind.NEAR)
-"""The questions that decide."""
+"""The kinds of requests that decide."""
 FORGIVEN = 0.002
-"""Share of poses by which a solver may miss the best one."""
+"""Share of poses that a solver may reach less than the best one."""
 LITTLE_MORE = 1.2
-"""Ratio of times up to which a choice for every question is worth more than the time; two trials differ by a tenth."""
+"""Largest ratio of times for which ``ssik_ros/Auto`` is recommended; two trials differ by a tenth."""
 OUTLIERS = 0.05
-"""Share of the slowest answers that does not count in the time to compare by: other processes make them."""
+"""Share of the slowest calls that the compared time ignores: other processes cause them."""
 MANY_MORE = 1.2
-"""Ratio of solutions that is worth a word."""
+"""Ratio of numbers of solutions from which on the report mentions it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one solver did with the questions of one kind; None where there are none."""
+    """The figures of one solver for one kind of requests; None without requests."""
 
     asked: int
     verified: int
     wrong: int
-    """Answers called solved that do not hold."""
+    """Wrong solutions: the independent check refuses them."""
     mean_us: float | None
     median_us: float | None
     p95_us: float | None
@@ -47,9 +47,9 @@ class Figures:
     solutions: float | None
     """Mean number of solutions that hold."""
     seed_distance: float | None
-    """Mean over verified answers: norm of the joint distance of the first one."""
+    """Mean over verified results: norm of the joint distance of the first solution."""
     causes: Mapping[str, float]
-    """Share of questions without a solution, by the cause that was given."""
+    """Share of requests without a solution, by their cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Recommendation:
     reasons: tuple[str, ...]
 
 
-def figures_of(answers: Sequence[TrialAnswer]) -> Figures:
+def figures_of(answers: Sequence[CheckedResult]) -> Figures:
     """
-    Return the figures of answers to one kind of questions.
+    Return the figures of the results of one kind of requests.
 
-    :param answers: the answers.
+    :param answers: the checked results.
     """
     times = np.sort([answer.time_us for answer in answers])
     good = [answer for answer in answers if answer.verdict is TrialVerdict.VERIFIED]
@@ -88,7 +88,7 @@ def figures_of(answers: Sequence[TrialAnswer]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A solver by what is compared."""
+    """The compared figures of a solver."""
 
     name: str
     kinds: Mapping[Kind, Figures]
@@ -147,7 +147,7 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 
 def _say_reach(chosen: _Candidate, best: int) -> str:
-    """Return how many poses it reaches."""
+    """Return the sentence about reached poses."""
     share = 100.0 * chosen.verified / chosen.asked
     more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
     return (
@@ -156,7 +156,7 @@ def _say_reach(chosen: _Candidate, best: int) -> str:
 
 
 def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
-    """Return how long it takes, beside the next one."""
+    """Return the sentence about time."""
     took = f'{chosen.time_us:.3g} us a pose'
     if len(able) == 1:
         return f'It takes {took}; no other solver reached as many.'
@@ -169,7 +169,7 @@ def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
 
 
 def _say_out_of_reach(chosen: _Candidate) -> list[str]:
-    """Return what it says about poses out of reach."""
+    """Return the sentence about poses out of reach."""
     figures = chosen.kinds[Kind.OUT_OF_REACH]
     if not figures.causes:
         return []
@@ -181,7 +181,7 @@ def _say_out_of_reach(chosen: _Candidate) -> list[str]:
 
 
 def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
-    """Return who finds more solutions, if somebody finds many more."""
+    """Return the sentence about a solver that finds many more solutions, if there is one."""
     own = chosen.kinds[Kind.SEVERAL].solutions
     known = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
     most, other = max(known, key=lambda pair: pair[0])
@@ -193,7 +193,7 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
 
 def _say_wrong(one: _Candidate) -> str:
-    """Return why a solver is left out."""
+    """Return the reason why a solver is left out."""
     return f'{one.name} is left out: it called {one.wrong} answers solved that do not hold.'
 
 

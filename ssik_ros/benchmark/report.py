@@ -41,12 +41,12 @@ COLUMNS = (
     'ori [rad]',
 )
 SERVER_COLUMNS = ('solver mean', 'solver median', 'solver p99')
-"""What is known besides when solvers were asked through services; the other times are then round trips."""
+"""More columns for solvers behind services; the other times are then round trips."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """Everything that one benchmark found."""
+    """The outcome of one benchmark."""
 
     config: BenchmarkConfig
     robot: str
@@ -54,7 +54,7 @@ class BenchmarkReport:
     description: str
     """Path of the robot description."""
     goals_source: str
-    """How the questions came about."""
+    """The source of goals and seeds."""
     machine: Machine
     runs: tuple[SolverRun, ...]
 
@@ -65,7 +65,7 @@ class BenchmarkReport:
 
     @property
     def published(self) -> tuple[PublishedFigure, ...]:
-        """Return the figures that others published for this robot."""
+        """Return the published figures of this robot."""
         return published_for(self.config.robot_name)
 
     @property
@@ -75,7 +75,7 @@ class BenchmarkReport:
 
     @property
     def asks_services(self) -> bool:
-        """Return whether a solver was asked through a service."""
+        """Return whether a solver was called through a service."""
         return any(run.service for run in self.runs)
 
     @property
@@ -110,7 +110,7 @@ def make_table(report: BenchmarkReport) -> Table:
 
 def make_text(report: BenchmarkReport, width: int = 140) -> str:
     """
-    Return the table and what a reader needs beside it as plain text.
+    Return the table and its notes as plain text.
 
     :param report: the outcome.
     :param width: characters in a line of the table.
@@ -151,7 +151,7 @@ def _title(report: BenchmarkReport) -> str:
 
 def describe(report: BenchmarkReport) -> str:
     """
-    Return what a reader needs beside the table: questions, machine, meaning of the columns, notes.
+    Return the notes of the table: requests, machine, meaning of the columns, remarks.
 
     :param report: the outcome.
     """
@@ -172,7 +172,7 @@ def describe(report: BenchmarkReport) -> str:
 
 
 def _notes(report: BenchmarkReport) -> list[str]:
-    """Return what a reader must know beside the figures, one line per solver."""
+    """Return remarks about solvers, one line each."""
     notes = []
     if report.asks_services:
         notes.append(

@@ -1,4 +1,4 @@
-"""The servers that answer for a configuration when it is asked through services: one for each solver of ours."""
+"""The servers of a configuration that is run through services: one for each solver of this package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ class ServerPlan:
 
 def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[ServerPlan, ...]:
     """
-    Return a server for each solver of a configuration that is ours.
+    Return a server for each solver of this package in a configuration.
 
     :param config: the configuration.
     :param live_robot: whether servers take the robot from topics instead of the configuration's files.
@@ -53,7 +53,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
 
 
 def _robot_parameters(config: BenchmarkConfig) -> dict[str, str]:
-    """Return the files of the robot that the benchmark itself judges by."""
+    """Return the robot files that the benchmark checks solutions with."""
     files = find_robot_files(config)
     return {
         'robot_description_file': _text(files.urdf_path),

@@ -1,4 +1,4 @@
-"""One benchmark from configuration to files: robot, questions, solvers, report."""
+"""One benchmark from configuration to files: robot, requests, solvers, report."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ SUMMARY_FILE = 'summary.json'
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRobot:
-    """What a benchmark is about, and where it came from."""
+    """The robot and the group of a benchmark, and their source."""
 
     robot: RobotModel
     group: JointGroup
@@ -49,7 +49,7 @@ def prepare_benchmark(
     Return a benchmark that is ready to run.
 
     :param config: its configuration.
-    :param goals: a goals file to ask instead of random questions.
+    :param goals: a goals file instead of random requests.
     :param about: the robot, and the group that counts instead of the configuration's; None for those that the
         configuration names.
     :raises DescriptionNotFound: when the robot, a kinematics file or the goals file does not exist.

@@ -1,4 +1,4 @@
-"""Statistics of a run: what a reader compares solvers by."""
+"""Statistics of a run, to compare solvers by."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """Figures over the trials of one solver; times in microseconds, None where there is no trial."""
+    """Figures over the trials of one solver; times in microseconds, None without trials."""
 
     samples: int
     found: int
-    """Verified answers."""
+    """Verified solutions."""
     claimed: int
-    """Answers that the solver itself calls solved."""
+    """Results that the solver itself calls solved."""
     false_claims: int
     """Claims that the independent check refuses."""
     exceptions: int
@@ -27,24 +27,24 @@ class RunSummary:
     mean_us: float | None
     """Over all trials, as ik_benchmarking reports it."""
     mean_found_us: float | None
-    """Over verified answers."""
+    """Over verified solutions."""
     median_us: float | None
     p95_us: float | None
     p99_us: float | None
     max_us: float | None
     mean_cpu_us: float | None
     worst_position_error: float | None
-    """Over verified answers [m]."""
+    """Over verified solutions [m]."""
     worst_orientation_error: float | None
-    """Over verified answers [rad]."""
+    """Over verified solutions [rad]."""
     mean_position_error: float | None
     mean_orientation_error: float | None
     mean_iterations: float | None
     mean_searches: float | None
     mean_seed_distance: float | None
-    """Over verified answers."""
+    """Over verified solutions."""
     clock_ended: int
-    """Trials that the wall clock ended; 0 means that a rerun gives the same answers."""
+    """Trials that the wall clock ended; 0 means that a rerun gives the same results."""
     server_mean_us: float | None
     """Within the solver, as the server reports it; the other times are then round trips. None in process."""
     server_median_us: float | None
@@ -91,7 +91,7 @@ def summarise(run: SolverRun) -> RunSummary:
 
 
 def _server_times(trials: Sequence[TrialRecord]) -> FloatArray:
-    """Return the times [us] that a server reported, which it may do for some answers only."""
+    """Return the times [us] that a server reported; some responses may have none."""
     reported = [trial.server_time_ns for trial in trials if trial.server_time_ns is not None]
     return np.array(reported, dtype=np.float64) / 1e3
 

@@ -1,4 +1,4 @@
-"""What was measured: one record per trial, all records of a solver, and their data file."""
+"""Measurements: one record per trial, all records of a solver, and their data file."""
 
 from collections.abc import Mapping, Sequence
 import csv
@@ -14,7 +14,7 @@ from ssik_ros.value_class import dataclass
 
 
 class TrialVerdict(str, Enum):
-    """What the independent check says about an answer."""
+    """The verdict of the independent check of a result."""
 
     VERIFIED = 'verified'
     NO_ANSWER = 'no answer'
@@ -24,11 +24,11 @@ class TrialVerdict(str, Enum):
     OUTSIDE_LIMITS = 'outside limits'
     OUTSIDE_TOLERANCE = 'outside tolerance'
     EXCEPTION = 'exception'
-    """The solver raised instead of answering."""
+    """The solver raised an exception."""
 
 
 class RunStatus(str, Enum):
-    """What became of a solver of a benchmark."""
+    """The state of a solver in a benchmark."""
 
     RAN = 'ran'
     NOT_INSTALLED = 'not installed'
@@ -56,15 +56,15 @@ class TrialRecord(NamedTuple):
     searches: int
     clock_ended: bool
     seed_distance: float
-    """Norm of the joint distance to the seed; joints without limits modulo one turn."""
+    """Norm of the joint distance to the seed; joints without limits modulo 2 pi."""
     note: str = ''
-    """Text of an exception, or what a server says about a failure."""
+    """Text of an exception, or the server's text about a failure."""
     server_time_ns: int | None = None
-    """Time within the solver, where it answered through a service that reports it."""
+    """Time within the solver, if a service reports it."""
 
     @property
     def found_ik(self) -> bool:
-        """Return whether the answer was verified, whatever the solver says."""
+        """Return whether the independent check accepts the solution."""
         return self.verdict is TrialVerdict.VERIFIED
 
     @property
@@ -89,7 +89,7 @@ class SolverRun:
     """Norm of position and orientation error that counts as reached."""
     trials: Sequence[TrialRecord] = ()
     service: str = ''
-    """The service that was asked; empty for a solver in this process."""
+    """The service; empty for a solver in this process."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class SolverRun:
 
     @property
     def title(self) -> str:
-        """Return the label, with the solver that answers where the label does not tell."""
+        """Return the label, with the name of the solver if the label differs."""
         if self.status is not RunStatus.RAN or _plain(self.name) in _plain(self.requested_solver):
             return self.name
         return f'{self.name} ({self.requested_solver})'

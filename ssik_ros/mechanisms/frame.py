@@ -26,7 +26,7 @@ def check_finite(what: str, values: ArrayLike, count: int) -> FloatArray:
     """
     Return values as an array.
 
-    :param what: what they are, for the message.
+    :param what: the name of the values, for the message.
     :param count: how many there must be.
     :raises InvalidTarget: when there are more or fewer, or one is not finite.
     """
@@ -52,7 +52,7 @@ class Frame(CamelCaseNames):
 
     def __init__(self, name: str = '') -> None:
         """
-        Make a frame at the origin of whatever it will be put into.
+        Make a frame at the origin of its future parent.
 
         :param name: for messages, results and markers; need not be unique.
         """
@@ -75,7 +75,7 @@ class Frame(CamelCaseNames):
             self._storage.reals[self._row, start : start + array.size] = array
 
     def _restructured(self, *others: 'Frame | None') -> None:
-        """Tell the tables of this and other frames that their structure has changed."""
+        """Mark the tables of this and other frames as changed in structure."""
         for frame in (self, *others):
             if frame is not None:
                 frame._storage.stale = True
@@ -164,7 +164,7 @@ class Frame(CamelCaseNames):
 
     @property
     def matrix_dof(self) -> FloatArray:
-        """The (4, 4) transform of the degrees of freedom: the identity, for all but joints."""
+        """The (4, 4) transform of the degrees of freedom: the identity except for joints."""
         return frozen(np.eye(4))
 
     @property
@@ -234,7 +234,7 @@ class Frame(CamelCaseNames):
         """
         Call a function for this frame and all below it, breadth first.
 
-        :param callback: where it returns True, the frames below are left out.
+        :param callback: if it returns True, the frames below are skipped.
         """
         level = [self]
         while level:
@@ -243,7 +243,7 @@ class Frame(CamelCaseNames):
 
     def find(self, condition: Callable[['Frame'], Any]) -> 'Frame | None':
         """
-        Return the first frame, breadth first, that fulfils a condition, or None.
+        Return the first frame, breadth first, for which a condition is true, or None.
 
         :param condition: called with each frame until it returns something true.
         """
@@ -275,7 +275,7 @@ class Frame(CamelCaseNames):
         Put a frame below this one, with the local pose it has.
 
         :param child: a frame without a parent.
-        :raises InvalidClosure: when it has one, is this frame or is above it, or is of a kind that cannot stand here.
+        :raises InvalidClosure: if the child has a parent, is this frame or an ancestor, or is of the wrong kind.
         """
         self._check_child(child)
         child._parent = self
@@ -287,7 +287,7 @@ class Frame(CamelCaseNames):
         Take a child away; its local pose stays.
 
         :param child: a child of this frame.
-        :raises InvalidClosure: when it is none.
+        :raises InvalidClosure: if it is not a child of this frame.
         """
         if child not in self._children:
             raise InvalidClosure(f'{child!r} is no child of {self!r}.', frame=child)

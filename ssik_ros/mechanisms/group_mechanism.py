@@ -1,4 +1,4 @@
-"""A group of a robot as a mechanism with a goal at every tip, read and written as arrays."""
+"""A planning group of a robot as a mechanism with a goal at every tip, read and written as arrays."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 class GroupMechanism:
     """
-    Joints of a group move, and so do passive ones of loops; everything else stays where the state has it.
+    The joints of a planning group and the passive joints of loops move; all other joints keep their state.
 
-    Not for two threads at once; :meth:`twin` makes another one.
+    One thread may use it at a time; :meth:`twin` makes another one.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class GroupMechanism:
         self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
     ) -> None:
         """
-        Put the robot into a state, and the goals where they are to be; limits and locks are those of the robot.
+        Put the robot into a state and the goals to their targets; limits and locks are those of the robot.
 
         :param positions: (nq) full state.
         :param targets: (t, 4, 4) in the base.
@@ -137,7 +137,7 @@ class GroupMechanism:
         return self.robot.model.with_mimic(positions)
 
     def errors(self) -> tuple[FloatArray, float]:
-        """Return (t, 2) what each tip misses [m], [rad], and the most that a loop does [m or rad]."""
+        """Return (t, 2) the errors of each tip [m], [rad], and the largest error of a loop [m or rad]."""
         tips, loops = np.full((len(self._goals), 2), np.inf), 0.0
         for result in self._results:
             for name, row in zip(result.closures, result.closure_errors, strict=True):
@@ -155,10 +155,10 @@ class GroupMechanism:
 
 def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]:
     """
-    Return the joints that loops may move although nobody asks for them.
+    Return the joints outside the planning group that loops may move.
 
-    Those of loops that no motor drives, if the motors are known; else those that carry neither the base nor a tip,
-    whose poses would not be those of an answer that does not name them.
+    If the active joints are known, these are the joints of loops without a motor. Else these are the joints of loops that
+    carry neither the base nor a tip: moving one that does would move a pose that the solution does not describe.
 
     :param robot: the robot.
     :param base, tips: the links of the group.

@@ -27,7 +27,7 @@ from ssik_ros.mechanisms.frame import Frame, Link
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.mechanisms.storage import frozen
 
-TURNS = (DOF.EX, DOF.EY, DOF.EZ)
+ANGLES = (DOF.EX, DOF.EY, DOF.EZ)
 ROTATIONS = ('euler', 'quaternion')
 
 
@@ -49,7 +49,7 @@ class Joint(Frame):
     """
     A fixed pose in the parent, followed by up to six degrees of freedom.
 
-    Behind the fixed pose: Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
+    After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
     that has its place elsewhere.
     """
 
@@ -74,7 +74,7 @@ class Joint(Frame):
 
     @property
     def is_closure(self) -> bool:
-        """Whether the child has its place elsewhere."""
+        """Whether this joint closes onto a link that has another parent."""
         return self._closure is not None
 
     def add_child(self, child: Frame) -> None:
@@ -91,10 +91,10 @@ class Joint(Frame):
 
     def make_closure(self, link: Link) -> None:
         """
-        Ask that this joint's frame and a link coincide.
+        Close a loop: this joint's frame and a link are to coincide.
 
         :param link: keeps its parent; it lists this joint among its ``closure_joints``.
-        :raises InvalidClosure: when this joint has a child, or it is no link.
+        :raises InvalidClosure: if this joint has a child, or ``link`` is not a link.
         """
         if not isinstance(link, Link):
             raise InvalidClosure(f'{self!r} closes onto links only, not {link!r}.', frame=link)
@@ -125,7 +125,7 @@ class Joint(Frame):
 
     @property
     def dof_flags(self) -> NDArray[np.uint8]:
-        """(6,) 1 where a degree of freedom is free."""
+        """(6,) 1 for each free degree of freedom."""
         flags = np.zeros(6, dtype=np.uint8)
         flags[list(self._dof)] = 1
         flags.flags.writeable = False
@@ -136,7 +136,7 @@ class Joint(Frame):
         Choose the degrees of freedom; values, targets and rest poses become 0, limits infinite, locks open.
 
         :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
-        :raises InvalidOption: when they are unknown, repeated or in another order.
+        :raises InvalidOption: if they are unknown, repeated or in another order.
         """
         known = all(not isinstance(d, bool) and d in range(6) for d in dof)
         if not known or any(a >= b for a, b in pairwise(dof)):
@@ -146,7 +146,7 @@ class Joint(Frame):
             raise InvalidOption(text, value=dof)
         self._dof = tuple(DOF(d) for d in dof)
         self._followed = {}
-        if len(set(TURNS) & set(self._dof)) < 3:
+        if len(set(ANGLES) & set(self._dof)) < 3:
             self._rotation = 'euler'
         with self._storage.lock:
             row = self._storage.reals[self._row]
@@ -163,7 +163,7 @@ class Joint(Frame):
 
     @property
     def rotation(self) -> str:
-        """How three turns are kept: ``euler`` or ``quaternion`` (a ball, without singular orientations)."""
+        """How three angles are stored: ``euler`` or ``quaternion`` (a ball joint, without singular orientations)."""
         return self._rotation
 
     @rotation.setter
@@ -171,10 +171,10 @@ class Joint(Frame):
         if kind not in ROTATIONS:
             raise InvalidOption(f'rotation is one of {ROTATIONS}, not {kind!r}.', value=kind)
         if kind == 'quaternion':
-            turns = [d for d in self._dof if d in TURNS]
+            angles = [d for d in self._dof if d in ANGLES]
             limited = np.isfinite(self._read(layout.LOWER, 12).reshape(2, 6)[:, 3:]).any()
-            followed = any(d in self._followed for d in turns)
-            if len(turns) < 3 or limited or followed:
+            followed = any(d in self._followed for d in angles)
+            if len(angles) < 3 or limited or followed:
                 text = (
                     f'{self!r} can be a ball with EX, EY and EZ free, without limits and leaders.'
                 )
@@ -195,10 +195,10 @@ class Joint(Frame):
             raise InvalidTarget(
                 f'A quaternion has four numbers, not {quaternion!r}.', value=values
             )
-        if not set(TURNS) <= set(self._dof):
-            raise InvalidOption(f'{self!r} does not have all three turns.', joint=self)
+        if not set(ANGLES) <= set(self._dof):
+            raise InvalidOption(f'{self!r} does not have all three angles free.', joint=self)
         angles = rpy_of_matrix(matrix_of_quaternion(values))
-        for dof, angle in zip(TURNS, angles, strict=True):
+        for dof, angle in zip(ANGLES, angles, strict=True):
             self.set_dof_value(dof, angle)
         self._write(layout.ROTATION, values / norm)
 
@@ -213,7 +213,7 @@ class Joint(Frame):
             rotation = matrix_of_rpy(*values[3:])
         return frozen(pose_matrix(values[:3], rotation))
 
-    # Six numbers each, zero or infinite where a degree of freedom is not free.
+    # Six numbers each; zero or infinite if a degree of freedom is not free.
 
     dof_values = _six(layout.VALUES, '(6,) values [m, rad].')
     dof_target = _six(layout.TARGET, '(6,) targets.')
@@ -258,11 +258,11 @@ class Joint(Frame):
         low, high = self._limits(dof)
         self._write(layout.VALUES + dof, min(max(number, low), high))
         if dof >= DOF.EX:
-            self._turned()
+            self._update_quaternion()
         return number <= low or number >= high
 
-    def _turned(self) -> None:
-        """Keep the quaternion that of the three turns."""
+    def _update_quaternion(self) -> None:
+        """Compute the quaternion from the three angles."""
         rotation = matrix_of_rpy(*self._read(layout.VALUES + 3, 3))
         self._write(layout.ROTATION, quaternion_of_matrix(rotation))
 
@@ -281,12 +281,12 @@ class Joint(Frame):
         return any(self._for_each(self.set_dof_value, values))
 
     def get_dof_value(self, dof: DOF) -> float:
-        """Return one value; 0 where it is not free."""
+        """Return one value; 0 if it is not free."""
         return self._number(layout.VALUES + DOF(dof))
 
     def set_target_value(self, dof: DOF, value: float) -> bool:
         """Set one target, clamped when it is used; return whether it is at or beyond a limit."""
-        return self._set_wish(layout.TARGET, dof, value)
+        return self._set_wanted(layout.TARGET, dof, value)
 
     def set_target_values(self, *values: float) -> bool:
         """Set the targets of all free degrees of freedom."""
@@ -298,7 +298,7 @@ class Joint(Frame):
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
         """Set one number of the rest pose, clamped when it is used; return whether it is at or beyond a limit."""
-        return self._set_wish(layout.REST, dof, value)
+        return self._set_wanted(layout.REST, dof, value)
 
     def set_rest_pose_values(self, *values: float) -> bool:
         """Set the rest pose of all free degrees of freedom."""
@@ -308,7 +308,7 @@ class Joint(Frame):
         """Return one number of the rest pose."""
         return self._number(layout.REST + DOF(dof))
 
-    def _set_wish(self, start: int, dof: DOF, value: float) -> bool:
+    def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
         dof = self._check_free(dof)
         number = self._check_number('A value', value)
         self._write(start + dof, number)
@@ -331,10 +331,10 @@ class Joint(Frame):
         dof = self._check_free(dof)
         low, high = (self._check_number('A limit', v, infinite=True) for v in (low, high))
         if low > high or low == np.inf or high == -np.inf:
-            text = f'{dof.name} of {self!r}: the limits {low} and {high} leave nothing.'
+            text = f'{dof.name} of {self!r}: the limits {low} and {high} leave no range.'
             raise InvalidLimits(text, joint=self, dof=dof)
         if self._rotation == 'quaternion' and dof >= DOF.EX and np.isfinite([low, high]).any():
-            text = f'{self!r} is a ball: limits of turns need rotation = "euler".'
+            text = f'{self!r} is a ball: limits of angles need rotation = "euler".'
             raise InvalidOption(text, joint=self, dof=dof)
         self._write(layout.LOWER + dof, low)
         self._write(layout.UPPER + dof, high)
@@ -392,7 +392,7 @@ class Joint(Frame):
         return tuple(d for d in self._dof if self._storage.flags[self._row, layout.LOCKED + d])
 
     def lock(self, *dof: DOF) -> None:
-        """Keep degrees of freedom at their values; the three turns of a ball go together."""
+        """Keep degrees of freedom at their values; the three angles of a ball joint go together."""
         self._lock(dof, True)
 
     def unlock(self, *dof: DOF) -> None:
@@ -401,8 +401,8 @@ class Joint(Frame):
 
     def _lock(self, dof: Iterable[DOF], value: bool) -> None:
         chosen = {self._check_free(d) for d in dof}
-        if self._rotation == 'quaternion' and chosen & set(TURNS):
-            chosen |= set(TURNS)
+        if self._rotation == 'quaternion' and chosen & set(ANGLES):
+            chosen |= set(ANGLES)
         for d in chosen:
             self._set_flag(layout.LOCKED + d, value)
 
@@ -442,12 +442,15 @@ class Joint(Frame):
 
         :param dof: of this joint.
         :param leader: another joint of the mechanism (or this one).
-        :raises InvalidOption: for turns of balls, for a leader that follows this one, for numbers that are none.
+        :raises InvalidOption: for angles of ball joints, or for a leader that follows this joint.
+        :raises InvalidTarget: for numbers that are not finite.
         """
         dof, leader_dof = self._check_free(dof), leader._check_free(leader_dof)
         for joint, d in ((self, dof), (leader, leader_dof)):
             if joint._rotation == 'quaternion' and d >= DOF.EX:
-                raise InvalidOption(f'The turns of {joint!r}, a ball, go together.', joint=joint)
+                raise InvalidOption(
+                    f'The angles of {joint!r}, a ball joint, go together.', joint=joint
+                )
         end: tuple[Joint, DOF] | None = (leader, leader_dof)
         while end is not None:
             if end == (self, dof):
@@ -467,7 +470,7 @@ class Joint(Frame):
 
 class Goal(Joint):
     """
-    A pose that a link is asked to reach.
+    A target pose of a link.
 
     Its listed degrees of freedom are fixed to the goal (all six at first), the others are free for the link. It has no
     values of its own: its pose is moved instead.
@@ -475,7 +478,7 @@ class Goal(Joint):
 
     def __init__(self, name: str = '') -> None:
         """
-        Make a goal that asks for all six degrees of freedom.
+        Make a goal that fixes all six degrees of freedom.
 
         :param name: for messages, results and markers.
         """
@@ -492,11 +495,11 @@ class Goal(Joint):
         raise InvalidClosure(f'{self!r} is a goal, it only closes onto links.', frame=child)
 
     def set_goal_dof(self, *dof: DOF) -> None:
-        """Choose what is fixed to the goal."""
+        """Choose the degrees of freedom that are fixed to the goal."""
         self.set_dof(*dof)
 
     def set_free_dof(self, *dof: DOF) -> None:
-        """Choose what is left free; everything else is fixed to the goal."""
+        """Choose the free degrees of freedom; all others are fixed to the goal."""
         known = {DOF(d) for d in dof}
         self.set_dof(*(d for d in DOF if d not in known))
 
@@ -510,7 +513,7 @@ class Goal(Joint):
 
     @property
     def mask_frame(self) -> str:
-        """Along whose axes what is fixed is measured: ``goal`` or ``world``."""
+        """The frame whose axes measure the fixed degrees of freedom: ``goal`` or ``world``."""
         return 'world' if self._world else 'goal'
 
     @mask_frame.setter

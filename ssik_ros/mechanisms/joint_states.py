@@ -16,12 +16,12 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry.rotations import invert_pose, quaternion_of_matrix, rpy_of_matrix
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.mechanisms.joint import Joint, TURNS
+from ssik_ros.mechanisms.joint import ANGLES, Joint
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
 
 IN_QUATERNION = 1e-9
-"""A quaternion shorter than this is none."""
+"""Smallest norm of a usable quaternion."""
 
 
 class JointVariables:
@@ -51,7 +51,7 @@ class JointVariables:
                 self.followers[place] = int(tree.idx_q[leader]), *rule, joint, joint.dof[0]
                 continue
             ball = joint.rotation == 'quaternion'
-            dof = [d for d in joint.dof if not (ball and d in TURNS)]
+            dof = [d for d in joint.dof if not (ball and d in ANGLES)]
             self.scalars += [(place + i, joint, d) for i, d in enumerate(dof)]
             if ball:
                 self.balls.append((place + len(dof), joint))
@@ -72,7 +72,7 @@ class JointVariables:
         Give the joints their positions, clamped into the limits; followers go with their leaders.
 
         :param positions: (nq) finite numbers.
-        :returns: by how much a variable had to be moved to be within its limits [rad or m], where it had to.
+        :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
         """
         moved = {}
         for place, joint, dof in self.scalars:
@@ -86,7 +86,7 @@ class JointVariables:
         return moved
 
     def settle_followers(self) -> None:
-        """Give followers the values that go with their leaders, those in no chain too."""
+        """Compute the values of all followers from their leaders."""
         positions = self.read()
         for place, (*_, joint, dof) in self.followers.items():
             joint._write(layout.VALUES + dof, [positions[place]])
@@ -98,7 +98,7 @@ class JointVariables:
         A follower stands for its leader, unless that is given itself.
 
         :param given: positions by variable; of an orientation all four numbers.
-        :raises JointNotFound: for a name that is none of the robot's.
+        :raises JointNotFound: for a name that the robot does not have.
         :raises InvalidTarget: for numbers that are not finite, parts of an orientation, followers that do not move.
         """
         positions, places = self.read(), []
@@ -126,7 +126,7 @@ class JointVariables:
         return positions, places
 
     def _check_balls(self, positions: FloatArray, places: set[int]) -> None:
-        """Refuse orientations that are given in part, or are none."""
+        """Refuse orientations that are incomplete or zero."""
         for start, joint in self.balls:
             given = places & set(range(start, start + 4))
             if given and len(given) < 4:
@@ -139,12 +139,12 @@ class JointVariables:
         """
         Return joints and degrees of freedom of some variables.
 
-        :param places: in the vector; a number of an orientation stands for all three turns.
+        :param places: in the vector; a number of an orientation stands for all three angles.
         """
         of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
         for start, joint in self.balls:
-            turns = [(joint, dof) for dof in TURNS]
-            of_place.update({start + i: turns for i in range(4)})
+            angles = [(joint, dof) for dof in ANGLES]
+            of_place.update({start + i: angles for i in range(4)})
         found = [freedom for place in places for freedom in of_place[place]]
         return list(dict.fromkeys(found))
 

@@ -1,8 +1,8 @@
 """
 Loops of a robot whose URDF is a tree: from a ``loop_closures.yaml``, from ``<constraint>`` elements, or from code.
 
-Every loop is cut at one joint. What was cut is two frames, one on a parent link and one on a child link, that coincide
-but for the motion that the joint leaves free: along and about the axes of the parent's frame.
+Every loop is cut at one joint. The cut leaves two frames, one on a parent link and one on a child link. They coincide
+except for the free motion of the joint, along and about the axes of the parent's frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ FREE_OF_TYPE: Mapping[str, tuple[DOF, ...]] = {
     'universal': (DOF.EX, DOF.EY),
     'spherical': (DOF.EX, DOF.EY, DOF.EZ),
 }
-"""What each kind of cut joint leaves free, in a frame whose z axis is the joint's axis if it has one."""
+"""The free degrees of freedom of each joint type; the z axis of the frame is the joint's axis."""
 TYPES_WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'cylindrical', 'planar')
 _FILE_KEYS = ('loops', 'active_joints', 'initial_positions')
 _LOOP_KEYS = ('type', 'dof', 'axis', 'parent', 'child')
@@ -55,10 +55,10 @@ class LoopClosure:
 
     name: str
     parent: str
-    """The link that carries the frame whose axes the free motion has."""
+    """The link whose frame has the axes of the free motion."""
     child: str
     dof: tuple[DOF, ...] = ()
-    """What is free, ascending."""
+    """The free degrees of freedom, ascending."""
     parent_pose: FloatArray = field(default_factory=lambda: np.eye(4))
     """(4, 4) pose of the frame on the parent link [m]."""
     child_pose: FloatArray = field(default_factory=lambda: np.eye(4))
@@ -67,11 +67,11 @@ class LoopClosure:
 
 @dataclass(frozen=True)
 class LoopClosures:
-    """What a ``loop_closures.yaml`` says."""
+    """The content of a ``loop_closures.yaml``."""
 
     closures: tuple[LoopClosure, ...] = ()
     active_joints: tuple[str, ...] = ()
-    """The joints with motors, from which all others follow."""
+    """The joints with motors; all other joints follow from them."""
     initial_positions: Mapping[str, float] = field(default_factory=dict)
     """A state in which the loops are closed, or nearly so, by variable [rad or m]: it chooses the assembly mode."""
 
@@ -84,7 +84,7 @@ def z_to(axis: ArrayLike) -> FloatArray:
     """
     x, y, z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
     if z < 0.0:
-        # Half a turn about x first: the formula below loses all digits near -z.
+        # Rotate by pi about x first: the formula below loses all digits near -z.
         over: FloatArray = np.diag([1.0, -1.0, -1.0])
         return over @ z_to((x, -y, -z))
     k = 1.0 / (1.0 + z)
@@ -95,7 +95,7 @@ def z_to(axis: ArrayLike) -> FloatArray:
 
 def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray) -> FloatArray:
     """
-    Return the pose (4, 4) of a frame that a URDF's origin gives, turned by a rotation.
+    Return the pose (4, 4) of a URDF origin, followed by a rotation.
 
     :param xyz: position [m].
     :param rpy: roll, pitch, yaw [rad].
@@ -106,7 +106,7 @@ def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray)
 
 def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
     """
-    Return what a file says about the loops of a robot.
+    Read the loops of a robot from a file.
 
     :param path: a ``loop_closures.yaml``.
     :raises DescriptionNotFound: when there is no such file.
@@ -117,7 +117,7 @@ def read_loop_closures(path: str | os.PathLike[str]) -> LoopClosures:
 
 def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClosures:
     """
-    Return what the content of a ``loop_closures.yaml`` says.
+    Return the loops in the content of a ``loop_closures.yaml``.
 
     :param content: the mapping.
     :param source: the file's name for messages.
@@ -146,7 +146,7 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
 
 
 def _vector(entry: Mapping[str, Any], key: str, place: str) -> tuple[float, ...]:
-    """Return three numbers, zeros where the key is missing."""
+    """Return three numbers, zeros if the key is missing."""
     values, place = entry.get(key, [0.0, 0.0, 0.0]), location(entry, key, place)
     if not isinstance(values, list | tuple) or len(values) != 3:
         refuse(place, f'{quote(key)} is no list of three numbers but {values!r}')
@@ -180,7 +180,7 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
 
 
 def _free(entry: Mapping[str, Any], name: str, place: str) -> tuple[tuple[DOF, ...], bool]:
-    """Return what a loop of a file leaves free, and whether that goes by an axis."""
+    """Return the free degrees of freedom of a loop in a file, and whether its type has an axis."""
     if 'type' in entry:
         kind = entry['type']
         if kind not in FREE_OF_TYPE:
@@ -204,23 +204,26 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
     """
     Return the loop that a ``<constraint>`` element of a URDF closes.
 
-    :param constraint: its two axes are one line where they coincide.
-    :raises InvalidClosure: when its type is unknown, an axis is zero, or a slide has two axes that differ: nothing
-        says then how one link is turned to the other.
+    :param constraint: the element; its two axes are one line in the closed loop.
+    :raises InvalidClosure: if its type is unknown, an axis is zero, or a prismatic one has two different axes:
+        the relative orientation of its links would be unknown.
     """
     name, kind = constraint.name, constraint.type
     line = constraint.element.line
     if kind not in FREE_OF_TYPE:
         text = f'Constraint {quote(name)} (line {line}) has no known type: {quote(kind)}. '
         raise InvalidClosure(text + describe_choices(kind, FREE_OF_TYPE), name=name, line=line)
-    turns = [np.eye(3), np.eye(3)]
+    rotations = [np.eye(3), np.eye(3)]
     if kind in TYPES_WITH_AXIS:
         axes = [np.array(axis) for axis in (constraint.parent_axis, constraint.child_axis)]
         if not all(np.linalg.norm(axis) > _SAME_AXIS for axis in axes):
             text = f'Constraint {quote(name)} (line {line}) has an axis of length zero.'
             raise InvalidClosure(text, name=name, line=line)
-        turns = [z_to(axis) for axis in axes]
-        if kind == 'prismatic' and np.abs(turns[0][:, 2] - turns[1][:, 2]).max() > _SAME_AXIS:
+        rotations = [z_to(axis) for axis in axes]
+        if (
+            kind == 'prismatic'
+            and np.abs(rotations[0][:, 2] - rotations[1][:, 2]).max() > _SAME_AXIS
+        ):
             text = (
                 f'Constraint {quote(name)} (line {line}) is a slide, and its two axes differ: turn '
                 'its origins instead, so that both frames have the same axis.'
@@ -231,8 +234,8 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
         parent=constraint.parent,
         child=constraint.child,
         dof=FREE_OF_TYPE[kind],
-        parent_pose=frame_pose(constraint.parent_xyz, constraint.parent_rpy, turns[0]),
-        child_pose=frame_pose(constraint.child_xyz, constraint.child_rpy, turns[1]),
+        parent_pose=frame_pose(constraint.parent_xyz, constraint.parent_rpy, rotations[0]),
+        child_pose=frame_pose(constraint.child_xyz, constraint.child_rpy, rotations[1]),
     )
 
 

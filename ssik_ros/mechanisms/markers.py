@@ -1,7 +1,7 @@
 """
-What a mechanism looks like: marker data for links, degrees of freedom, limits and goals.
+Marker data of a mechanism: links, degrees of freedom, limits and goals.
 
-Points are in the world of the frames. Names and numbers of markers stay the same while the structure does.
+Points are in the world of the frames. Names and numbers of markers change only with the structure.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,9 @@ OUTSIDE: Color = (0.0, 0.3, 1.0, 1.0)
 """A joint that is in no chain."""
 GOAL: Color = (0.0, 0.8, 0.2, 1.0)
 CLOSURE: Color = (0.9, 0.1, 0.9, 1.0)
-"""What a closure or a goal still misses."""
+"""The remaining error of a closure or a goal."""
 BEHIND = 0.1
-"""Opacity of markers that are drawn through everything."""
+"""Opacity of markers that are drawn over everything else."""
 LIMIT_OPACITY = 0.3
 LINE, AXIS, RADIUS = 0.02, 0.5, 0.2
 """Width of lines, half length and radius of joints, relative to the scale."""
@@ -45,11 +45,11 @@ def markers(
     draw_through: bool = False,
 ) -> list[Marker]:
     """
-    Return what a mechanism looks like at its values.
+    Return the markers of a mechanism at its present values.
 
-    Lines lead from frames to their parents; a turn is a cylinder along its axis, three are a sphere, a slide is a line
-    over its range; limits of turns are wedges, nested as the turns are (about z, then y, then x). Colours tell free
-    joints, locked ones, ones at a limit, ones outside every chain, and goals.
+    Lines lead from frames to their parents. A rotation is a cylinder along its axis, three rotations are a sphere, a
+    translation is a line over its range. Limits of angles are wedges, nested as the rotations (about z, then y, then x).
+    Colours distinguish free joints, locked joints, joints at a limit, joints outside every chain, and goals.
 
     :param roots: frames of the mechanisms.
     :param scale: size of a joint [m].
@@ -108,7 +108,7 @@ def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> 
 
 
 def _axes(frame: Joint, scale: float) -> FloatArray:
-    """Return a line along each direction that a goal fixes, or along z where it fixes turns only."""
+    """Return a line along each direction that a goal fixes, or along z if it fixes angles only."""
     pose = frame.matrix_world
     fixed = [dof for dof in frame.dof if dof < DOF.EX] or [DOF.Z]
     origin = pose[:3, 3]
@@ -130,7 +130,7 @@ def _state_color(joint: Joint, solved: bool, free: Color) -> Color:
 def _joint(
     joint: Joint, poses: dict[int, FloatArray], color: Color, scale: float
 ) -> Iterator[Drawn]:
-    """Yield what a joint's degrees of freedom look like."""
+    """Yield the markers of a joint's degrees of freedom."""
     before = np.eye(4) if joint.parent is None else poses[id(joint.parent)]
     frame = before @ joint.matrix
     values = joint.dof_values
@@ -143,14 +143,14 @@ def _joint(
         ]
         line = np.array([origin + (end - values[dof]) * frame[:3, dof] for end in ends])
         yield 'slides', 'line_list', color, 2.0 * LINE * scale, line
-    turns = [dof for dof in joint.dof if dof >= DOF.EX]
-    if len(turns) == 3:
+    angles = [dof for dof in joint.dof if dof >= DOF.EX]
+    if len(angles) == 3:
         yield 'balls', 'sphere', color, 2.0 * RADIUS * scale, origin[None, :].copy()
-    for dof in turns:
+    for dof in angles:
         # The axes nest: z first, then y, then x.
         ex, ey, ez = values[3:] * (np.arange(3) > dof - 3)
         axes = frame[:3, :3] @ matrix_of_rpy(ex, ey, ez)
-        if len(turns) < 3:
+        if len(angles) < 3:
             half = AXIS * scale * axes[:, dof - 3]
             ends = [origin - half, origin + half]
             yield 'turns', 'cylinder', color, RADIUS * scale, np.array(ends)
@@ -162,7 +162,7 @@ def _joint(
 def _wedge(
     joint: Joint, dof: DOF, axes: FloatArray, origin: FloatArray, scale: float
 ) -> FloatArray:
-    """Return the triangles of the range of a turn, at most a full circle; none where it has no limits."""
+    """Return the triangles of the range of an angle, at most a full circle; none without limits."""
     low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.zeros((0, 3))

@@ -95,9 +95,9 @@ class Mechanism:
             if not flags[layout.LOCKED + dof] and not follows and math.isfinite(wanted):
                 low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
                 numbers[layout.VALUES + dof] = min(max(wanted, low), high)
-        turns = numbers[layout.VALUES + 3 : layout.VALUES + 6]
+        angles = numbers[layout.VALUES + 3 : layout.VALUES + 6]
         numbers[layout.ROTATION : layout.ROTATION + 4] = quaternion_of_matrix(
-            matrix_of_rpy(*turns)
+            matrix_of_rpy(*angles)
         )
 
     def copy(self) -> 'Mechanism':

@@ -42,7 +42,7 @@ def snake_case(name: str) -> str:
 
 
 class CamelCaseNames:
-    """Answers to the ancestor's spelling of every attribute, and refuses to be given unknown ones."""
+    """Accepts the ancestor's spelling of every attribute, and refuses unknown attributes."""
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute that has this name in the ancestor's spelling."""
@@ -56,7 +56,7 @@ class CamelCaseNames:
         raise AttributeError(text)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute under either spelling; one that does not exist would be silently ignored."""
+        """Set an attribute under either spelling; an unknown one would be silently ignored."""
         own = name if name.startswith('_') else snake_case(name)
         if not own.startswith('_') and not hasattr(type(self), own):
             known = [n for n in dir(type(self)) if not n.startswith('_')]

@@ -1,4 +1,4 @@
-"""What the solve of one chain came to: a status that knows more."""
+"""The result of the solve of one chain: a status with errors, iterations and values."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ VECTORS = 9
 
 
 class CompiledChain(NamedTuple):
-    """One independent chain: its program, and what its rows are called."""
+    """One independent chain: its program and the names of its rows."""
 
     program: ChainProgram
     roots: tuple[Frame, ...]
@@ -36,9 +36,9 @@ class ChainResult(int):
     """
 
     _made_of: tuple[CompiledChain, str, bytes]
-    """The chain, the name of the method, and the numbers that its program kept."""
+    """The chain, the name of the method, and the numbers of the solve."""
     _tries: tuple[int, int] | None = None
-    """Restarts, and iterations of all starts; None where there was one start."""
+    """Restarts, and iterations of all starts; None for a single start."""
 
     def with_names(
         self, joint_names: tuple[str, ...], closure_names: tuple[str, ...]
@@ -71,7 +71,7 @@ class ChainResult(int):
 
     @property
     def iterations(self) -> int:
-        """Steps that were tried, from all starts."""
+        """Iterations of all starts."""
         return int(self._number(layout.STEPS)) if self._tries is None else self._tries[1]
 
     @property
@@ -81,7 +81,7 @@ class ChainResult(int):
 
     @property
     def escapes(self) -> int:
-        """Tries to leave a stall away from the goal."""
+        """Attempts to leave a stall away from the goal."""
         return int(self._number(layout.TRIED))
 
     @property
@@ -91,13 +91,13 @@ class ChainResult(int):
 
     @property
     def closure_errors(self) -> FloatArray:
-        """(C, 2) length [m] and angle [rad] of the locked rows that each closure misses."""
+        """(C, 2) remaining length [m] and angle [rad] of each closure in its locked rows."""
         count = self.chain.program.closure_count
         return self._snapshot[: 2 * count].reshape(-1, 2).copy()
 
     @property
     def target_error(self) -> tuple[float, float]:
-        """Largest translation [m] and rotation [rad] that a joint target misses."""
+        """Largest remaining translation [m] and rotation [rad] of a joint target."""
         return self._number(layout.TARGET_TRANSLATION), self._number(layout.TARGET_ROTATION)
 
     def _number(self, which: int) -> float:
@@ -115,7 +115,7 @@ class ChainResult(int):
 
     @property
     def error(self) -> tuple[float, float]:
-        """Largest length [m] and angle [rad] that a closure, goal or joint target misses."""
+        """Largest remaining length [m] and angle [rad] of all closures, goals and joint targets."""
         translation, rotation = self.target_error
         for length, angle in self.closure_errors:
             translation, rotation = max(translation, length), max(rotation, angle)

@@ -29,7 +29,7 @@ class OptionAttributes(CamelCaseNames):
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
         """
-        Choose what to solve, and how.
+        Choose the mechanisms and the options.
 
         :param roots: a frame of each connected mechanism, or several.
         :param options: of :class:`~ssik_ros.solvers.closed_chain.options.ClosedChainOptions`; ``compatible=True``
@@ -75,13 +75,13 @@ class Solver(OptionAttributes):
     """
     Solves all chains that are connected with some roots.
 
-    The joints keep the result; what is returned says how each chain ended. Changes of the structure are noticed; one
-    solver runs in one thread at a time.
+    The joints get the values found, and each chain has a result. A changed structure is compiled again. One thread may
+    use a solver at a time.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
         """
-        Make a solver; nothing is compiled before it is used.
+        Make a solver; the first use compiles the mechanism.
 
         :param roots: a frame of each connected mechanism, or several.
         :param options: see :class:`OptionAttributes`.
@@ -113,7 +113,7 @@ class Solver(OptionAttributes):
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         mechanism = self._mechanism
-        # As :attr:`mechanism` asks, without its call: on a small arm that would be a tenth of what Python costs here.
+        # The condition of :attr:`mechanism`, inlined (docs/performance.md).
         if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
             mechanism = self.mechanism
         storage = mechanism.storage
@@ -151,7 +151,7 @@ class Solver(OptionAttributes):
 
         :param chain: its index in the results.
         :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
-        :returns: (m, n); columns are the ``variables`` of the chain's result, of balls the turns about their own axes.
+        :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their own axes.
         """
         return self._measure(chain, exact)[1]
 

@@ -1,4 +1,4 @@
-"""Where the numbers of frames live: one row per frame, in a table that a whole mechanism shares."""
+"""The numbers of frames: one row per frame, in a table that a whole mechanism shares."""
 
 from collections.abc import Sequence
 import threading
@@ -14,8 +14,8 @@ class Storage:
     """
     The tables of some frames.
 
-    ``reals`` may be replaced as a whole by another thread (a solve that applies its result at once): whoever reads
-    several numbers that belong together takes them from one look at it, whoever writes holds ``lock``.
+    Another thread may replace ``reals`` as a whole (a solve that applies its result at once). To read several numbers
+    of one state, read the attribute ``reals`` once. To write, hold ``lock``.
     """
 
     def __init__(self, rows: int = 1) -> None:

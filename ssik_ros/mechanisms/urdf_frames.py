@@ -6,7 +6,7 @@ import numpy as np
 
 from ssik_ros.errors import InvalidClosure, quote
 from ssik_ros.mechanisms.frame import Link
-from ssik_ros.mechanisms.joint import Goal, Joint, TURNS
+from ssik_ros.mechanisms.joint import ANGLES, Goal, Joint
 from ssik_ros.mechanisms.loop_closures import frame_pose, FREE_OF_TYPE, LoopClosure, z_to
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
@@ -46,8 +46,8 @@ class UrdfFrames:
     def _add_joint(self, urdf_joint: UrdfJoint) -> None:
         """Add a joint whose z axis is the axis of the URDF, and the link below it in the URDF's own orientation."""
         joint, link = Joint(urdf_joint.name), Link(urdf_joint.child)
-        turn = z_to(urdf_joint.axis)
-        joint.set_matrix(frame_pose(urdf_joint.xyz, urdf_joint.rpy, turn))
+        rotation = z_to(urdf_joint.axis)
+        joint.set_matrix(frame_pose(urdf_joint.xyz, urdf_joint.rpy, rotation))
         if urdf_joint.type == 'floating':
             joint.set_dof(*DOF)
             joint.rotation = 'quaternion'
@@ -55,17 +55,17 @@ class UrdfFrames:
             joint.set_dof(*FREE_OF_TYPE[urdf_joint.type])
         self.links[urdf_joint.parent].add_child(joint)
         self.joints[joint.name], self.links[link.name] = joint, link
-        if np.array_equal(turn, np.eye(3)):
+        if np.array_equal(rotation, np.eye(3)):
             joint.add_child(link)
             return
-        turned, back = Link(f'{joint.name} axis'), Joint(f'{joint.name} back')
-        back.set_matrix(frame_pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), turn.T))
-        joint.add_child(turned)
-        turned.add_child(back)
+        axis_link, back = Link(f'{joint.name} axis'), Joint(f'{joint.name} back')
+        back.set_matrix(frame_pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), rotation.T))
+        joint.add_child(axis_link)
+        axis_link.add_child(back)
         back.add_child(link)
 
     def _limit_and_couple(self) -> None:
-        """Give the joints the robot's limits, and leaders to those that follow one; the leader has their limits."""
+        """Set the limits of the joints, and couple mimic joints with their leaders, which have their limits."""
         tree = self.model.tree
         for k, name in enumerate(tree.joint_names):
             joint, leader = self.joints[name], int(tree.leaders[k])
@@ -75,7 +75,7 @@ class UrdfFrames:
                 joint.follow(joint.dof[0], other, other.dof[0], factor, offset)
                 continue
             ball = joint.rotation == 'quaternion'
-            limited = [d for d in joint.dof if not (ball and d in TURNS)]
+            limited = [d for d in joint.dof if not (ball and d in ANGLES)]
             for place, dof in enumerate(limited, int(tree.idx_q[k])):
                 joint.set_limits(dof, float(tree.lower[place]), float(tree.upper[place]))
 
@@ -95,7 +95,7 @@ class UrdfFrames:
         joint = Joint(closure.name)
         joint.set_matrix(closure.parent_pose)
         joint.set_dof(*closure.dof)
-        if set(TURNS) <= set(closure.dof):
+        if set(ANGLES) <= set(closure.dof):
             joint.rotation = 'quaternion'
         self.links[closure.parent].add_child(joint)
         place = self.links[closure.child]

@@ -32,7 +32,7 @@ from ssik_ros.value_class import dataclass
 ClosureSource = LoopClosure | Sequence[Any]
 
 COMPLETION_TOLERANCE = 1e-9
-"""Passive joints are found to this [m, rad]: what a closure misses comes back magnified in some of them."""
+"""Tolerance of closed loops [m, rad]: a closure error is magnified in some passive joints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class CompletedState:
     positions: Mapping[str, float]
     """Of every variable by name [rad or m], in the order of the model."""
     status: SOLVE_STATUS
-    """The worst of all chains; STALLED too when what was given is outside the limits."""
+    """The worst status of all chains; STALLED also if a given position is outside its limits."""
     results: tuple[ChainResult, ...]
     """One per chain."""
     clamped: tuple[str, ...]
@@ -50,7 +50,7 @@ class CompletedState:
 
     @property
     def converged(self) -> bool:
-        """Whether the loops are closed with the joints that were given where they were given."""
+        """Whether the loops are closed and all given joints are at their given positions."""
         return self.status == SOLVE_STATUS.CONVERGED
 
 
@@ -65,11 +65,11 @@ class UrdfRobot:
 
         :param frames: complete.
         :param active_joints: variables from which the others follow.
-        :param warnings: what the descriptions say that is not used.
+        :param warnings: sentences about unused parts of the descriptions.
         """
         self.model = frames.model
         self.root = frames.root
-        """The joint above the root link: where the robot stands."""
+        """The joint above the root link: the pose of the robot in the world."""
         self.joints = MappingProxyType(frames.joints)
         self.links = MappingProxyType(frames.links)
         self.closures = MappingProxyType(frames.closures)
@@ -91,7 +91,7 @@ class UrdfRobot:
 
     @property
     def joint_variables(self) -> JointVariables:
-        """Where the variables of all joints are among the degrees of freedom of the frames."""
+        """The variables of all joints as degrees of freedom of the frames."""
         return self._variables
 
     @property
@@ -141,10 +141,10 @@ class UrdfRobot:
         self, active: Mapping[str, float] | Sequence[float] | None = None, *, steps: int = 1
     ) -> CompletedState:
         """
-        Find all joints from some: those are held, the loops are closed by the others, from where they are.
+        Find all joints from some: the given joints are held, and the other joints close the loops from their present values.
 
-        Goals and joint targets do not count meanwhile; joints that were locked stay. Where the loops cannot be closed, the
-        joints are left where they miss least.
+        Goals and joint targets are ignored meanwhile; locked joints stay locked. If the loops cannot be closed, the joints
+        keep the values with the smallest error.
 
         :param active: positions by variable [rad or m], or those of :attr:`active_joints` in their order; None closes
             the loops with every joint free.
@@ -191,7 +191,7 @@ class UrdfRobot:
         )
 
     def _tolerance(self, place: int) -> float:
-        """Return by how much a variable may differ from what was given."""
+        """Return the largest accepted distance of a variable from its given position."""
         options = self.completion.options
         slides = self._variables.freedoms([place])[0][1] < DOF.EX
         return (
@@ -201,7 +201,7 @@ class UrdfRobot:
         )
 
     def _hold(self, places: Iterable[int]) -> None:
-        """Lock given variables and the root, and let nothing but closures count."""
+        """Lock given variables and the root, and ignore goals and targets."""
         mechanism = self.completion.mechanism
         goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
         with mechanism.storage.lock:

@@ -27,8 +27,8 @@ class WorkerSolver(OptionAttributes):
     """
     The interface of ``Solver``, beside the caller's thread.
 
-    :meth:`solve` takes the state at hand and returns at once; the kernel runs without Python's lock, again and again
-    while a chain says TIMEOUT. After each run the joints get the values found, all of them at the same moment.
+    :meth:`solve` reads the present state and returns at once; the kernel runs without Python's lock, repeatedly
+    while a chain ends with TIMEOUT. After each run the joints get the values found, all of them at the same moment.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -66,7 +66,7 @@ class WorkerSolver(OptionAttributes):
 
     def on_update(self, callback: Callable[[Results], Any]) -> None:
         """
-        Have a function called, in the worker's thread, whenever joints have got new values.
+        Register a function to be called in the worker's thread after joints have new values.
 
         :param callback: called with the results.
         """
@@ -74,7 +74,7 @@ class WorkerSolver(OptionAttributes):
 
     def solve(self) -> 'Future[Results]':
         """
-        Start to solve from the state at hand, or return the future of the solve that is under way.
+        Start to solve from the present state, or return the future of the running solve.
 
         :returns: its result are the results of the last run; errors of the kernel come out of it as well.
         """
@@ -145,7 +145,7 @@ class WorkerSolver(OptionAttributes):
             setattr(self, name, value)
 
     def _prepare(self) -> None:
-        """Have a private copy of the mechanism with the numbers at hand."""
+        """Prepare a private copy of the mechanism with the present numbers."""
         live = self._live
         if live is None or live.storage.stale or live.roots_given != list(self.roots):
             self._live = live = Mechanism(self.roots)

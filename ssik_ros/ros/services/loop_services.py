@@ -32,14 +32,14 @@ class LoopServices:
         """
         Serve nothing yet.
 
-        :param live: where the robot is.
+        :param live: the state of the running robot.
         """
         self._live = live
         self._served: tuple[LoopServer, StateWriter] | None = None
 
     def serve(self, server: LoopServer) -> None:
         """
-        Answer for a robot from the next request on.
+        Solve requests for a robot from the next one on.
 
         :param server: the robot.
         """
@@ -49,7 +49,7 @@ class LoopServices:
         self, request: SolveGoals.Request, response: SolveGoals.Response
     ) -> SolveGoals.Response:
         """
-        Answer ``~/solve_goals``.
+        Handle ``~/solve_goals``.
 
         :param request, response: the messages of the service.
         """
@@ -60,7 +60,7 @@ class LoopServices:
         self, request: CompleteState.Request, response: CompleteState.Response
     ) -> CompleteState.Response:
         """
-        Answer ``~/complete_state``.
+        Handle ``~/complete_state``.
 
         :param request, response: the messages of the service.
         """
@@ -81,19 +81,19 @@ class LoopServices:
             max_restarts=request.max_restarts,
             seed=request.seed,
         )
-        answer = server.solve_goals(solve_request, self._live.current(server.states))
-        if answer.state is not None:
-            write_pose(response.root_pose, answer.state.root_pose)
-        _write_answer(response, answer, writer, Cause.NOT_FOUND)
+        loop_response = server.solve_goals(solve_request, self._live.current(server.states))
+        if loop_response.state is not None:
+            write_pose(response.root_pose, loop_response.state.root_pose)
+        _write_loop_response(response, loop_response, writer, Cause.NOT_FOUND)
 
     def _complete(self, request: CompleteState.Request, response: CompleteState.Response) -> None:
         server, writer = self._require_served()
         solve_request = CompletionRequest(
             request.names, request.positions, read_state(request.robot_state), request.steps
         )
-        answer = server.complete(solve_request, self._live.current(server.states))
-        response.clamped = list(answer.clamped)
-        _write_answer(response, answer, writer, Cause.LOOP)
+        loop_response = server.complete(solve_request, self._live.current(server.states))
+        response.clamped = list(loop_response.clamped)
+        _write_loop_response(response, loop_response, writer, Cause.LOOP)
 
     def _require_served(self) -> tuple[LoopServer, StateWriter]:
         if self._served is None:
@@ -126,23 +126,23 @@ def _read_goal(message: LinkGoal) -> PoseGoal:
     )
 
 
-def _write_answer(
+def _write_loop_response(
     response: SolveGoals.Response | CompleteState.Response,
-    answer: LoopResponse,
+    loop_response: LoopResponse,
     writer: StateWriter,
     failure: Cause,
 ) -> None:
-    """Fill what both responses have; a failure that nothing else explains has a cause."""
-    if answer.state is not None:
-        writer.write(response.state, answer.state)
-    response.chains = [_write_chain(chain) for chain in answer.chains]
-    ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in answer.chains)
-    if answer.solved:
+    """Fill the fields that both responses have; ``failure`` is the cause of an unexplained failure."""
+    if loop_response.state is not None:
+        writer.write(response.state, loop_response.state)
+    response.chains = [_write_chain(chain) for chain in loop_response.chains]
+    ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in loop_response.chains)
+    if loop_response.solved:
         failure = Cause.NONE
     elif ended:
         failure = Cause.BUDGET
     note_cause(failure)
-    write_code(response.error_code, code_of_loops(answer), answer.text)
+    write_code(response.error_code, code_of_loops(loop_response), loop_response.text)
 
 
 def _write_chain(chain: ChainResult) -> ChainReport:

@@ -1,9 +1,9 @@
 """
 The node ``joint_state_relay``: passive joints of a robot with loops, so that RViz shows it whole.
 
-It hears the joints with motors on ``active_joint_states``, closes the loops, and publishes all joints on
-``joint_states``; what the mechanism looks like goes to ``~/markers``. A node of its own, for it runs at the rate of
-the drivers and keeps one assembly mode, whatever requests the server of a robot is busy with.
+It subscribes to the joints with motors on ``active_joint_states``, closes the loops, and publishes all joints on
+``joint_states`` and the markers of the mechanism on ``~/markers``. It is a node of its own because it runs at the rate
+of the drivers and keeps one assembly mode, independent of the requests to the server.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class JointStateRelay(ProcessNode):
         check_overrides(self, ())
         if self.resolve_topic_name(ACTIVE_TOPIC) == self.resolve_topic_name(STATE_TOPIC):
             raise InvalidParameter(
-                f'{ACTIVE_TOPIC} and {STATE_TOPIC} are the same topic: the relay would hear itself.'
+                f'{ACTIVE_TOPIC} and {STATE_TOPIC} are the same topic: the relay would receive its own messages.'
             )
         self._passive: PassiveJoints | None = None
         self._frame = ''
@@ -64,7 +64,7 @@ class JointStateRelay(ProcessNode):
         self._source = RobotSource(self, self._for_source(), self._load)
 
     def _for_source(self) -> SimpleNamespace:
-        """Return what is read to find a robot: no groups are asked for, so no SRDF is waited for."""
+        """Return the parameters that find a robot; without planning groups, no SRDF is needed."""
         own = (
             'robot_description',
             'robot_description_file',
@@ -87,7 +87,7 @@ class JointStateRelay(ProcessNode):
         self._source.start()
 
     def _load(self, description: RobotDescription) -> None:
-        """Take a robot; what is wrong with it is logged, and fatal when no topic can bring another one."""
+        """Take a robot; log its errors, which are fatal if no topic can deliver another one."""
         try:
             self._follow(description)
         except SsikError as error:
@@ -117,7 +117,7 @@ class JointStateRelay(ProcessNode):
         )
 
     def _take(self, message: JointState) -> None:
-        """Complete a report and hand it on; a state in which loops are open is handed on to nobody."""
+        """Complete a report and publish it; a state with open loops is not published."""
         if self._passive is None:
             return
         found = self._passive.follow(message.name, message.position)
@@ -133,7 +133,7 @@ class JointStateRelay(ProcessNode):
         self._draw(message)
 
     def _draw(self, message: JointState) -> None:
-        """Publish what the mechanism looks like, where somebody listens and not too often."""
+        """Publish the markers of the mechanism if there is a subscriber, at most once per period."""
         period, now = self._settings.marker_period, time.monotonic()
         if not period or now - self._last_markers < period or self._passive is None:
             return

@@ -1,1 +1,1 @@
-"""Goals and loops of a whole robot as questions by name, without ROS."""
+"""Requests for goals and loops of a whole robot, by name and without ROS."""

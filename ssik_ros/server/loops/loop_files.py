@@ -9,12 +9,12 @@ from ssik_ros.model.robot_model import RobotModel
 
 def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
     """
-    Return what a file says about the loops of a robot.
+    Read the loops of a robot from a file, and check their names.
 
     :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for none.
     :param robot: whose joints it may name.
     :raises DescriptionNotFound: when there is no such file.
-    :raises ConfigError: for what is wrong in it, joints that the robot does not have included.
+    :raises ConfigError: if the file is malformed or names joints that the robot does not have.
     """
     if not path:
         return LoopClosures()

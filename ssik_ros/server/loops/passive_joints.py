@@ -13,13 +13,13 @@ MOST_STEPS = 40
 
 
 class Followed(NamedTuple):
-    """All joints for what was reported, or why they are not known."""
+    """All joint positions for the reported ones, or the reason why they are unknown."""
 
     names: tuple[str, ...]
     positions: tuple[float, ...]
-    """Of all variables [rad or m]; empty where the loops could not be closed."""
+    """Positions of all variables [rad or m]; empty if the loops could not be closed."""
     problem: str
-    """What is wrong, beside a state too; empty where nothing is."""
+    """The problem, also beside usable positions; empty without one."""
 
 
 class PassiveJoints:
@@ -58,14 +58,14 @@ class PassiveJoints:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the active joints that nobody has reported yet."""
+        """Return the active joints without a reported position."""
         return tuple(name for name in self.robot.active_joints if name not in self._reported)
 
     def follow(self, names: Sequence[str], positions: Sequence[float]) -> Followed:
         """
-        Return all joints for what has been reported up to now.
+        Return all joint positions for all reports until now.
 
-        Joints of other robots, and passive ones, are passed over; so are values that are not finite.
+        Joints of other robots, passive joints and values that are not finite are ignored.
 
         :param names, positions: a report [rad or m].
         """
@@ -91,15 +91,15 @@ class PassiveJoints:
         done = robot.complete_state(
             self._reported, steps=min(MOST_STEPS, 1 + int(min(way, 1e6) / STEP))
         )
-        problem = self._judge(done)
+        problem = self._describe_problem(done)
         if problem.startswith('!'):
             self._go_back()
             return Followed((), (), problem[1:])
         self._good = robot.positions
         return Followed(*robot.to_joint_state(), problem)
 
-    def _judge(self, done: CompletedState) -> str:
-        """Return what is wrong with a completed state; behind an exclamation mark, why it is none."""
+    def _describe_problem(self, done: CompletedState) -> str:
+        """Return the problem of a completed state; a leading exclamation mark means that the state is unusable."""
         open_chains = [result for result in done.results if not result.converged]
         beyond = [
             name

@@ -19,7 +19,7 @@ from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 
 class MarkedLink(NamedTuple):
-    """What a goal on a link means for the structure: mechanisms with the same ones are the same."""
+    """The part of a goal that decides the structure: equal marks mean equal mechanisms."""
 
     link: str
     offset: bytes
@@ -30,7 +30,7 @@ class MarkedLink(NamedTuple):
 
 def goal_key(number: int) -> str:
     """
-    Return what a goal is called in results, which no loop can be called.
+    Return the name of a goal in results, which no loop can have.
 
     :param number: of the goal.
     """
@@ -38,14 +38,14 @@ def goal_key(number: int) -> str:
 
 
 class PosedRobot:
-    """A robot for one question at a time; its world is the model frame."""
+    """A robot for one request at a time; its world is the model frame."""
 
     def __init__(self, robot: UrdfRobot, marked: tuple[MarkedLink, ...]) -> None:
         """
         Put goals on the links.
 
         :param robot: with a free root; this object owns it from now on.
-        :param marked: where, and what they fix.
+        :param marked: the links, and the degrees of freedom that the goals fix.
         """
         self.robot = robot
         self.marked = marked
@@ -53,7 +53,7 @@ class PosedRobot:
         self._solver = Solver(robot.root)
 
     def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
-        """Put a rigid frame on a link, and a goal for it; the names of goals are those of a question."""
+        """Put a rigid frame on a link and make a goal for it, named by its number in the request."""
         goal, mount = add_goal(self.robot.links[mark.link], goal_key(number), mark.fixed)
         mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
         if mark.world_axes:
@@ -92,7 +92,7 @@ class PosedRobot:
 
     def solve(self, options: ClosedChainOptions, cancel: NDArray[np.int64]) -> list[ChainResult]:
         """
-        Solve all chains from the state at hand.
+        Solve all chains from the present state.
 
         :param options: of the solve.
         :param cancel: (1) flag that ends it.

@@ -49,17 +49,17 @@ class ClosedChainOptions:
     rotation_error_clamp: float = 0.1
     """Largest error that one step of dls or svd tries to remove; lm bounds its steps by itself."""
     target_priority: str = 'same'
-    """``same``: joint targets are traded off with the closures. ``low``: they take what these leave free."""
+    """``same``: joint targets are traded off with the closures. ``low``: they use the freedom that these leave."""
     secondary: str = 'rest'
     """``rest``: rest poses. ``limit_centre``: rest poses and the middle of every range."""
     escapes: int = 2
-    """Tries to leave a stall away from the goal, from states nearby."""
+    """Attempts to leave a stall away from the goal, from nearby states."""
     restarts: int = 0
-    """Further starts from random states where the search from the state at hand fails; each has ``max_iterations``."""
+    """Starts from random states if the search from the present state fails; each has ``max_iterations``."""
     update_joints: str = 'always'
     """``converged``: a failed solve leaves the joints as they were."""
     seed: int = 0
-    """Of the random states of escapes and restarts."""
+    """Seed of the random states of escapes and restarts."""
 
     def __post_init__(self) -> None:
         """
@@ -85,7 +85,11 @@ class ClosedChainOptions:
             value = getattr(self, name)
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
             if not (number and value >= 0.0 and (value > 0.0 or name not in _POSITIVE)):
-                self._refuse(name, value, 'a number that is not negative, nor 0 where it bounds')
+                self._refuse(
+                    name,
+                    value,
+                    'a number of at least 0, and above 0 for time, gain, tolerances and clamps',
+                )
         if self.rest_pose_factor > 1.0:
             self._refuse('rest_pose_factor', self.rest_pose_factor, 'in (0, 1]')
 

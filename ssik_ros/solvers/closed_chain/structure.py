@@ -54,7 +54,7 @@ class Shape:
         """
         Return whether a closing frame is measured along the axes of the world, rather than along its own.
 
-        Closures never are: along their own axes, what carries a loop as a whole does not appear in its rows.
+        Closures are not: along their own axes, motions of the whole loop do not appear in its rows.
         """
         return self.kinds[frame] == GOAL and self.world[frame]
 
