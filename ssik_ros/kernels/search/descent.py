@@ -209,11 +209,8 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
         left = steps.bounded_step(ints, reals, work, damping, limited, scales, largest)
     if options[state.PLAIN_INVERSE] != 0.0 and laws.is_singular(w.normal, w.free):
         return -1.0
-    if options[state.SERIAL] != 0.0:
-        serial.advance(ints, reals, work, limited)
-    else:
-        variable_i = layout.view_tables(ints, reals).variable_i
-        steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
+    variable_i = layout.view_tables(ints, reals).variable_i
+    steps.advance(variable_i, w.lower, w.upper, limited, 1.0, w.step, w.state)
     return left
 
 

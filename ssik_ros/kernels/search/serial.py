@@ -23,7 +23,7 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import se3, so3
-from ssik_ros.kernels.rows import layout, steps, tree
+from ssik_ros.kernels.rows import layout, tree
 
 SINE, COSINE = 0, 1
 """Columns of the poses that hold sine and cosine of each joint for a while."""
@@ -114,24 +114,6 @@ def fill_jacobian(ints, reals, work):
         w.jacobian[1, v] = z * dx - x * dz
         w.jacobian[2, v] = x * dy - y * dx
         w.jacobian[3, v], w.jacobian[4, v], w.jacobian[5, v] = x, y, z
-
-
-@inline_kernel
-def advance(ints, reals, work, limited):
-    """Move the state by the step, within the limits when they count; as :func:`ssik_ros.kernels.rows.steps.advance`."""
-    w = layout.view_workspace(ints, work)
-    variable_i = layout.view_tables(ints, reals).variable_i
-    for v in range(ints[layout.VARIABLES]):
-        if w.step[v] == 0.0:
-            continue
-        at = variable_i[v, layout.VARIABLE_Q]
-        value = w.state[at] + w.step[v]
-        if limited:
-            lower, upper = w.lower[v], w.upper[v]
-            if variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
-                value = steps.unwind(value, lower, upper)
-            value = min(max(value, lower), upper)
-        w.state[at] = value
 
 
 @kernel

@@ -148,9 +148,11 @@ class AutoSolver:
     @functools.cached_property
     def _pose_ik(self) -> PoseIkSolver:
         """Return PoseIK with the parameters given."""
-        return PoseIkSolver(
-            self.robot, self.group, self.options, position_only=self._position_only, name=NAME
+        solver = PoseIkSolver(
+            self.robot, self.group, self.options, position_only=self._position_only
         )
+        solver.name = NAME
+        return solver
 
     @functools.cached_property
     def _starts_at_the_edge(self) -> SearchSolver:

@@ -59,7 +59,6 @@ class PoseIkSolver(SearchSolver):
         frames: Frames = GROUP_FRAMES,
         rows: Rows | None = None,
         position_only: bool = False,
-        name: str = 'ssik_ros/PoseIK',
     ) -> None:
         """
         Prepare the group's problem.
@@ -77,7 +76,7 @@ class PoseIkSolver(SearchSolver):
             tolerance=own.target_tolerance,
             k=own.gd_jacobian_damping,
         )
-        super().__init__(robot, group, settings, name, frames, chosen)
+        super().__init__(robot, group, settings, 'ssik_ros/PoseIK', frames, chosen)
         numbers = {
             **POLICY,
             state.MULTIPLIER: own.gd_step_multiplier,
