@@ -1,22 +1,19 @@
 """
-Residual and Jacobian of one arm of turning joints that is to reach one pose: the common case, without detours.
+Residual and Jacobian of an arm of revolute joints with one target pose: the fast path of the most common problem.
 
 Problem
     The same as :func:`ssik_ros.kernels.rows.rows.evaluate` for one constraint with six unit rows in root axes, whose frame b
     hangs on a chain of turning joints, each with a variable of its own.
 
 Method
-    The pose of each joint goes into that of the next one in registers; only axes and origins are written down, from
-    which the columns (z x (p - o), z) follow where a step is to be made.
+    The pose of each joint goes into that of the next one in registers; only axes and origins are stored. The columns
+    (z x (p - o), z) of the Jacobian are made from them when a step follows.
 
 Solutions
-    The same numbers, but for the order of roundings.
+    The same numbers, except for the order of roundings.
 
 Degeneracies
     None beyond those of the logarithm.
-
-Cost
-    About half of the general evaluation.
 """
 
 import math
@@ -26,7 +23,7 @@ from ssik_ros.kernels.geometry import se3, so3
 from ssik_ros.kernels.rows import layout, tree
 
 SINE, COSINE = 0, 1
-"""Columns of the poses that hold sine and cosine of each joint for a while."""
+"""Columns of the poses that hold sine and cosine of each joint during a forward pass."""
 
 
 @kernel
@@ -43,12 +40,12 @@ def evaluate(ints, reals, work, q):
 
 @inline_kernel
 def compare(ints, reals, work, q):
-    """Write residual and errors at a configuration, and what :func:`fill_jacobian` needs of it."""
+    """Write residual and errors at a configuration, and what :func:`fill_jacobian` needs."""
     w = layout.view_workspace(ints, work)
     t = layout.view_tables(ints, reals)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
-    # Sines and cosines wait for nothing: in a pass of their own they are not held up by the chain of products.
+    # Sines and cosines have a pass of their own, see docs/performance.md.
     for i in range(n):
         value = q[t.node_i[i, layout.NODE_Q]]
         value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]
@@ -101,7 +98,7 @@ def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
 
 @inline_kernel
 def fill_jacobian(ints, reals, work):
-    """Write the Jacobian of the configuration that :func:`compare` saw last."""
+    """Write the Jacobian of the last configuration of :func:`compare`."""
     w = layout.view_workspace(ints, work)
     t = layout.view_tables(ints, reals)
     poses, b = w.poses, w.frames[2]

@@ -1,5 +1,5 @@
 """
-The damped step of six rows and at least as many joints, in registers: the common case, without detours.
+The damped step of six rows and at least six joints, in registers: the fast path of the most common problem.
 
 Problem
     The same as :func:`ssik_ros.kernels.rows.steps.bounded_step` for a Jacobian of six rows: min |J dq - e|^2 + damping
@@ -11,13 +11,13 @@ Method
     elimination. The active set of limits is that of :mod:`ssik_ros.kernels.rows.steps`.
 
 Solutions
-    The same numbers, but for the order of roundings.
+    The same numbers, except for the order of roundings.
 
 Degeneracies
     A pivot lost to rounding is left out: its unknown becomes zero.
 
 Cost
-    21 n products, 91 for the factors, 72 for the substitutions: less than half the time of loops over arrays.
+    21 n products, 91 for the factors, 72 for the substitutions.
 
 References
     [Wampler1986], [Nakamura1986] for damped least squares; [Nocedal2006] section 16.5 for active sets.

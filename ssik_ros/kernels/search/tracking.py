@@ -3,7 +3,7 @@ One cycle of a control loop: towards a target, within the motion that one cycle 
 
 Problem
     Given a configuration, a target and the largest motion of each joint in one cycle, find a configuration inside
-    that box and the joint limits that reaches the target, or the one among those seen that comes nearest.
+    that box and the joint limits that reaches the target, or the nearest one that the cycle has seen.
 
 Method
     Steps by the law, confined to the box, from the configuration. A step that does not shrink the error is taken back,
@@ -14,7 +14,7 @@ Solutions
     One; nothing is allocated.
 
 Degeneracies
-    Targets and states that are not usable leave the configuration as it is.
+    Invalid targets and states leave the configuration unchanged.
 
 Cost
     That of one start, with a repeated evaluation for every step taken back.
@@ -41,7 +41,7 @@ EXTRA_GROWTH = 30.0
 SETTLED = 1e-6
 """Relative decrease of the squared error below which the cycle is over."""
 AT_BOUND = 1e-9
-"""Distance from a bound that counts as being there [rad or m]."""
+"""Largest distance from a bound at which a joint counts as stopped by the bound [rad or m]."""
 
 
 @inline_kernel

@@ -86,7 +86,7 @@ class SearchSettings:
     max_step: float | None = None
     """Longest step of a turning joint [rad]; None means the law's own."""
     joint_weights: tuple[float, ...] | None = None
-    """(n,) price of moving each joint, positive."""
+    """(n,) positive weight of the motion of each joint."""
     kq: float = 0.0
     """Weight of keeping away from limits."""
     km: float = 0.0
@@ -98,7 +98,7 @@ class SearchSettings:
     pi: float | tuple[float, ...] = 0.3
     """Distance below which a limit has influence: one number or (n,) [rad or m]."""
     posture: tuple[float, ...] | None = None
-    """(n,) wished configuration; None means the middle of the limits."""
+    """(n,) preferred configuration; None means the middle of the limits."""
     sample_range: tuple[float, float] | None = None
     """Range that joints without limits are drawn from [rad or m]."""
     hold: tuple[tuple[str, float], ...] = ()

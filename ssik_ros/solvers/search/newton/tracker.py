@@ -1,4 +1,4 @@
-"""A tracking call for control loops: one target in, one step of the arm out, every cycle."""
+"""Tracking for control loops: each cycle takes one target and moves the arm by one step."""
 
 from enum import IntEnum
 
@@ -15,19 +15,19 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class TrackStatus(IntEnum):
-    """What one cycle came to."""
+    """The result of one cycle."""
 
     OK = 0
     """The arm is at the target, within tolerance."""
     LIMITED = 1
     """The arm came nearer, as far as limits and the motion of one cycle allow."""
     HELD = 2
-    """The arm stays where it is: there is no way nearer, or the target is not usable."""
+    """The arm stays where it is: no step comes nearer, or the target is invalid."""
 
 
 class Tracker:
     """
-    Follows a target from cycle to cycle; keeps the state of the arm.
+    Follow a target from cycle to cycle; keep the state of the arm.
 
     No call of :meth:`track` makes an array: all of them are views of buffers that the next call overwrites. One
     tracker serves one thread.
