@@ -1,5 +1,5 @@
 """
-Inverse kinematics for any robot a URDF can describe: verified answers, or the reason why there is none.
+Inverse kinematics for any robot a URDF can describe: verified solutions, or the reason why there is none.
 
 Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
 """

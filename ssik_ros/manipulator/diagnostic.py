@@ -1,4 +1,4 @@
-"""What a solve did, and why there is no answer: a snapshot without references to anything."""
+"""What a solve did, and why it found nothing: a snapshot that holds plain values only."""
 
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause, CAUSE_TEXT
@@ -18,7 +18,7 @@ class Diagnostic:
     raw_candidates: int
     """Different candidates that reach the target, before limits; 0 when none does."""
     dropped_by_limits: int
-    """Of these, outside the joint limits at every turn; 0 with ``respect_limits=False``."""
+    """Of these, outside the joint limits at every winding; 0 with ``respect_limits=False``."""
     dropped_by_max_solutions: int
     """Solutions that ``max_solutions`` cut off."""
     final_count: int
@@ -30,11 +30,11 @@ class Diagnostic:
     fk_atol: float
     """Residual up to which a solution was accepted."""
     warnings: tuple[str, ...] = ()
-    """Sentences about what was asked and could not be honoured, or is doubtful."""
+    """Sentences about options that had no effect, and about doubtful results."""
     geometric_branches: int = 0
     """Branches among what is left after limits, seed tolerance and held joints."""
     winding_representatives: int = 0
-    """Postures that these branches have, turns of joints included; the same number without ``enumerate_windings``."""
+    """Postures that these branches have, windings of joints included; the same number without ``enumerate_windings``."""
     dropped_by_seed_tolerance: int = 0
     """Branches further from the seed than ``seed_tolerance``."""
     dropped_by_hold: int = 0

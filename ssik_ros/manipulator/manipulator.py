@@ -4,8 +4,8 @@ The façade for Python users: an arm from its URDF, forward and inverse kinemati
 >>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
 
-Names, arguments and defaults are those of ssik's ``Manipulator``. Where the arm has a closed form, every branch is
-returned; otherwise, and where ``method`` says so, one of this package's other solvers answers.
+Names, arguments and defaults are those of ssik's ``Manipulator``. If the arm has a closed form, ``solve`` returns every
+branch. If it has none, or if ``method`` names another solver, that solver searches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -263,12 +263,12 @@ class Manipulator:
 
     @property
     def solver_name(self) -> str:
-        """Return the dotted name of the solver that answers by default, such as ``ikgeo.three_parallel``."""
+        """Return the dotted name of the default solver, such as ``ikgeo.three_parallel``."""
         return self.dispatch_plan.solver_name
 
     @functools.cached_property
     def dispatch_plan(self) -> SolverFacts:
-        """Return which solver answers by default, and why."""
+        """Return the default solver, and why it is the one."""
         if self._closed_form is not None:
             return self._closed_form.facts
         return SolverFacts(
@@ -376,7 +376,7 @@ class Manipulator:
         :param seed_metric: ``'wrap_l2'``, the norm of the joint differences, or ``'wrap_linf'``, the largest; joints
             without limits are compared modulo a turn.
         :param seed_tolerance: largest difference of each joint from the seed, one number or (dof,) [rad or m].
-        :param enumerate_windings: return every turn of joints whose range is more than one.
+        :param enumerate_windings: return every winding of joints whose range is more than one turn.
         :param hold: values of joints that are held, by name or index [rad or m].
         :param arm_angle: angle of the elbow about the line from shoulder to wrist, for arms with two spherical joints
             [rad], see :mod:`ssik_ros.solvers.closed_form.arm_angle`.
@@ -580,7 +580,7 @@ class Manipulator:
         solver = self.solver(method or DEFAULT_SOLVER, **parameters)
         facts = self.dispatch_plan
         if facts.is_analytic or method is not None:
-            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'asked for by name', None, False)
+            facts = SolverFacts(solver.name, ITERATIVE_TIER, 'named by method', None, False)
         return SearchSolve(solver, self._kinematics, self.group, settings, facts)
 
     def _check_parameters(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ best state seen.
 """
 
 from collections.abc import Mapping, Sequence
-import os
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,7 +27,7 @@ from ssik_ros.errors import (
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.search import paths, state
 from ssik_ros.manipulator.newton_solution import IkSolution, IkSolutions, make_solution, Report
-from ssik_ros.manipulator.solve_settings import read_numbers, repair_target
+from ssik_ros.manipulator.solve_settings import count_threads, read_numbers, repair_target
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
@@ -50,7 +49,7 @@ MOST_SOLVERS = 64
 """Combinations of arguments whose solvers an arm keeps."""
 JUMP = 0.5
 """Step between neighbouring poses that counts as a jump, unless told otherwise [rad or m]."""
-QUESTION = (
+REQUEST = (
     'rows',
     'normalize',
     'timeout',
@@ -64,7 +63,7 @@ QUESTION = (
 
 
 class Chain(Protocol):
-    """What the calls need of an arm."""
+    """The part of an arm that the calls need."""
 
     @property
     def newton_family(self) -> 'NewtonFamily':
@@ -73,7 +72,7 @@ class Chain(Protocol):
 
 
 class NewtonFamily:
-    """The Newton solvers of one arm, each made when it is first asked."""
+    """The Newton solvers of one arm, each made at its first use."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
@@ -117,7 +116,7 @@ class NewtonFamily:
         self._solvers[key] = solver
 
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
-        """Answer one pose (4, 4) of float64: the fast path, without anything that few callers need."""
+        """Solve for one pose (4, 4) of float64: the fast path, without the options that few callers need."""
         single = solver.single
         if q0 is None:
             pool, start = single.unseeded, single.start
@@ -151,7 +150,7 @@ class NewtonFamily:
         timeout_ns: int,
         validate: Validation | None,
     ) -> IkSolution:
-        """Answer one pose (4, 4) within a time budget, by candidates that a validation accepts."""
+        """Solve for one pose (4, 4) within a time budget, by candidates that a validation accepts."""
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
         arrays.reference[:] = solver.middle
@@ -179,7 +178,7 @@ class NewtonFamily:
     def _failure(
         self, solver: SearchSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
     ) -> IkSolution:
-        """Return what a search without a solution has to say, or raise where the question was wrong."""
+        """Return the result of a search without a solution; raise if the request was malformed."""
         code = report[0]
         if code == state.BAD_TARGET:
             repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
@@ -204,7 +203,7 @@ class NewtonFamily:
         max_joint_step: ArrayLike | None = None,
         jump_threshold: float = JUMP,
     ) -> IkSolutions:
-        """Answer a stack of poses (N, 4, 4), as a path or each on its own."""
+        """Solve for a stack of poses (N, 4, 4), as a path or each on its own."""
         seeds = None
         if q0 is not None:
             seeds = read_numbers('q0', q0)
@@ -220,7 +219,7 @@ class NewtonFamily:
         if independent:
             if max_joint_step is not None:
                 raise InvalidOption('max_joint_step belongs to paths: leave out independent=True.')
-            answers = solve_each(solver, targets, seeds, _thread_count(threads))
+            found = solve_each(solver, targets, seeds, count_threads(threads))
         else:
             if seeds is not None and len(seeds) > 1:
                 raise InvalidOption('One q0 for each pose needs independent=True.')
@@ -228,12 +227,12 @@ class NewtonFamily:
             bounds = np.broadcast_to(read_numbers('max_joint_step', wish), (self._size,))
             seed = None if seeds is None else seeds[0]
             hard = max_joint_step is not None
-            answers = solve_path(solver, targets, seed, np.array(bounds), hard)
-        return self._stacked(answers, jump_threshold)
+            found = solve_path(solver, targets, seed, np.array(bounds), hard)
+        return self._stacked(found, jump_threshold)
 
-    def _stacked(self, answers: StackResult, jump_threshold: float) -> IkSolutions:
-        """Return the answers to a stack."""
-        q, numbers, codes, causes = answers
+    def _stacked(self, found: StackResult, jump_threshold: float) -> IkSolutions:
+        """Return the results for a stack."""
+        q, numbers, codes, causes = found
         success = (codes[:, paths.CODE] == state.FOUND).astype(np.int64)
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
         result = IkSolutions((q, success, *columns))
@@ -243,24 +242,24 @@ class NewtonFamily:
         result.endless = np.isinf(self._group.lower) & np.isinf(self._group.upper)
         return result
 
-    def ask(
-        self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, question: Mapping[str, Any]
+    def solve(
+        self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, request: Mapping[str, Any]
     ) -> IkSolution | IkSolutions:
-        """Answer poses in any form, with the keywords of :data:`QUESTION`."""
-        targets = _read_poses(Tep, bool(question.get('normalize', False)))
+        """Solve for poses in any form, with the keywords of :data:`REQUEST`."""
+        targets = _read_poses(Tep, bool(request.get('normalize', False)))
         own = {
-            name: question[name]
+            name: request[name]
             for name in ('independent', 'threads', 'max_joint_step', 'jump_threshold')
-            if name in question
+            if name in request
         }
         if targets.ndim == 3:
             for name in ('timeout', 'validate'):
-                if question.get(name) is not None:
+                if request.get(name) is not None:
                     raise InvalidOption(f'{name} belongs to single poses, not to stacks.')
             return self.many(solver, targets, q0, **own)
         if own:
             raise InvalidOption(f'{", ".join(own)}: only for stacks of poses.')
-        timeout, validate = question.get('timeout'), question.get('validate')
+        timeout, validate = request.get('timeout'), request.get('validate')
         if timeout is None and validate is None:
             return self.one(solver, targets, q0)
         timeout_ns = 0 if timeout is None else nanoseconds(timeout)
@@ -308,7 +307,7 @@ def ik_NR(
         *('newton', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
         *(seed, pos_tol, rot_tol),
     )
-    return _solve(chain, Tep, q0, mask, key, options, _INVERSE)
+    return _solve(chain, Tep, q0, mask, key, options)
 
 
 def ik_GN(
@@ -336,7 +335,7 @@ def ik_GN(
         *('gauss', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
         *(seed, pos_tol, rot_tol),
     )
-    return _solve(chain, Tep, q0, mask, key, options, _INVERSE)
+    return _solve(chain, Tep, q0, mask, key, options)
 
 
 def ik_LM(
@@ -362,7 +361,7 @@ def ik_LM(
 
     :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
     :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or anything whose ``.A`` is that.
-    :param q0: (n,) first start, and the state that the answer's turns are nearest to [rad or m]; None: a start in the
+    :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: a start in the
         middle part of the limits.
     :param ilimit: most updates of one search.
     :param slimit: most searches.
@@ -385,7 +384,7 @@ def ik_LM(
         - ``gives_up``: False lets every search go on to ``ilimit``.
         - ``normalize``: project a rotation that is not quite one instead of refusing it.
         - ``timeout`` [s] and ``validate(q)``, for single poses.
-        - For stacks: each pose starts from the answer before it. ``max_joint_step``: largest step of each joint, kept
+        - For stacks: each pose starts from the solution before it. ``max_joint_step``: largest step of each joint, kept
           even where no solution is within it; ``jump_threshold``: step from which ``jumps`` names a pose (0.5);
           ``independent=True``: every pose on its own, over ``threads`` threads, with one q0 or one for each.
     :returns: :class:`IkSolution` or, for a stack, :class:`IkSolutions`: both unpack as ``(q, success, iterations,
@@ -394,13 +393,15 @@ def ik_LM(
         where other starts are needed.
     """
     key = (method, ilimit, slimit, tol, joint_limits, k, seed, pos_tol, rot_tol)
-    return _solve(chain, Tep, q0, mask, key, options, _DAMPED)
+    return _solve(chain, Tep, q0, mask, key, options)
 
 
 _SHARED = ('law', 'ilimit', 'slimit', 'tol', 'joint_limits')
 _LAST = ('seed', 'pos_tol', 'rot_tol')
 _INVERSE = (*_SHARED, 'pinv', 'pinv_damping', *_LAST)
 _DAMPED = (*_SHARED, 'k', *_LAST)
+_NAMES = {len(names): names for names in (_INVERSE, _DAMPED)}
+"""Names of the settings in a key of so many values."""
 
 
 def _solve(
@@ -410,9 +411,8 @@ def _solve(
     mask: ArrayLike | None,
     key: tuple[Any, ...],
     options: dict[str, Any],
-    names: tuple[str, ...],
 ) -> Any:
-    """Find the solver of the arguments, and ask it."""
+    """Find the solver of the arguments, and call it."""
     try:
         family = chain.newton_family
     except AttributeError:
@@ -427,21 +427,21 @@ def _solve(
             solver = last[1]
         else:
             known = family.get(key)
-            solver = known or family.solver(None, None, _named(names, key))
+            solver = known or family.solver(None, None, _named(key))
             family.keep(key, solver)
             family.last = key, solver
         if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.shape == TARGET_SHAPE:
             return family.one(solver, Tep, q0)
-        return family.ask(solver, Tep, q0, {})
-    question = {name: options.pop(name) for name in QUESTION if name in options}
-    settings = _named(names, key) | _checked_names(options, names)
-    solver = family.solver(mask, question.get('rows'), settings)
-    return family.ask(solver, Tep, q0, question)
+        return family.solve(solver, Tep, q0, {})
+    request = {name: options.pop(name) for name in REQUEST if name in options}
+    settings = _named(key) | _checked_names(options, _NAMES[len(key)])
+    solver = family.solver(mask, request.get('rows'), settings)
+    return family.solve(solver, Tep, q0, request)
 
 
-def _named(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+def _named(values: tuple[Any, ...]) -> dict[str, Any]:
     """Return arguments by the names of settings."""
-    named = dict(zip(names, values, strict=True))
+    named = dict(zip(_NAMES[len(values)], values, strict=True))
     if 'k' in named and named['law'] not in ('chan', 'wampler', 'sugihara', 'adaptive'):
         choices = ('adaptive', 'chan', 'wampler', 'sugihara')
         raise InvalidOption(
@@ -499,12 +499,3 @@ def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
     poses = poses.copy()
     poses[..., :3, :3] = u @ v
     return poses
-
-
-def _thread_count(threads: int | None) -> int:
-    """Return how many threads to use."""
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidOption(f'threads must be a whole number from 1 on, not {threads!r}.')
-    return threads

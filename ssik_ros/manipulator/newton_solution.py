@@ -16,7 +16,7 @@ Report = tuple[int, int, int, float, float, float]
 
 class IkSolution(tuple[Any, ...]):
     """
-    The answer to one pose; unpacks as ``(q, success, iterations, searches, residual)``.
+    The result for one pose; unpacks as ``(q, success, iterations, searches, residual)``.
 
     Without success ``q`` is the best state seen, and everything else belongs to it.
     """
@@ -71,7 +71,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def limits_ok(self) -> bool:
-        """Return whether every joint is inside its limits, asked for or not."""
+        """Return whether every joint is inside its limits, whether or not limits were to be kept."""
         group = self._facts[1]
         return bool(((self.q >= group.lower) & (self.q <= group.upper)).all())
 
@@ -94,7 +94,7 @@ def make_solution(
     values: tuple[Any, ...], facts: tuple[Report, JointGroup, Cause, bool]
 ) -> IkSolution:
     """
-    Return an answer.
+    Return the result for one pose.
 
     :param values: the five.
     :param facts: what stands behind them.
@@ -106,7 +106,7 @@ def make_solution(
 
 class IkSolutions(tuple[Any, ...]):
     """
-    The answers to N poses; unpacks as ``(q, success, iterations, searches, residual)``, arrays of N rows.
+    The results for N poses; unpacks as ``(q, success, iterations, searches, residual)``, arrays of N rows.
 
     A pose that is no rigid transform has a row of NaN, no success and the cause BAD_TARGET.
     """

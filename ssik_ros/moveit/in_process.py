@@ -1,9 +1,9 @@
 """
-The group of a C++ host: descriptions come as text, questions and answers as arrays that both sides share.
+The group of a C++ host: descriptions come as text, requests and solutions as arrays that both sides share.
 
-The kinematics plugin of MoveIt embeds Python and calls what is here. A plain question costs one call without
+The kinematics plugin of MoveIt embeds Python and calls what is here. A plain request is one call without
 arguments that have to be converted; everything else is translated for :class:`~ssik_ros.moveit.kinematics_base.KinematicsBase`,
-whose answers and error codes these are.
+whose results and error codes these are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ PROTOCOL = 1
 """Counts the changes of what the host calls; a host built for another number refuses to start."""
 
 LOCK_REDUNDANT, APPROXIMATE = 1, 2
-"""Bits of the options of a question."""
+"""Bits of the options of a request."""
 
 REFUSED = 0
 """What a callback returns for a candidate that it does not take."""
@@ -64,7 +64,7 @@ def open_group(
     where: str,
 ) -> 'OpenGroup':
     """
-    Return a group that answers at once; everything is compiled and loaded then.
+    Return a group that is ready to solve: all kernels are loaded, all arrays made.
 
     :param urdf: text of the robot description.
     :param srdf: text of the semantic description.
@@ -109,7 +109,7 @@ def _read_values(parameters: Mapping[str, str], where: str) -> LocatedMapping:
 
 
 class OpenGroup:
-    """One group that can be asked by several threads at once, each over a channel of its own."""
+    """One group; several threads may call it at once, each over a channel of its own."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class OpenGroup:
         return problem.nq != problem.group_size
 
     def _warm_up(self) -> None:
-        """Ask every kind of question once, for where the group is anyway."""
+        """Send every kind of request once, for the pose of the default posture."""
         channel = self.open_channel()
         indices = self._robot.group(self.group_name).idx_q
         channel.seed[:] = self._robot.default_positions()[indices]
@@ -200,7 +200,7 @@ class OpenGroup:
 
 
 class Channel:
-    """The arrays over which one caller at a time asks a group."""
+    """The arrays over which one caller at a time sends requests to a group."""
 
     def __init__(self, base: KinematicsBase, tips: int, size: int, full_size: int) -> None:
         """
@@ -223,7 +223,7 @@ class Channel:
         """Out: the solution, valid after SUCCESS."""
         self._base = base
         self._solve = base.get_solver().solve
-        # Both arrays are read before a solver returns, so that one request does for all plain questions.
+        # Both arrays are read before a solver returns, so one request object serves all plain requests.
         self._plain = SolveRequest(targets=self.poses, seed=self.seed)
         self._is_plain = base.has_own_tips()
         self._last: IkResult | IkReply | None = None
@@ -258,8 +258,7 @@ class Channel:
         """
         Search for a solution with wishes; return MoveIt's code.
 
-        The answer to the plain question is nearly always the one; only where it is not, a search with wishes follows,
-        whose translation takes longer than the plain answer.
+        The solution of the plain request nearly always meets the wishes. Only if it does not, a request with the wishes follows.
 
         :param timeout: budget [s], above zero.
         :param options: bits of the options.
@@ -330,7 +329,7 @@ class Channel:
         return solutions, int(replies.kinematic_error), replies.solution_percentage
 
     def reason(self) -> str:
-        """Return what became of the last question for one solution."""
+        """Return what became of the last request for one solution."""
         if isinstance(self._last, IkReply):
             return self._last.text
         return '' if self._last is None else self._last.summary()
@@ -361,7 +360,7 @@ class Channel:
 
 
 def _except_for(seen: Sequence[FloatArray], accepts: Accepts) -> Callable[..., int]:
-    """Return a callback that asks only about what it has not been asked about."""
+    """Return a callback that skips the candidates it has already refused."""
 
     def decide(pose: FloatArray, q: FloatArray) -> int:
         del pose

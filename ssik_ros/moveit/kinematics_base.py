@@ -2,7 +2,7 @@
 MoveIt's KinematicsBase in Python: the methods that MoveIt's plugins have, for every solver of the registry.
 
 Poses are (4, 4) transforms of the tips in the base frame, solutions are in the order of ``get_joint_names()``. Where
-MoveIt fills references, answers are returned; error codes are those of moveit_msgs.
+MoveIt fills references, the methods return values; error codes are those of moveit_msgs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class DiscretizationMethod(IntEnum):
 
 
 class KinematicError(IntEnum):
-    """How a question for several solutions ended, with MoveIt's numbers (and spelling)."""
+    """How a request for several solutions ended, with MoveIt's numbers (and spelling)."""
 
     OK = 1
     UNSUPORTED_DISCRETIZATION_REQUESTED = 2
@@ -131,7 +131,7 @@ class _Setup:
 
 
 class KinematicsBase:
-    """A group's kinematics with MoveIt's methods; may be asked by several threads at once."""
+    """A group's kinematics with MoveIt's methods; several threads may call it at once."""
 
     def __init__(
         self,
@@ -373,17 +373,17 @@ class KinematicsBase:
 
         :param pose: (4, 4), or (t, 4, 4) for several tips.
         :param seed: (n).
-        :param options: what else is asked.
+        :param options: MoveIt's options.
         """
         solver = None if self._setup is None else self._setup.solver
         knowledge = Knowledge.NOTHING if solver is None else knowledge_of(solver)
         several = {'max_solutions': MOST_SOLUTIONS}
         if isinstance(solver, BranchSolver):
-            return self._ask(pose, seed, options, cost=_sum_of_steps, **several)
-        own = self._ask(pose, seed, options, max_searches=1)
+            return self._find(pose, seed, options, cost=_sum_of_steps, **several)
+        own = self._find(pose, seed, options, max_searches=1)
         if knowledge == Knowledge.NOTHING:
             return own
-        known = self._ask(pose, seed, options, _sum_of_steps, max_searches=STARTS, **several)
+        known = self._find(pose, seed, options, _sum_of_steps, max_searches=STARTS, **several)
         if not known.solved or known.is_approximate:
             return own
         # If joints are sampled, the posture that the seed leads to may be nearer than all samples.
@@ -411,7 +411,7 @@ class KinematicsBase:
         :param consistency_limits: (n) largest distance of each joint from the seed; empty for none.
         :param solution_callback: what a candidate has to pass; the search goes on until one does.
         :param cost_function: of several solutions the one with the smallest cost is returned.
-        :param options: what else is asked.
+        :param options: MoveIt's options.
         :param context_state: (nq) full state, read for joints outside the group; None for default values.
         """
         first = np.asarray(poses, dtype=np.float64).reshape(-1, 4, 4)[:1]
@@ -422,7 +422,7 @@ class KinematicsBase:
             more['validate'] = lambda q: int(solution_callback(first[0], q)) == SUCCESS
         if cost_function is not None and len(first):
             more['max_solutions'], more['max_searches'] = COMPARED, STARTS
-        return self._ask(poses, seed, options, state=context_state, cost=cost_function, **more)
+        return self._find(poses, seed, options, state=context_state, cost=cost_function, **more)
 
     def get_position_ik_solutions(
         self,
@@ -438,7 +438,7 @@ class KinematicsBase:
 
         :param poses: one for each tip.
         :param seed: (n).
-        :param options: what else is asked.
+        :param options: MoveIt's options.
         """
         setup = self._setup
         if setup is None:
@@ -521,7 +521,7 @@ class KinematicsBase:
             return {}
         return dict.fromkeys(setup.group.variable_names[place] for place in setup.redundant)
 
-    def _ask(
+    def _find(
         self,
         poses: FloatArray | Sequence[FloatArray],
         seed: Vector,
@@ -558,7 +558,7 @@ class KinematicsBase:
         seed: Vector,
         **more: Any,
     ) -> IkResult | str:
-        """Return the solver's answer, or why it was not asked."""
+        """Return the solver's result, or why the request is malformed."""
         targets = np.asarray(poses, dtype=np.float64)
         targets = targets.reshape(1, 4, 4) if targets.shape == (4, 4) else targets
         if targets.shape != (len(setup.tip_frames), 4, 4):
@@ -576,9 +576,9 @@ class KinematicsBase:
 
 def error_code_of(result: IkResult) -> int:
     """
-    Return MoveIt's code for a solver's answer.
+    Return MoveIt's code for a solver's result.
 
-    :param result: the answer.
+    :param result: the result.
     """
     if result.solved:
         return SUCCESS

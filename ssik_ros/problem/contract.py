@@ -1,7 +1,7 @@
 """
-The contract between those who ask (node, benchmark, command line, façades) and those who solve.
+The contract between callers (node, benchmark, command line, façades) and solvers.
 
-A solver is made once for a robot and a group and then asked many times, from several threads at once.
+A solver is made once for a robot and a group; several threads may call it at once.
 Poses of targets are poses of the solver's tip frames in its base frame.
 """
 
@@ -24,7 +24,7 @@ Validation = Callable[[FloatArray], bool]
 @dataclass(slots=True)
 class SolveRequest:
     """
-    One question. ``n`` joint variables of the group, ``t`` tips; None means "the solver's own".
+    One request. ``n`` joint variables of the group, ``t`` tips; None means "the solver's own".
 
     A candidate is accepted when it is within tolerance at every tip, inside the limits, and
     ``validate(q)`` is true; the search goes on to the next candidate while it is not.
@@ -68,18 +68,18 @@ class IkSolver(Protocol):
 
     A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a sentence part that
     says why it is the one for this chain; both are shown to users. One that decides anew for each request may have
-    ``reason_for(request)``, which says who answers that one, and why.
+    ``reason_for(request)``, which says which method solves that request, and why.
     """
 
     name: str
     """The name under which the registry made it, such as ``ssik_ros/PoseIK``."""
     joint_names: tuple[str, ...]
-    """The joints of the answer, in its order."""
+    """The joints of a solution, in its order."""
     base_frame: str
     tip_frames: tuple[str, ...]
 
     def solve(self, request: SolveRequest) -> IkResult:
-        """Answer one request; never raises for an outcome, only for misuse."""
+        """Solve one request; raise for misuse, never for an outcome."""
         ...
 
     def warm_up(self) -> None:
@@ -124,7 +124,7 @@ class BranchSolver(Protocol):
         """
         Return every branch within limits that ``request.validate`` accepts.
 
-        :param request: the question; ``max_solutions`` and budgets do not count.
+        :param request: ``max_solutions`` and budgets do not count.
         """
         ...
 

@@ -18,7 +18,7 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 
 KEPT = 1024
-"""Hulls that are kept for chains that are asked for again."""
+"""Most hulls that are kept."""
 SAME_POINT = 1e-6
 """Distance of two points below which the hull of one will do [m]."""
 ALONG_AXIS = (0.1, 0.4, 1.6, -0.1, -0.4, -1.6)

@@ -1,4 +1,4 @@
-"""The limits of one request: the model's, narrowed by what the request asks, per velocity variable."""
+"""The limits of one request, per velocity variable: the model's, narrowed by the request."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def narrow_limits(
 
     :param seed: (nq,) the request's seed, passive variables included.
     :param lower, upper: (nv,) limits of the problem in, those of the request out.
-    :returns: False when the consistency limits leave no room: then there is no answer to look for.
+    :returns: False when the consistency limits leave no room: then no state can be a solution.
     :raises InvalidLimits: when the request's own limits leave none, naming the joint.
     :raises JointNotFound: for an unknown locked joint.
     """
@@ -53,7 +53,7 @@ def narrow_limits(
     passive = problem.variable_q >= problem.group_size
     lower[passive] = upper[passive] = seed[problem.variable_q[passive]]
     for name, value in (request.locked or {}).items():
-        _lock(name, value, problem, group, seed, lower, upper)
+        _lock(name, value, problem, group, seed, (lower, upper))
     return True
 
 
@@ -100,10 +100,10 @@ def _lock(
     problem: Problem,
     group: JointGroup,
     seed: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
+    limits: tuple[FloatArray, FloatArray],
 ) -> None:
     """Hold a joint at a value, or at the seed's value brought inside the limits, by equal limits."""
+    lower, upper = limits
     variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
     if name not in group.joint_names:
         raise JointNotFound.unknown(

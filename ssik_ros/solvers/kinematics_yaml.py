@@ -60,7 +60,7 @@ class GroupKinematics:
     requested_solver: str = ''
     """The name in the file; empty when there is none."""
     solver: str = DEFAULT_SOLVER
-    """The solver that answers: the requested one, or the default for an empty or a foreign name."""
+    """The solver of the group: the requested one, or the default for an empty or a foreign name."""
     is_foreign: bool = False
     """Whether the requested solver is not one of ours."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def _is_foreign(requested: str) -> bool:
 
 
 def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
-    """Return the solver that answers; the default, with one log line, for no or a foreign name."""
+    """Return the solver of a group; for no or a foreign name the default, with one log line."""
     if is_known(requested):
         return solver_spec(requested)
     if not requested:

@@ -6,7 +6,7 @@ a kinematics.yaml, its object a :class:`SolverSpec` or a callable that returns o
 
     'ssik_ros.solvers': ['my_package/MySolver = my_package.solver:SPEC']
 
-Nothing is imported until a solver is used, so a broken package harms only those who ask for it.
+A solver is imported at its first use, so a broken package harms only its own users.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +58,7 @@ DEFAULT_SOLVER = 'ssik_ros/Auto'
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         name=DEFAULT_SOLVER,
-        description='What suits the chain and the question: closed forms, Levenberg-Marquardt, PoseIK.',
+        description='The method that suits the chain and the request: closed form, Levenberg-Marquardt or PoseIK.',
         options_type='ssik_ros.solvers.search.pose_ik.options:PoseIkOptions',
         parameters_file=PARAMETERS_FILE,
         factory='ssik_ros.solvers.auto.solver:make_auto',

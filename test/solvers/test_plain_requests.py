@@ -252,3 +252,12 @@ def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
             assert np.isfinite(result.residual)
     assert answered > 5
     assert {Cause.UNREACHABLE} <= causes
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_summary_of_a_plain_solution_tells_its_errors(arms, name):
+    robot, group, solver = arms[name]
+    for target, seed in zip(*questions(robot, group, 3), strict=True):
+        result = solver.solve(SolveRequest(target, seed))
+        assert f'{result.position_errors[0, 0]:.3g} m' in result.summary()
+        assert result.summary() == result._replace().summary()

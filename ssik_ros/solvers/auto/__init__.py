@@ -1,1 +1,1 @@
-"""Auto: the solver that suits a chain and a question."""
+"""Auto: the solver that suits a chain and a request."""

@@ -94,8 +94,8 @@ class PlainRequests:
         self._last = None if is_first else closed_form
         if self._last is not None:
             one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
-            ask = self._last.arm.prepare
-            self._prepared = ask(one._replace(seed=None)), ask(one)
+            prepare = self._last.arm.prepare
+            self._prepared = prepare(one._replace(seed=None)), prepare(one)
         self._search: Callable[..., Any] = plain_request.search_one
         self._answer: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
