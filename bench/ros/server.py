@@ -6,7 +6,7 @@ executor of choice and with clocks around its handler and its solver.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import contextlib
 from pathlib import Path
 import sys
@@ -27,7 +27,7 @@ from rclpy.serialization import deserialize_message
 from bench.ros.executors import EXECUTORS
 from ssik_ros.ros import node
 from ssik_ros.ros.process import node_process
-from ssik_ros.ros.services.node_services import KinematicsServices
+from ssik_ros.ros.services.service_handlers import Service, ServiceHandlers
 from ssik_ros.server.groups.group_server import GroupServer
 
 SERVICE_DEPTH = 1000
@@ -70,13 +70,18 @@ class Clocks:
 
     def watch(self) -> None:
         """Put clocks around handler and solver of every server that is made from now on."""
-        self._wrap(KinematicsServices, 'compute_ik', self._handler)
-        self._wrap(GroupServer, 'solve', self._solver)
+        make_handler = ServiceHandlers.handler
+
+        def make_timed(handlers: ServiceHandlers, service: Service) -> Callable[..., Any]:
+            handler = make_handler(handlers, service)
+            is_timed = service.name == 'compute_ik'
+            return self._timed(handler, self._handler) if is_timed else handler
+
+        setattr(ServiceHandlers, 'handler', make_timed)  # noqa: B010
+        setattr(GroupServer, 'solve', self._timed(GroupServer.solve, self._solver))  # noqa: B010
 
     @staticmethod
-    def _wrap(owner: type, name: str, times: list[int]) -> None:
-        function = getattr(owner, name)
-
+    def _timed(function: Callable[..., Any], times: list[int]) -> Callable[..., Any]:
         def timed(*arguments: Any, **options: Any) -> Any:
             begin = perf_counter_ns()
             try:
@@ -84,7 +89,7 @@ class Clocks:
             finally:
                 times.append(perf_counter_ns() - begin)
 
-        setattr(owner, name, timed)
+        return timed
 
     def write(self, path: Path) -> None:
         """

@@ -10,13 +10,13 @@ with.
 from collections.abc import Callable, Sequence
 import functools
 import gc
+from importlib.util import find_spec
 import logging
 import queue
 import sys
 import threading
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
-from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
@@ -28,51 +28,34 @@ from rclpy.qos import QoSProfile
 from ssik_ros.errors import ConfigError, describe_choices, quote, shorten, SsikError
 from ssik_ros.mechanisms.loop_closures import LoopClosures
 from ssik_ros.problem.scheduling import processors, SEARCH_SLOTS
+from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX, RobotDescription, RobotSource
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.process.call_records import CallRecords
 from ssik_ros.ros.process.diagnostics import Diagnostics
 from ssik_ros.ros.process.loading_report import LoadingReport, REPORT_EVERY
 from ssik_ros.ros.process.log_throttle import PERIOD
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
-from ssik_ros.ros.services.node_services import KinematicsServices, Served, tell_assumptions
-from ssik_ros.ros.services.path_service import PathService
+from ssik_ros.ros.services.moveit_services import MOVEIT_SERVICES
 from ssik_ros.ros.services.scene_topics import SceneTopics
-from ssik_ros.ros.services.validity_service import ValidityService
+from ssik_ros.ros.services.service_handlers import NO_ROBOT, Served, Service, ServiceHandlers
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.regions import load_hulls
 from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
-try:
-    from ssik_msgs.srv import (
-        Describe,
-        ExplainIk,
-        FindConfigs,
-        GeneratePath,
-        HandleTaskSets,
-        SolveAll,
-        SolveBatch,
-    )
-
-    from ssik_ros.ros.services.batch_service import BatchService
-    from ssik_ros.ros.services.describe_service import Described, DescribeService
-    from ssik_ros.ros.services.explain_service import ExplainService
-    from ssik_ros.ros.services.loop_services import LoopServices, offers
-    from ssik_ros.ros.services.solve_all_service import SolveAllService
-except ImportError:
-    Describe = ExplainIk = SolveAll = SolveBatch = HandleTaskSets = None
-
-if TYPE_CHECKING:
-    from ssik_ros.ros.services.task_set_services import TaskSetServices
+HAS_OWN_MESSAGES = find_spec('ssik_msgs') is not None
+if HAS_OWN_MESSAGES:
+    from ssik_ros.ros.services.loop_services import LOOP_SERVICES
+    from ssik_ros.ros.services.own_services import DESCRIBE, GROUP_SERVICES
 
 NAME = 'ssik_ros'
 _LOGGER = logging.getLogger('ssik_ros.node')
@@ -80,8 +63,6 @@ _MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
-DESCRIBE = '~/describe'
-"""The service that answers without a state of the robot."""
 SILENCE = 5.0
 """After this long without joint states the log says so [s]."""
 
@@ -99,7 +80,6 @@ class IkServer(ProcessNode):
         super().__init__(NAME, **options)
         self._cancel = np.zeros(1, dtype=np.int64)
         self._exchange = threading.Lock()
-        self._description: RobotDescription | None = None
         self._callbacks = ReentrantCallbackGroup()
         self.create_timer(
             PERIOD, self._bridge.flush, callback_group=MutuallyExclusiveCallbackGroup()
@@ -110,12 +90,11 @@ class IkServer(ProcessNode):
         self._live = LiveState(self)
         self._world = SceneWorld()
         self._transforms = TransformListener(self)
-        self._records: dict[str, CallRecords] = {}
-        self._diagnostics = Diagnostics(self, self._records, self._settings.diagnostics_period)
-        self._answers = KinematicsServices(self, self._live)
-        self._task_sets = self._read_task_sets()
-        self._loops = None if SolveAll is None else LoopServices(self._live)
-        self._scene = SceneTopics(self, self._world, self._answers.require_served, self._live)
+        self._handlers = ServiceHandlers(self, self._live)
+        period = self._settings.diagnostics_period
+        self._diagnostics = Diagnostics(self, self._handlers.records, period)
+        self._task_set_file = self._read_task_sets()
+        self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
         self._loading = LoadingReport(_LOGGER.info)
         self.create_timer(
             REPORT_EVERY,
@@ -127,7 +106,7 @@ class IkServer(ProcessNode):
         self._source = RobotSource(self, self._settings, self._loader.put)
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
         self._listener.set_user_callback(self._take_parameters)
-        self._advertise_describe()
+        self._offer_description()
         self._silence = self.create_timer(
             SILENCE,
             self._tell_silence,
@@ -167,7 +146,7 @@ class IkServer(ProcessNode):
 
     def _load(self, description: RobotDescription) -> None:
         """Load a robot and serve it; what is wrong is logged, and fatal when nothing can mend it."""
-        is_change = self._answers.served is not None
+        is_change = self._handlers.served is not None
         # As while modules are imported: what loading makes is kept.
         gc.disable()
         try:
@@ -193,7 +172,7 @@ class IkServer(ProcessNode):
 
     def _report(self, text: str, can_mend: bool) -> None:
         """Say what went wrong; end the node when it has nothing to serve and nothing to wait for."""
-        if self._answers.served is not None:
+        if self._handlers.served is not None:
             _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
             _MESSAGES.error('No robot yet: %s', text)
@@ -221,39 +200,43 @@ class IkServer(ProcessNode):
         names = [group.name for group in groups]
         self._kinematics.declare(names, robot.groups)
         kinematics = {name: self._kinematics.kinematics(name) for name in names}
-        server = RobotServer(
+        scene = PlanningScene(
             robot,
-            groups,
-            kinematics,
-            self._cancel,
-            world=self._world,
-            transforms=self._transforms.find,
+            self._world,
+            self._transforms.find,
             padding=settings.collision_padding,
             initial=loops.initial_positions,
         )
+        server = RobotServer(robot, groups, kinematics, self._cancel, scene)
         loop_server = self._close_loops(server, loops)
         self._loading.enter(2)
         server.warm_up()
         server.warm_up_branches()
         self._loading.enter(3)
         loop_server.warm_up()
-        if self._task_sets is not None:
-            self._task_sets.prepare(robot)
-            self._task_sets.warm_up()
+        task_sets = self._make_task_sets(scene)
         with self._exchange:
-            is_first = self._answers.served is None
+            is_first = self._handlers.served is None
             # Parameters may have changed while the robot was being loaded.
             for name in names:
                 if self._kinematics.kinematics(name) is not kinematics[name]:
                     server = server.with_kinematics(self._kinematics.kinematics(name))
-            self._description = description
+            srdf = '' if description.srdf is None else description.srdf.origin
             parameters = self._listener.get_params()
-            self._answers.serve(server, parameters.report_times, parameters.report_timeout)
+            self._handlers.serve(
+                Served(
+                    server,
+                    StateWriter(robot),
+                    loop_server,
+                    task_sets,
+                    (description.urdf.origin, srdf),
+                    parameters.report_times,
+                    parameters.report_timeout,
+                )
+            )
             self._diagnostics.hardware = robot.name
-        if self._loops is not None:
-            self._loops.serve(loop_server)
         if is_first:
-            self._advertise()
+            self._offer_all()
         self._announce(server, description)
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
@@ -281,59 +264,64 @@ class IkServer(ProcessNode):
             f'model frame {quote(server.robot.model_frame)}\n{make_start_table(server)}'
         )
 
-    def _advertise(self) -> None:
+    def _offer_all(self) -> None:
         """Offer the services that need a robot."""
-        answers = self._answers
-        served = answers.require_served
-        self._offer(GetPositionIK, 'compute_ik', answers.compute_ik)
-        self._offer(GetPositionIK, 'solve_ik', answers.solve_ik)
-        self._offer(GetPositionFK, 'compute_fk', answers.compute_fk)
-        validity = ValidityService(self, served, self._live)
-        self._offer(GetStateValidity, 'check_state_validity', validity.check_state_validity)
-        paths = PathService(served, self._live)
-        self._offer(GetCartesianPath, 'compute_cartesian_path', paths.compute_cartesian_path)
-        if SolveBatch is not None:
-            self._offer(SolveBatch, '~/solve_batch', BatchService(served, self._live).solve_batch)
-            self._offer(SolveAll, '~/solve_all', SolveAllService(served, self._live).solve_all)
-            explanations = ExplainService(served, self._live)
-            self._offer(ExplainIk, '~/explain_ik', explanations.explain_ik)
-        if self._task_sets is not None:
-            self._offer(HandleTaskSets, '~/handle_task_sets', self._task_sets.handle_task_sets)
-            self._offer(FindConfigs, '~/find_configs', self._task_sets.find_configs)
-            self._offer(GeneratePath, '~/generate_path', self._task_sets.generate_path)
-        for kind, name, handler in () if self._loops is None else offers(self._loops):
-            self._offer(kind, name, handler)
+        services = [*MOVEIT_SERVICES]
+        if HAS_OWN_MESSAGES:
+            services += [*GROUP_SERVICES, *LOOP_SERVICES]
+        if self._task_set_file is not None:
+            from ssik_ros.ros.services.task_set_services import TASK_SET_SERVICES
 
-    def _advertise_describe(self) -> None:
-        """Offer the service of this package's own messages, if they are installed."""
-        if Describe is None:
+            services += TASK_SET_SERVICES
+        for service in services:
+            self._offer(service)
+
+    def _offer_description(self) -> None:
+        """Offer the service that needs no robot, if the package of its messages is installed."""
+        if not HAS_OWN_MESSAGES:
             _LOGGER.warning(
-                "The package ssik_msgs is not installed: MoveIt's services only, and none of those "
-                'below the name of the node.'
+                "The package ssik_msgs is not installed, so this node offers MoveIt's services only, and none below "
+                'its own name. Install ssik_msgs for the others.'
             )
         else:
-            self._offer(Describe, DESCRIBE, DescribeService(self._describe).describe)
+            self._offer(DESCRIBE)
 
-    def _read_task_sets(self) -> 'TaskSetServices | None':
-        """Return the services of the task set file; None without one."""
+    def _offer(self, service: Service) -> None:
+        self.create_service(
+            service.kind,
+            service.name,
+            self._handlers.handler(service),
+            qos_profile=QoSProfile(depth=self._settings.service_depth),
+            callback_group=self._callbacks,
+        )
+
+    def _read_task_sets(self) -> Any:
+        """Return the content of the task set file; None without one."""
         file = self._settings.task_sets_file
         if not file:
             return None
-        if HandleTaskSets is None:
-            raise ConfigError('task_sets_file needs the package ssik_msgs.')
+        if not HAS_OWN_MESSAGES:
+            raise ConfigError('task_sets_file needs the package ssik_msgs. Install it.')
         # Tens of modules that a node without such a file does not wait for.
-        from ssik_ros.ros.services.task_set_services import TaskSetServices
+        from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
-        return TaskSetServices(self._answers.require_served, self._live, file)
+        return read_task_set_file(find_task_set_file(file))
 
-    def _offer(self, kind: Any, name: str, handler: Callable[..., Any]) -> None:
-        depth = QoSProfile(depth=self._settings.service_depth)
-        records = self._records[name] = CallRecords()
-        if name != DESCRIBE:
-            handler = tell_assumptions(handler, self._live, lambda: self._answers.served)
-        self.create_service(
-            kind, name, records.timed(handler), qos_profile=depth, callback_group=self._callbacks
-        )
+    def _make_task_sets(self, scene: PlanningScene) -> Any:
+        """Return the task sets of the file for a robot, warmed up; None without a file."""
+        if self._task_set_file is None:
+            return None
+        from ssik_ros.server.tasks.task_sets import TaskSets
+
+        task_sets = TaskSets(scene, self._task_set_file)
+        task_sets.warm_up()
+        return task_sets
+
+    def _planning_scene(self) -> PlanningScene:
+        """Return the robot among objects."""
+        if self._handlers.served is None:
+            raise RuntimeError(NO_ROBOT)
+        return self._handlers.served.server.scene
 
     def _tell_silence(self) -> None:
         """Log once that no joint states come, if so."""
@@ -345,31 +333,21 @@ class IkServer(ProcessNode):
                 'the robot, or give robot_state in each request.'
             )
 
-    def _describe(self) -> 'Described | None':
-        """Return what is served and where it came from."""
-        with self._exchange:
-            served, description = self._answers.served, self._description
-        if served is None or description is None:
-            return None
-        srdf = '' if description.srdf is None else description.srdf.origin
-        return Described(served.server, description.urdf.origin, srdf)
-
     def _take_parameters(self, parameters: Any) -> None:
         """Follow the parameters that may change at run time."""
         with self._exchange:
-            if self._answers.served is not None:
-                self._answers.serve(
-                    self._answers.served.server, parameters.report_times, parameters.report_timeout
-                )
+            if self._handlers.served is not None:
+                times, timeout = parameters.report_times, parameters.report_timeout
+                served = self._handlers.served
+                self._handlers.serve(served._replace(report_times=times, report_timeout=timeout))
 
     def _change_group(self, kinematics: GroupKinematics) -> None:
         """Serve a group with other parameters from the next request on."""
         with self._exchange:
-            served: Served | None = self._answers.served
-            if served is None or kinematics.group not in served.server.groups:
-                return
-            server = served.server.with_kinematics(kinematics)
-            self._answers.serve(server, served.report_times, served.report_timeout)
+            served = self._handlers.served
+            if served is not None and kinematics.group in served.server.groups:
+                server = served.server.with_kinematics(kinematics)
+                self._handlers.serve(served._replace(server=server))
 
 
 class _Loader:

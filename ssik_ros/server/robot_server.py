@@ -1,18 +1,18 @@
 """
-A robot that can be asked: every group with its solver, states and frames by name.
+A robot that responds to requests by name: every planning group with its solver, states and frames.
 
-Immutable for those who ask: what changes is a new server that shares everything else, so that a request
-in progress keeps the one it began with.
+A server never changes. A new parameter makes a new server, which shares everything else with the old one, so a request in
+progress keeps the server that it began with.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import copy
-import dataclasses
 import functools
 import itertools
 import logging
 import math
-from typing import NamedTuple
+import operator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,20 @@ from ssik_ros.errors import (
     describe_choices,
     InvalidLimits,
     list_names,
-    ModelError,
     quote,
     shorten,
     SsikError,
 )
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.collision.objects import CarriedObject
 from ssik_ros.model.collision.scene import Contact
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
-from ssik_ros.server.groups.all_branches import BranchFinder, NOWHERE
-from ssik_ros.server.groups.batches import (
-    BatchRequest,
-    BatchResponse,
-    read_poses,
-    refused_batch,
-    solve_batch,
-)
+from ssik_ros.server.groups.all_branches import BranchFinder
+from ssik_ros.server.groups.batches import BatchRequest, BatchResponse, read_poses, solve_batch
 from ssik_ros.server.groups.explanations import explain_pose, Explanation
-from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.groups.group_server import GroupServer, JointBounds
 from ssik_ros.server.groups.notes import (
-    describe_empty_frame,
     describe_nearest,
     NOT_REACHED,
     notes_on_failure,
@@ -53,13 +44,10 @@ from ssik_ros.server.groups.notes import (
 )
 from ssik_ros.server.paths.path_follower import PathFollower
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
-from ssik_ros.server.requests import poses
-from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
     BranchesResponse,
-    BranchOptions,
-    BranchReport,
-    CarriedGiven,
+    FkRequest,
     FkResponse,
     FramedPose,
     FullState,
@@ -67,30 +55,19 @@ from ssik_ros.server.requests.ik_requests import (
     IkResponse,
     LinkGoal,
     NEW,
-    NOTHING_CARRIED,
-    ObjectGiven,
-    StateGiven,
+    StateRequest,
 )
-from ssik_ros.server.requests.poses import NO_POSE, TOO_FAR
+from ssik_ros.server.requests.poses import FARTHEST, IS_WITHIN, NO_POSE, TOO_FAR
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
-from ssik_ros.server.requests.task_requests import CheckedRequest
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
-from ssik_ros.server.scene.constraint_check import ConstraintCheck, ConstraintVerdict
-from ssik_ros.server.scene.frames import FrameReader
-from ssik_ros.server.scene.robot_collisions import RobotCollisions
-from ssik_ros.server.scene.states import StateReader
-from ssik_ros.server.scene.world import check_objects, PlacedFrame, SceneWorld, Surroundings
+from ssik_ros.server.scene.constraint_check import ConstraintVerdict
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 _LOGGER = logging.getLogger('ssik_ros.server')
 
-ONCE = 0.05
-"""Budget of the request that is asked to warm up [s], for solvers that use all the time that they get."""
-
-
-Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
-"""Returns where a frame is, relative to one of some frames, or a sentence that says why it is not known."""
-
+WARM_UP_TIMEOUT = 0.05
+"""Budget of the request that warms a group up [s]; some solvers use all of their budget."""
 CAUSE_OF_REFUSAL = {
     Refusal.UNKNOWN_GROUP: Cause.UNKNOWN_GROUP,
     Refusal.BAD_STATE: Cause.BAD_STATE,
@@ -106,27 +83,29 @@ CAUSE_OF_REFUSAL = {
     Refusal.BAD_OPTION: Cause.CONSTRAINTS,
 }
 
+UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 SMALLEST_STEP = float(np.finfo(np.float64).eps)
 """A path is not divided into steps as small as this or smaller [m]."""
 SOLVED, NO_REFUSAL, NO_CAUSE = IkStatus.SOLVED, Refusal.NONE, Cause.NONE
-"""By plain names: looking up a member of an enumeration costs time at every solve."""
+IS_AT_MOST, flatten = operator.le, itertools.chain.from_iterable
 _PERHAPS_CONSTRAINTS = (Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
 """Causes that narrower limits may have brought about."""
 
 
-class StateJudgement(NamedTuple):
-    """What there is to say against a state."""
+class StateResponse(NamedTuple):
+    """The collisions of a state, and which constraints the state satisfies."""
 
-    contacts: Sequence[Contact]
-    verdicts: Sequence[ConstraintVerdict]
-    """On each constraint, joints first, then positions, then orientations."""
     refusal: Refusal
+    cause: Cause
     text: str
-    """Why nothing could be judged."""
+    """Why the state could not be checked; empty where it was."""
+    contacts: Sequence[Contact] = ()
+    verdicts: Sequence[ConstraintVerdict] = ()
+    """On each constraint, joints first, then positions, then orientations."""
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the state was judged, collides with nothing and keeps all constraints."""
+        """Return whether the state was checked, collides with nothing and satisfies all constraints."""
         return (
             self.refusal is Refusal.NONE
             and not self.contacts
@@ -134,20 +113,52 @@ class StateJudgement(NamedTuple):
         )
 
 
-class _Understood(NamedTuple):
-    """A request whose names all exist."""
+class Description(NamedTuple):
+    """Planning groups that are served."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    groups: Sequence[GroupServer] = ()
+
+
+class _Resolved(NamedTuple):
+    """A request with its names looked up."""
 
     group: GroupServer
     state: FullState
-    """Seed, joints outside the group, and where the root link stands."""
+    """Seed, joints outside the group, and the pose of the root link."""
     goals: list[LinkGoal]
     checks: CandidateChecks | None
-    contradicted: Sequence[str]
-    """Followers that were given other values than their leaders."""
+
+
+Response = TypeVar('Response')
+Method = Callable[['RobotServer', Any, FullState], Response]
+
+
+def _refused_as(kind: Callable[..., Response]) -> Callable[[Method[Response]], Method[Response]]:
+    """Return a decorator of methods that turns a refused request into a response of a kind."""
+
+    def decorate(method: Method[Response]) -> Method[Response]:
+        @functools.wraps(method)
+        def respond(server: 'RobotServer', request: Any, current: FullState) -> Response:
+            try:
+                return method(server, request, current)
+            except SsikError as error:
+                return kind(*_explain_refusal(error))
+
+        return respond
+
+    return decorate
 
 
 class RobotServer:
-    """Answers requests about one robot; may be asked from several threads at once."""
+    """
+    Responds to requests about one robot; several threads may call it at once.
+
+    Each method takes a request and where the robot is, which counts for everything that the request does not name.
+    A request that cannot be solved gets a response with a refusal.
+    """
 
     def __init__(
         self,
@@ -155,52 +166,34 @@ class RobotServer:
         groups: Iterable[JointGroup],
         kinematics: Mapping[str, GroupKinematics] | None = None,
         cancel: NDArray[np.int64] | None = None,
-        world: SceneWorld | None = None,
-        transforms: Transforms | None = None,
-        padding: float = 0.0,
-        initial: Mapping[str, float] | None = None,
+        scene: PlanningScene | None = None,
     ) -> None:
         """
         Make a solver for every group.
 
         :param robot: the robot.
         :param groups: the groups to serve.
-        :param kinematics: solver and parameters by group; others have the default solver.
+        :param kinematics: solver and parameters by group; other groups have the default solver.
         :param cancel: (1) flag that ends all searches.
-        :param world: the objects around; None for none.
-        :param transforms: knows frames that are neither links nor objects, given the names of those that are known.
-        :param padding: bodies nearer than this to each other collide [m].
-        :param initial: where variables that nobody reports are, instead of at their default values.
+        :param scene: the robot among objects; None for no objects.
         """
         self.robot = robot
-        self._told_empty_frame = False
-        self.world = SceneWorld() if world is None else world
-        self._transforms = transforms
-        self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
-        self.states = StateReader(robot, initial)
-        self.frames = FrameReader(robot, self._find_frame)
+        self.scene = PlanningScene(robot) if scene is None else scene
+        self.states, self.frames = self.scene.states, self.scene.frames
         self.cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
-        self._collisions = RobotCollisions(robot, padding)
+        self._links = robot.tree.link_index
+        self._model_frames = {robot.model_frame}
+        """Frames that are the model frame; the empty name too, after a log line has said so."""
         given = kinematics or {}
-        self.groups: dict[str, GroupServer] = {
-            group.name: GroupServer(
-                self.frames, group, given.get(group.name) or GroupKinematics(group.name)
-            )
-            for group in groups
+        self.groups = {
+            group.name: self._make_group(group, given.get(group.name)) for group in groups
         }
         self._finders = {name: BranchFinder(group) for name, group in self.groups.items()}
 
-    def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return where a frame is that is no link, or why nobody knows."""
-        placed = self.world.now().find_frame(name)
-        if placed is not None:
-            return placed
-        if self._transforms is None:
-            return ''
-        found = self._transforms(name, self._known_frames)
-        if isinstance(found, PlacedFrame) and found.base == self.robot.model_frame:
-            return found._replace(base='')
-        return found
+    def _make_group(self, group: JointGroup, kinematics: GroupKinematics | None) -> GroupServer:
+        return GroupServer(
+            self.frames, group, kinematics or GroupKinematics(group.name), self.cancel
+        )
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """
@@ -209,7 +202,7 @@ class RobotServer:
         :param kinematics: the group's new kinematics.
         """
         other = copy.copy(self)
-        replaced = GroupServer(self.frames, self.groups[kinematics.group].group, kinematics)
+        replaced = self._make_group(self.groups[kinematics.group].group, kinematics)
         replaced.warm_up()
         other.groups = {**self.groups, kinematics.group: replaced}
         finder = self._finders[kinematics.group].with_server(replaced)
@@ -218,113 +211,190 @@ class RobotServer:
 
     def warm_up(self) -> None:
         """Set up everything that first requests would otherwise wait for."""
-        poses.warm_up()
         for group in self.groups.values():
             group.warm_up()
-            self._ask_once(group)
-        self._collisions.warm_up()
+            self._solve_once(group)
+        self.scene.collisions.warm_up()
 
-    def _ask_once(self, group: GroupServer) -> None:
-        """Ask for where the tips are anyway: what a first request has to look up is known then."""
+    def _solve_once(self, group: GroupServer) -> None:
+        """Solve for the present poses of the tips, so that the first request finds every cache filled."""
         if group.solver is None:
             return
         state, tips = self.states.default(), list(group.solver.tip_frames)
-        poses = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
-        framed = [FramedPose(self.robot.model_frame, pose) for pose in poses]
-        self.answer(IkRequest(group.group.name, tips, framed, timeout=ONCE), state)
+        here = [state.root_pose @ pose for pose in self.frames.links_in_root(tips, state)]
+        framed = [FramedPose(self.robot.model_frame, pose) for pose in here]
+        self.solve(IkRequest(group.group.name, tips, framed, timeout=WARM_UP_TIMEOUT), state)
 
     def warm_up_branches(self) -> None:
         """Make the closed forms that requests for every branch need."""
         for finder in self._finders.values():
             finder.warm_up()
 
-    def answer(self, request: IkRequest, current: FullState) -> IkResponse:
+    def solve(self, request: IkRequest, current: FullState) -> IkResponse:
         """
-        Answer a request; what is wrong with it is an answer too.
+        Find joint positions with which links are at poses.
 
         The order of checks is MoveIt's: group, state, number of goals, frames, links.
-
-        :param request: the request.
-        :param current: where the robot is: seed and joints that the request does not name.
         """
         try:
-            return self._search(request, self._understand(request, current))
-        except SsikError as error:
-            refusal, cause, text = _tell(error)
-            return IkResponse(None, refusal, cause, text)
-
-    def answer_all(
-        self, request: IkRequest, wishes: BranchOptions, current: FullState
-    ) -> BranchesResponse:
-        """
-        Answer a request by every branch; what is wrong with it is an answer too.
-
-        :param request, current: as for :meth:`answer`, and understood in the same way.
-        :param wishes: what else is asked.
-        """
-        try:
-            return self._answer_all(request, wishes, current)
-        except SsikError as error:
-            return BranchesResponse((), (), BranchReport(), *_tell(error))
-
-    def answer_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
-        """
-        Answer a request for many poses; what is wrong with it is an answer too.
-
-        :param request: the request.
-        :param current: where the robot is, for what the request does not name.
-        """
-        try:
-            group = self.find_group(request.group)
+            group = self.groups.get(request.group) or self.find_group(request.group)
             state = self.states.merge(current, request.state)
-            poses = read_poses(request.poses)
-            frame = self.frames.in_model_frame(request.frame, current)
-            poses = poses if frame is None else frame @ poses
-            checks = self.make_checks(request, state, current)
-            goal = self._led(request.link, self._around(request.carried, state, current))
-            return solve_batch(group, request, goal, poses, state, checks, self.cancel)
-        except SsikError as error:
-            return refused_batch(*_tell(error))
-
-    def explain(self, request: IkRequest, current: FullState) -> Explanation:
-        """
-        Answer a request for one pose, and say what is behind the answer.
-
-        :param request, current: as for :meth:`answer`.
-        """
-        try:
-            understood = self._understand(request, current)
-            answer = self._search(request, understood)
-            group, state, goals, checks, _ = understood
-            pair = None if checks is None else checks.pair
-            return explain_pose(
-                group,
-                self._finders[group.group.name],
-                goals[0],
+            link, framed = request.links[:1], request.poses[:1]
+            # Most requests name one pose of one link in the model frame, and neither constraints nor collisions.
+            if (
+                len(request.poses) == 1 == len(request.links)
+                and link[0] in self._links
+                and framed[0].frame in self._model_frames
+                and request.constraints is NO_CONSTRAINTS
+                and not request.avoid_collisions
+                and all(map(IS_WITHIN, map(abs, flatten(framed[0].pose.tolist()))))
+            ):
+                goals = [NEW(LinkGoal, (link[0], framed[0].pose, None))]
+                resolved = NEW(_Resolved, (group, state, goals, None))
+            else:
+                resolved = self._resolve(request, current, group, state)
+            limits = None if resolved.checks is None else _narrow_limits(resolved)
+            if isinstance(limits, str):
+                text = f'No solution: the joint constraints leave no room: {limits}.'
+                refused = IkResponse(Refusal.NONE, Cause.CONSTRAINTS, text)
+                return _with_notes(request, resolved, refused)
+            result, solve_ns = group.solve(
+                resolved.goals,
                 state,
-                answer,
                 timeout=request.timeout,
-                colliding=tuple(pair or ()) if answer.cause == Cause.COLLISION else (),
-                cancel=self.cancel,
+                accepts=resolved.checks,
+                limits=limits,
             )
+            if result.status != SOLVED:
+                unsolved = self._describe_failure(request, resolved, result, solve_ns, limits)
+                return _with_notes(request, resolved, unsolved)
+            response: IkResponse = NEW(
+                IkResponse,
+                (
+                    NO_REFUSAL,
+                    NO_CAUSE,
+                    result.summary(),
+                    group.with_group(state, result.solutions[0]),
+                    result,
+                    solve_ns,
+                    (),
+                ),
+            )
+            seed = state.positions[group.places].tolist()
+            if state.contradicted or not (
+                all(map(IS_AT_MOST, group.lowest, seed))
+                and all(map(IS_AT_MOST, seed, group.highest))
+            ):
+                return _with_notes(request, resolved, response)
+            return response
         except SsikError as error:
-            return Explanation(IkResponse(None, *_tell(error)))
+            return IkResponse(*_explain_refusal(error))
 
-    def follow(self, request: PathRequest, current: FullState) -> PathResponse:
+    def solve_unchecked(self, request: IkRequest, current: FullState) -> IkResponse:
+        """Solve without collision checks; say so if the request asks for them."""
+        asked, request.avoid_collisions = request.avoid_collisions, False
+        response = self.solve(request, current)
+        return response._replace(text=f'{response.text} {UNCHECKED}') if asked else response
+
+    def describe(self, group: str, current: FullState) -> Description:
+        """Return one planning group, or all of them for an empty name."""
+        if group and group not in self.groups:
+            choices = describe_choices(group, self.groups)
+            text = f'There is no group {quote(group)}. {choices}'
+            return Description(Refusal.UNKNOWN_GROUP, Cause.UNKNOWN_GROUP, text)
+        names = (group,) if group else tuple(self.groups)
+        return Description(NO_REFUSAL, NO_CAUSE, '', [self.groups[name] for name in names])
+
+    def _resolve(
+        self, request: IkRequest, current: FullState, group: GroupServer, state: FullState
+    ) -> _Resolved:
+        """Return a request with all names looked up, in MoveIt's order of checks."""
+        found = self._poses(request, current)
+        checks = self.scene.make_checks(request, state, current)
+        around = self.scene.around(request.state, state, current)
+        pairs = zip(request.links, found)
+        goals = [self.scene.goal_of(link, around, pose) for link, pose in pairs]
+        return _Resolved(group, state, goals, checks)
+
+    def _describe_failure(
+        self,
+        request: IkRequest,
+        resolved: _Resolved,
+        result: IkResult,
+        solve_ns: int,
+        limits: JointBounds | None,
+    ) -> IkResponse:
+        """Return the response of a search without a solution."""
+        group, state, goals, checks = resolved
+        text = result.summary(describe_nearest(group, goals, state, result))
+        # A response without a solution never counts as a success.
+        cause = result.cause or Cause.NOT_FOUND
+        if checks is not None and cause == Cause.VALIDATION:
+            cause = Cause.DEADLINE if result.clock_ended else checks.cause
+            clock = ' The clock ended the search.' if result.clock_ended else ''
+            text = (
+                f'No solution: {checks.describe()} ({counted(result.searches, "search")}).{clock}'
+            )
+        elif limits is not None and _is_kept_away(request, resolved, result, solve_ns):
+            cause = Cause.CONSTRAINTS
+            text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
+        colliding = (
+            tuple(checks.pair or ()) if checks is not None and cause == Cause.COLLISION else ()
+        )
+        return IkResponse(Refusal.NONE, cause, text, None, result, solve_ns, colliding)
+
+    @_refused_as(BranchesResponse)
+    def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
+        """Find every branch of a pose, best first."""
+        group = self.find_group(request.group)
+        state = self.states.merge(current, request.state)
+        _, _, goals, checks = self._resolve(request, current, group, state)
+        tolerance = request.branches.tolerance
+        if not 0.0 <= tolerance < math.inf:
+            raise RequestRefused(
+                Refusal.BAD_TOLERANCE,
+                f'The tolerance {tolerance:g} is no finite number of at least zero.',
+            )
+        finder = self._finders[group.group.name]
+        response = finder.find(
+            goals, state, request.branches, timeout=request.timeout, accepts=checks
+        )
+        if checks is not None and response.cause == Cause.COLLISION:
+            text = f'No solution: {checks.describe()}.'
+            return response._replace(text=text, cause=checks.cause)
+        return response
+
+    @_refused_as(BatchResponse)
+    def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
+        """Find joint positions for each of many poses of one link."""
+        group = self.find_group(request.group)
+        state = self.states.merge(current, request.state)
+        poses = read_poses(request.poses)
+        frame = self.frames.in_model_frame(request.frame, current)
+        poses = poses if frame is None else frame @ poses
+        checks = self.scene.make_checks(request, state, current)
+        goal = self.scene.goal_of(request.link, self.scene.around(request.state, state, current))
+        return solve_batch(group, request, goal, poses, state, checks)
+
+    @_refused_as(Explanation)
+    def explain(self, request: IkRequest, current: FullState) -> Explanation:
+        """Find out why a pose has no solution, and what would help."""
+        response = self.solve(request, current)
+        if response.refusal is not NO_REFUSAL:
+            return Explanation(*response[:3])
+        group = self.find_group(request.group)
+        state = self.states.merge(current, request.state)
+        goals = self._resolve(request, current, group, state).goals
+        finder = self._finders[group.group.name]
+        return explain_pose(finder, goals[0], state, response, timeout=request.timeout)
+
+    @_refused_as(PathResponse)
+    def follow_path(self, request: PathRequest, current: FullState) -> PathResponse:
         """
-        Answer a request for a path; what is wrong with it is an answer too.
+        Lead a link along straight lines.
 
         The order of checks is MoveIt's: state, group, frames, step, waypoints.
-
-        :param request: the request.
-        :param current: where the robot is, for what the request does not name.
         """
-        try:
-            return self._follow(request, current)
-        except SsikError as error:
-            return PathResponse(None, None, 0.0, *_tell(error))
-
-    def _follow(self, request: PathRequest, current: FullState) -> PathResponse:
         state = self.states.merge(current, request.state)
         group = self.find_group(request.group)
         link = request.link or (group.group.tips[0] if len(group.group.tips) == 1 else '')
@@ -338,128 +408,80 @@ class RobotServer:
             )
         if not len(request.waypoints):
             text = 'There is no waypoint, so nothing is followed.'
-            return PathResponse(None, None, 0.0, Refusal.NONE, Cause.NONE, text)
-        _require_jumps(request)
-        poses = [_in_model_frame(link, pose, frame) for pose in request.waypoints]
-        led = self._led(request.link, self._around(request.carried, state, current))
-        if request.frame == link and (led.link or link) in self.robot.tree.link_index:
+            return PathResponse(Refusal.NONE, Cause.NONE, text)
+        _require_thresholds(request)
+        waypoints = [_in_model_frame(link, pose, frame) for pose in request.waypoints]
+        led = self.scene.goal_of(request.link, self.scene.around(request.state, state, current))
+        if request.frame == link and (led.link or link) in self._links:
             here = state.root_pose @ self.frames.link_in_root(led.link or link, state)
             here = here if led.tool is None else here @ led.tool
-            poses = list(itertools.accumulate(poses, np.matmul, initial=here))[1:]
-        checks = self.make_checks(request, state, current)
-        finder = self._finders[group.group.name]
-        follower = PathFollower(group, finder, request, led, state, checks, self.cancel)
-        speed_link = request.speed_link
-        if request.max_speed > 0.0 and speed_link not in ('', *self.robot.tree.link_index):
-            choices = describe_choices(speed_link, self.robot.tree.link_names)
+            waypoints = list(itertools.accumulate(waypoints, np.matmul, initial=here))[1:]
+        checks = self.scene.make_checks(request, state, current)
+        follower = PathFollower(self._finders[group.group.name], request, led, state, checks)
+        self._require_speed_link(request)
+        return follower.follow(waypoints)
+
+    def _require_speed_link(self, request: PathRequest) -> None:
+        """Refuse a limit on the speed of an unknown link."""
+        if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
+            choices = describe_choices(request.speed_link, self.robot.tree.link_names)
             raise RequestRefused(
                 Refusal.UNKNOWN_LINK,
-                f'There is no link {quote(speed_link)} whose speed could be limited. {choices}',
+                f'There is no link {quote(request.speed_link)} whose speed could be limited. {choices}',
             )
-        return follower.follow(poses)
 
-    def _understand(self, request: IkRequest, current: FullState) -> _Understood:
-        """Return what a request means: the one place that decides it, in MoveIt's order of checks."""
-        group = self.groups.get(request.group) or self.find_group(request.group)
+    @_refused_as(StateResponse)
+    def check_state(self, request: StateRequest, current: FullState) -> StateResponse:
+        """Check whether a state is free of collisions and satisfies constraints."""
         state = self.states.merge(current, request.state)
-        poses = self._poses(request, current)
-        checks = self.make_checks(request, state, current)
-        goals = []
-        around = None
-        for link, pose in zip(request.links, poses):
-            if link in self.robot.tree.link_index:
-                goals.append(NEW(LinkGoal, (link, pose, None)))
-            else:
-                around = around or self._around(request.carried, state, current)
-                goals.append(self._led(link, around, pose))
-        contradicted: Sequence[str] = ()
-        if self.states.has_followers:
-            contradicted = self.states.contradicted(request.state, state)
-        return NEW(_Understood, (group, state, goals, checks, contradicted))
+        group = self.find_group(request.group).group if request.group else None
+        constraints = self.scene.make_constraints(request.constraints, current)
+        verdicts = () if constraints is None else constraints.judge(state)
+        around = self.scene.surroundings(request.state.carried, state, current)
+        contacts = self.scene.collisions.contacts(around, state, group)
+        return StateResponse(Refusal.NONE, Cause.NONE, '', contacts, verdicts)
 
-    def _answer_all(
-        self, request: IkRequest, wishes: BranchOptions, current: FullState
-    ) -> BranchesResponse:
-        group, state, goals, checks, _ = self._understand(request, current)
-        if not 0.0 <= wishes.tolerance < math.inf:
+    @_refused_as(FkResponse)
+    def compute_fk(self, request: FkRequest, current: FullState) -> FkResponse:
+        """Compute the poses of links; unknown links are left out and named."""
+        links = request.links
+        if not links:
             raise RequestRefused(
-                Refusal.BAD_TOLERANCE,
-                f'The tolerance {wishes.tolerance:g} is no finite number of at least zero.',
+                Refusal.GOAL_COUNT, 'fk_link_names is empty: name at least one link.'
             )
-        finder = self._finders[group.group.name]
-        answer = finder.find(
-            goals,
-            state,
-            wishes,
-            timeout=request.timeout,
-            accepts=checks,
-            cancel=self.cancel,
-        )
-        if checks is not None and answer.cause == Cause.COLLISION:
-            text = f'No solution: {checks.describe()}.'
-            return answer._replace(text=text, cause=checks.cause)
-        return answer
+        state = self.states.merge(current, request.state)
+        around = self.scene.around(request.state, state, current)
+        # Names may come many times; each is looked up and placed once.
+        goals = {link: self.scene.goal_of(link, around) for link in dict.fromkeys(links)}
+        goals = {link: goal for link, goal in goals.items() if goal.link in self._links}
+        poses = dict(zip(goals, self._place(list(goals.values()), state), strict=True))
+        known = [link for link in links if link in poses]
+        refusal, text = Refusal.NONE, f'{counted(len(known), "pose")}.'
+        if len(known) < len(links):
+            missing = list_names(link for link in links if link not in poses)
+            refusal = Refusal.UNKNOWN_LINK
+            text = f'Not links of robot {shorten(self.robot.name)}: {missing}.'
+        named, frame = self.robot.model_frame, None
+        try:
+            frame = self.frames.in_model_frame(request.frame, current)
+        except RequestRefused as refused:
+            refusal, text = refused.refusal, str(refused)
+        else:
+            # A link that stands at the model frame keeps the name that the request has.
+            named = request.frame if frame is not None or request.frame in self._links else named
+        if frame is not None:
+            inverse = invert_pose(frame)
+            poses = {link: inverse @ pose for link, pose in poses.items()}
+        placed = [poses[link] for link in known]
+        return FkResponse(refusal, Cause.NONE, text, known, placed, named)
 
-    def _search(self, request: IkRequest, understood: _Understood) -> IkResponse:
-        """Return what the group's solver finds, and what there is to note."""
-        answer = self._search_within(request, understood)
-        notes = notes_on_request(understood.group, understood.state, understood.contradicted)
-        if answer.result is not None and answer.result.cause in NOT_REACHED:
-            notes += notes_on_failure(
-                understood.group, understood.goals, request.poses, understood.state, answer.result
-            )
-        return answer._replace(text=' '.join((answer.text, *notes))) if notes else answer
-
-    def _search_within(self, request: IkRequest, understood: _Understood) -> IkResponse:
-        """Return what the group's solver finds within the limits that joint constraints leave."""
-        group, state, goals, checks, _ = understood
-        limits = None
-        if checks is not None and checks.constraints is not None:
-            narrowed = checks.constraints.narrow(group.group, state)
-            if isinstance(narrowed, str):
-                text = f'No solution: the joint constraints leave no room: {narrowed}.'
-                return IkResponse(None, Refusal.NONE, Cause.CONSTRAINTS, text)
-            limits = narrowed
-        result, solve_ns = group.solve(
-            goals,
-            state,
-            timeout=request.timeout,
-            accepts=checks,
-            cancel=self.cancel,
-            limits=limits,
-        )
-        if result.status == SOLVED:
-            text = result.summary()
-            solution = group.with_group(state, result.solutions[0])
-            return NEW(IkResponse, (solution, NO_REFUSAL, NO_CAUSE, text, result, solve_ns))
-        text = result.summary(describe_nearest(group, goals, state, result))
-        cause = result.cause
-        if checks is not None and cause == Cause.VALIDATION:
-            cause = Cause.DEADLINE if result.clock_ended else checks.cause
-            clock = ' The clock ended the search.' if result.clock_ended else ''
-            text = (
-                f'No solution: {checks.describe()} ({counted(result.searches, "search")}).{clock}'
-            )
-        elif limits is not None and self._is_kept_away(request, understood, result, solve_ns):
-            cause = Cause.CONSTRAINTS
-            text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
-        return IkResponse(None, Refusal.NONE, cause, text, result, solve_ns)
-
-    def _is_kept_away(
-        self, request: IkRequest, understood: _Understood, result: IkResult, spent_ns: int
-    ) -> bool:
-        """Return whether a pose that was not reached within the joint constraints is reached without."""
-        if result.cause not in _PERHAPS_CONSTRAINTS:
-            return False
-        group = understood.group
-        budget = request.timeout if request.timeout > 0.0 else group.kinematics.timeout
-        left = budget - 1e-9 * spent_ns
-        if left <= 0.0:
-            return False
-        free, _ = group.solve(
-            understood.goals, understood.state, timeout=left, accepts=None, cancel=self.cancel
-        )
-        return free.solved
+    def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
+        """Return the poses (4, 4) of goals in the model frame."""
+        poses = self.frames.links_in_root([goal.link for goal in led], state)
+        return [
+            state.root_pose @ (pose if goal.tool is None else pose @ goal.tool)
+            for goal, pose in zip(led, poses, strict=True)
+        ]
 
     def find_group(self, name: str) -> GroupServer:
         """
@@ -488,226 +510,51 @@ class RobotServer:
         frames = []
         for framed in request.poses:
             frames.append(self.frames.in_model_frame(framed.frame, current))
-            if not framed.frame and not self._told_empty_frame:
-                self._told_empty_frame = True
-                _LOGGER.info('%s', describe_empty_frame(self.robot.model_frame))
-        found = []
-        for link, framed, frame in zip(request.links, request.poses, frames):
-            found.append(_in_model_frame(link, framed.pose, frame))
-        return found
+            if not framed.frame and '' not in self._model_frames:
+                self._model_frames.add('')
+                _LOGGER.info(
+                    'A pose came without a frame; the model frame %s is meant. This is said once.',
+                    quote(self.robot.model_frame),
+                )
+        triples = zip(request.links, request.poses, frames)
+        return [_in_model_frame(link, framed.pose, frame) for link, framed, frame in triples]
 
-    def _led(
-        self,
-        name: str,
-        around: Callable[[], Surroundings],
-        pose: FloatArray = NOWHERE,
-    ) -> LinkGoal:
-        """Return a goal at a pose for a link, or for a carried object or a subframe of one."""
-        if name and name not in self.robot.tree.link_index:
-            placed = around().find_frame(name)
-            if placed is not None and placed.base:
-                return LinkGoal(placed.base, pose, placed.pose)
-        return LinkGoal(name, pose)
 
-    def make_checks(
-        self,
-        request: IkRequest | PathRequest | BatchRequest | CheckedRequest,
-        state: FullState,
-        current: FullState,
-    ) -> CandidateChecks | None:
-        """
-        Return what candidates have to pass, if there is anything.
+def _narrow_limits(resolved: _Resolved) -> JointBounds | str | None:
+    """Return the limits that joint constraints leave; why, where they leave no room; None without constraints."""
+    checks = resolved.checks
+    if checks is None or checks.constraints is None:
+        return None
+    return checks.constraints.narrow(resolved.group.group, resolved.state)
 
-        :param request: with constraints, and whether collisions are to be avoided.
-        :param state: the state that the request is about.
-        :param current: where the robot is.
-        :raises RequestRefused: for what cannot be checked.
-        """
-        if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
-            return None
-        constraints = self.make_constraints(request.constraints, current)
-        if not request.avoid_collisions:
-            return None if constraints is None else CandidateChecks(constraints, None)
-        around = self.surroundings(request.carried, state, current)
-        return CandidateChecks(constraints, self._collisions.finder(around))
 
-    def make_constraints(
-        self, wishes: ConstraintsGiven, current: FullState
-    ) -> ConstraintCheck | None:
-        """
-        Return the check of constraints, if there are any.
+def _with_notes(request: IkRequest, resolved: _Resolved, response: IkResponse) -> IkResponse:
+    """Return a response whose text also says what may be wrong with the request."""
+    group, state = resolved.group, resolved.state
+    notes = notes_on_request(group, state)
+    if response.result is not None and response.result.cause in NOT_REACHED:
+        notes += notes_on_failure(group, resolved.goals, request.poses, state, response.result)
+    return response._replace(text=' '.join((response.text, *notes))) if notes else response
 
-        :param wishes: the constraints.
-        :param current: where the robot is.
-        :raises RequestRefused: for what is not understood.
-        """
-        if wishes is NO_CONSTRAINTS or wishes.are_none:
-            return None
-        return ConstraintCheck(
-            self.frames, wishes, lambda frame: self.frames.in_model_frame(frame, current)
-        )
 
-    def surroundings(
-        self, given: CarriedGiven, state: FullState, current: FullState
-    ) -> Surroundings:
-        """
-        Return the objects around the robot, with those that a request says are carried.
-
-        :param given: what the request says.
-        :param state: the state that the request is about.
-        :param current: where the robot is.
-        :raises RequestRefused: for objects that are none, and unknown links and frames.
-        """
-        around = self.world.now()
-        if given.forgets and around.carried:
-            around = around._replace(carried=())
-        if not given.objects:
-            return around
-        gone = {entry.object.name for entry in given.objects if entry.is_gone}
-        if gone:
-            kept = tuple(c for c in around.carried if c.object.name not in gone)
-            around = around._replace(carried=kept)
-        added = [
-            self.carry(entry, around, state, current)
-            for entry in given.objects
-            if not entry.is_gone
-        ]
-        return around.carry(added)
-
-    def carry(
-        self, given: ObjectGiven, around: Surroundings, state: FullState, current: FullState
-    ) -> CarriedObject:
-        """
-        Return an object as the link has it that carries it.
-
-        :param given: the object.
-        :param around: where an object without shapes stands.
-        :param state: the state in which it is carried.
-        :param current: where the robot is.
-        :raises RequestRefused: for an object that is none, and an unknown link or frame.
-        """
-        if given.link not in self.robot.tree.link_index:
-            choices = describe_choices(given.link, self.robot.tree.link_names)
-            raise RequestRefused(
-                Refusal.BAD_STATE,
-                f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
-                f'{quote(self.robot.name)} does not have. {choices}',
-            )
-        item, frame = given.object, given.frame
-        standing = around.standing_named(item.name)
-        if not item.shapes and standing is not None:
-            item, frame = standing, self.robot.model_frame
-        if frame and frame != given.link:
-            placed = self.frames.in_model_frame(frame, current)
-            pose = item.pose if placed is None else placed @ item.pose
-            item = dataclasses.replace(
-                item, pose=self.frames.model_in_link(given.link, state) @ pose
-            )
-        carried = CarriedObject(item, given.link, given.touch_links)
-        try:
-            check_objects([carried])
-        except ModelError as error:
-            raise RequestRefused(Refusal.BAD_STATE, str(error)) from error
-        return carried
-
-    def judge(
-        self,
-        group: str,
-        given: StateGiven,
-        carried: CarriedGiven,
-        wishes: ConstraintsGiven,
-        current: FullState,
-    ) -> StateJudgement:
-        """
-        Return whether a state is free of collisions and keeps constraints.
-
-        :param group: what its joints do not move may collide; empty for the whole robot.
-        :param given, carried: the state.
-        :param wishes: the constraints.
-        :param current: where the robot is, for what the state does not name.
-        """
-        try:
-            state = self.states.merge(current, given)
-            chosen = self.find_group(group).group if group else None
-            constraints = self.make_constraints(wishes, current)
-            verdicts = () if constraints is None else constraints.judge(state)
-            around = self.surroundings(carried, state, current)
-            contacts = self._collisions.contacts(around, state, chosen)
-        except SsikError as error:
-            refusal, _, text = _tell(error)
-            return StateJudgement((), (), refusal, text)
-        return StateJudgement(contacts, verdicts, Refusal.NONE, '')
-
-    def forward(
-        self,
-        links: list[str],
-        frame: str,
-        given: StateGiven,
-        current: FullState,
-        carried: CarriedGiven = NOTHING_CARRIED,
-    ) -> FkResponse:
-        """
-        Return the poses of links; unknown links are left out and named.
-
-        :param links: names of links, of carried objects, and of subframes of these.
-        :param frame: the frame to give them in: empty for the model frame, or a link.
-        :param given: the part of the state that is not the current one.
-        :param current: where the robot is.
-        :param carried: what the state says about carried objects.
-        """
-        if not links:
-            return _no_poses(Refusal.GOAL_COUNT, 'fk_link_names is empty: name at least one link.')
-        try:
-            state = self.states.merge(current, given)
-            around = self._around(carried, state, current)
-            # Names may come many times; each is looked up and placed once.
-            goals = {link: self._led(link, around) for link in dict.fromkeys(links)}
-        except RequestRefused as refused:
-            return _no_poses(refused.refusal, str(refused))
-        index = self.robot.tree.link_index
-        goals = {link: goal for link, goal in goals.items() if goal.link in index}
-        poses = dict(zip(goals, self._place(list(goals.values()), state), strict=True))
-        known = [link for link in links if link in poses]
-        refusal, text = Refusal.NONE, f'{counted(len(known), "pose")}.'
-        if len(known) < len(links):
-            missing = list_names(link for link in links if link not in poses)
-            refusal = Refusal.UNKNOWN_LINK
-            text = f'Not links of robot {shorten(self.robot.name)}: {missing}.'
-        named, inverse = self.robot.model_frame, None
-        try:
-            inverse = self._from_model_frame(frame, current)
-        except RequestRefused as refused:
-            refusal, text = refused.refusal, str(refused)
-        else:
-            # A link that stands at the model frame keeps the name that was asked for.
-            named = frame if inverse is not None or frame in index else named
-        if inverse is not None:
-            poses = {link: inverse @ pose for link, pose in poses.items()}
-        return FkResponse(known, [poses[link] for link in known], named, refusal, text)
-
-    def _around(
-        self, carried: CarriedGiven, state: FullState, current: FullState
-    ) -> Callable[[], Surroundings]:
-        """Return what gives the surroundings of a request, put together when they are first asked for."""
-        return functools.cache(lambda: self.surroundings(carried, state, current))
-
-    def _place(self, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
-        """Return where in the model frame (4, 4) links, and what they carry, are."""
-        poses = self.frames.links_in_root([goal.link for goal in led], state)
-        return [
-            state.root_pose @ (pose if goal.tool is None else pose @ goal.tool)
-            for goal, pose in zip(led, poses, strict=True)
-        ]
-
-    def _from_model_frame(self, frame: str, current: FullState) -> FloatArray | None:
-        """Return the pose of the model frame in a frame; None where both are one."""
-        pose = self.frames.in_model_frame(frame, current)
-        return None if pose is None else invert_pose(pose)
+def _is_kept_away(
+    request: IkRequest, resolved: _Resolved, result: IkResult, spent_ns: int
+) -> bool:
+    """Return whether a pose that was not reached within the joint constraints is reached without them."""
+    if result.cause not in _PERHAPS_CONSTRAINTS:
+        return False
+    group = resolved.group
+    budget = request.timeout if request.timeout > 0.0 else group.kinematics.timeout
+    left = budget - 1e-9 * spent_ns
+    if left <= 0.0:
+        return False
+    free, _ = group.solve(resolved.goals, resolved.state, timeout=left)
+    return free.solved
 
 
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
     """Return a pose (4, 4) given in a frame (4, 4) in the model frame; None is the model frame itself."""
-    if not all(map(poses.IS_WITHIN, map(abs, itertools.chain.from_iterable(pose.tolist())))):
+    if not all(map(IS_WITHIN, map(abs, flatten(pose.tolist())))):
         _require_finite(link, pose)
     return pose if frame is None else frame @ pose
 
@@ -719,7 +566,7 @@ def _require_finite(link: str, pose: FloatArray) -> None:
             Refusal.BAD_TARGET,
             f'{_pose_of(link)} is no finite rigid transform: {NO_POSE}.',
         )
-    if np.abs(pose[:3, 3]).max() > poses.FARTHEST:
+    if np.abs(pose[:3, 3]).max() > FARTHEST:
         raise RequestRefused(
             Refusal.BAD_TARGET,
             f'{_pose_of(link)} has a coordinate {TOO_FAR}.',
@@ -730,7 +577,7 @@ def _pose_of(link: str) -> str:
     return f'The pose for link {quote(link)}' if link else 'The pose'
 
 
-def _require_jumps(request: PathRequest) -> None:
+def _require_thresholds(request: PathRequest) -> None:
     """Refuse thresholds that are no numbers of at least zero."""
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
         value = getattr(request, name)
@@ -740,15 +587,11 @@ def _require_jumps(request: PathRequest) -> None:
             )
 
 
-def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
-    """Return what is wrong with a request that was not answered."""
+def _explain_refusal(error: SsikError) -> tuple[Refusal, Cause, str]:
+    """Return refusal, cause and text of a request that cannot be solved."""
     refusal = Refusal.FAULT
     if isinstance(error, RequestRefused):
         refusal = error.refusal
     elif isinstance(error, InvalidLimits):
         refusal = Refusal.NOT_SEARCHABLE
     return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
-
-
-def _no_poses(refusal: Refusal, text: str) -> FkResponse:
-    return FkResponse((), (), '', refusal, text)

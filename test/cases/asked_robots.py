@@ -8,6 +8,7 @@ from served_robots import errors_between, question, true_pose
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 POSE_IK = 'ssik_ros/PoseIK'
@@ -29,7 +30,8 @@ class Asked:
         self.robot, self.group = robot, group
         own = {k: settings.pop(k) for k in ('world', 'padding', 'transforms') if k in settings}
         given = GroupKinematics(group.name, **{'solver': POSE_IK, 'timeout': 1.0, **settings})
-        self.server = RobotServer(robot, [group], {group.name: given}, **own)
+        scene = PlanningScene(robot, **own)
+        self.server = RobotServer(robot, [group], {group.name: given}, scene=scene)
         self.default = self.server.states.default()
         self.served.warm_up()
 
@@ -50,7 +52,7 @@ class Asked:
     def ask(self, goals, current=None, **more):
         """Return the answer for goals (link, pose[, frame])."""
         asked = question(self.group.name, goals, **more)
-        return self.server.answer(asked, current or self.default)
+        return self.server.solve(asked, current or self.default)
 
     def q(self, answer):
         """Return the group's variables of an answer."""

@@ -19,7 +19,7 @@ from ssik_ros.results import Cause
 from ssik_ros.server.groups.batches import BatchRequest
 from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.requests.constraints import ConstraintsGiven, JointConstraintGiven
-from ssik_ros.server.requests.ik_requests import BranchOptions, StateGiven
+from ssik_ros.server.requests.ik_requests import BranchOptions, FkRequest, StateGiven
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.posture_order import PostureOrder
 from ssik_ros.server.requests.refusals import Refusal
@@ -56,8 +56,8 @@ def test_a01_every_success_of_many_random_poses_is_verified(shipped, name):
     for _ in range(count):
         targets.append(judge.link_pose(arm.state(arm.robot.sample(arm.group, rng)).positions, tip))
     flat = np.array([numbers_of_pose(pose) for pose in targets]).ravel()
-    answer = arm.server.answer_batch(BatchRequest(arm.group.name, flat), arm.default)
-    assert answer.refusal is Refusal.NONE and answer.solved >= 0.99 * count
+    answer = arm.server.solve_batch(BatchRequest(arm.group.name, flat), arm.default)
+    assert answer.refusal is Refusal.NONE and answer.solved_count >= 0.99 * count
     for q, cause, target in zip(answer.positions, answer.causes, targets, strict=True):
         if cause != Cause.NONE:
             assert np.isnan(q).all()
@@ -103,7 +103,7 @@ def test_a04_errors_are_metres_and_radians_each_in_its_place():
         assert answer.solved
         assert answer.result.errors[0] == pytest.approx(expected, abs=1e-6)
         place, turn = expected
-        row = arm.server.answer_batch(
+        row = arm.server.solve_batch(
             BatchRequest(arm.group.name, np.array(numbers_of_pose(moved))),
             arm.state([0.3, 0.5, -0.4]),
         )
@@ -123,11 +123,12 @@ def test_a05_a_rounded_pose_of_four_joints_fails_with_its_residual_and_their_num
 
 def test_a06_a_sliding_joint_moves_along_its_axis():
     arm = from_text(arms.GANTRY)
-    forward = arm.server.forward
     for place, axis in ((0, 0), (1, 1), (2, 2)):
         names = arm.group.variable_names
         poses = [
-            forward(['tip'], '', StateGiven((names[place],), (value,)), arm.default).poses[0]
+            arm.server.compute_fk(
+                FkRequest(['tip'], '', StateGiven((names[place],), (value,))), arm.default
+            ).poses[0]
             for value in (0.0, 0.35)
         ]
         moved = np.zeros(3)
@@ -159,7 +160,7 @@ def test_a07_numbers_that_are_none_are_refused_by_name(panda, value):
         if value != np.inf:
             answer = panda.ask([('', pose)], constraints=ConstraintsGiven([tolerance]))
             assert answer.refusal is Refusal.CONSTRAINTS and 'tolerance' in answer.text
-        assert panda.server.answer_batch(
+        assert panda.server.solve_batch(
             BatchRequest('panda_arm', np.full(7, value)), panda.default
         )
     assert panda.ask([('', pose)]).solved
@@ -239,7 +240,7 @@ def test_a10_axes_of_any_length_and_angles_near_gimbal_lock_mean_what_they_say()
         @ arms.moved(0.0, -q[2], 0.0)
     )
     given = StateGiven(arm.group.variable_names, q.tolist())
-    found = arm.server.forward(['tip'], '', given, arm.default).poses[0]
+    found = arm.server.compute_fk(FkRequest(['tip'], '', given), arm.default).poses[0]
     assert np.abs(found - expected).max() < 1e-12
 
 
@@ -252,7 +253,7 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     answer = arm.ask([('', pose)], arm.state(seed))
     target = Manipulator(robot, group)
     own = target.solver(POSE_IK).solve(SolveRequest(pose, seed=np.array(seed)))
-    rows = arm.server.answer_batch(
+    rows = arm.server.solve_batch(
         BatchRequest(group.name, np.array(numbers_of_pose(pose))), arm.state(seed)
     )
     words = ['solve', '--robot', 'ur5e', '--solver', POSE_IK, '--json', '--pose']
@@ -324,7 +325,7 @@ def test_b05_a_path_across_half_a_turn_of_an_endless_joint_has_no_long_step():
     arm = from_text(two_joints(joint('j1', 'continuous', 'l0', 'l1', '0 0 0.3')))
     start = arm.state([np.pi - 0.1, 0.4])
     ends = [arm.pose([np.pi + turn, 0.4]) for turn in np.linspace(-0.08, 0.1, 10)]
-    answer = arm.server.follow(PathRequest(arm.group.name, ends, max_step=0.05), start)
+    answer = arm.server.follow_path(PathRequest(arm.group.name, ends, max_step=0.05), start)
     assert answer.fraction == 1.0, answer.text
     points = answer.path.positions
     assert np.abs(np.diff(points, axis=0)).max() < 0.05
@@ -341,7 +342,7 @@ def test_b06_the_nearest_of_all_turns_of_six_joints_is_found_at_once(shipped):
         every = q + turns
         inside = ((every >= arm.group.lower) & (every <= arm.group.upper)).all(axis=1)
         nearest = np.linalg.norm(every[inside] - seed, axis=1).min()
-        found = order.nearest_turns(q[None], seed)[0]
+        found = order.nearest_windings(q[None], seed)[0]
         assert np.linalg.norm(found - seed) == pytest.approx(nearest, abs=1e-9)
     kept = order.arrange(q[None], seed, BranchOptions(max_solutions=3, enumerate_windings=True))
     assert len(kept.q) == 3 and kept.total == inside.sum()

@@ -37,7 +37,8 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.inputs.robot_source import nested_overrides
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.process.executors import InlineExecutor
-from ssik_ros.ros.services.node_services import KinematicsServices, Served
+from ssik_ros.ros.services.moveit_services import MOVEIT_SERVICES
+from ssik_ros.ros.services.service_handlers import Served, ServiceHandlers
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
@@ -79,9 +80,13 @@ class Desk:
         self.server = RobotServer(robot, groups, kinematics, **settings)
         self.robot = robot
         self.state = current or self.server.states.default()
-        live = SimpleNamespace(current=lambda reader: self.state)
-        self.services = KinematicsServices(SimpleNamespace(get_clock=Clock), live)
-        self.services.served = Served(self.server, StateWriter(robot), False, report_timeout)
+        live = SimpleNamespace(
+            find=lambda reader: SimpleNamespace(state=self.state, has_defaults=False)
+        )
+        self.services = ServiceHandlers(SimpleNamespace(get_clock=Clock), live)
+        served = Served(self.server, StateWriter(robot), report_timeout=report_timeout)
+        self.services.serve(served)
+        self.handlers = {row.name: self.services.handler(row) for row in MOVEIT_SERVICES}
 
     def request(self, group, pose, link='', frame='', **fields):
         """Return a request of ``compute_ik``."""
@@ -96,11 +101,11 @@ class Desk:
 
     def ik(self, request):
         """Return the answer of ``compute_ik``."""
-        return self.services.compute_ik(request, GetPositionIK.Response())
+        return self.handlers['compute_ik'](request, GetPositionIK.Response())
 
     def solve(self, request):
         """Return the answer of ``solve_ik``."""
-        return self.services.solve_ik(request, GetPositionIK.Response())
+        return self.handlers['solve_ik'](request, GetPositionIK.Response())
 
     def read(self, answer):
         """Return the full state of an answer."""
@@ -223,7 +228,7 @@ class Spinning:
         self.executor = InlineExecutor(4, [].append, context=self.context)
         group = ReentrantCallbackGroup()
         self.server.create_service(
-            GetPositionIK, 'compute_ik', desk.services.compute_ik, callback_group=group
+            GetPositionIK, 'compute_ik', desk.handlers['compute_ik'], callback_group=group
         )
         self.client = self.caller.create_client(GetPositionIK, 'compute_ik', callback_group=group)
         for node in (self.server, self.caller):
@@ -362,7 +367,7 @@ def test_ik15_time_outs_of_messages_have_nanoseconds(panda):
     ):
         request.ik_request.timeout.sec = sec
         request.ik_request.timeout.nanosec = nanosec
-        assert read_ik_request(request.ik_request).timeout == expected
+        assert read_ik_request(request).timeout == expected
 
 
 def test_ik18_several_tips_are_reached_at_once_and_unnamed_ones_stay():
@@ -481,7 +486,7 @@ def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose, blocked
         desk = Desk(robots['panda'], {'panda_arm': own}, report_timeout=report)
         assert desk.ik(desk.request('panda_arm', blocked)).error_code.val == code
     none = GetPositionFK.Request()
-    answer = panda.services.compute_fk(none, GetPositionFK.Response())
+    answer = panda.handlers['compute_fk'](none, GetPositionFK.Response())
     assert answer.error_code.val == -18
 
 
@@ -526,7 +531,7 @@ def test_g03_a_request_in_progress_keeps_what_it_began_with(robots, pose, monkey
     robot, gate = robots['panda'], Gate()
     own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=20.0)
     desk = Desk(robot, {'panda_arm': own})
-    monkeypatch.setattr(desk.server, 'make_checks', lambda *given: gate)
+    monkeypatch.setattr(desk.server.scene, 'make_checks', lambda *given: gate)
     answers = []
     asking = threading.Thread(
         target=lambda: answers.append(desk.ik(desk.request('panda_arm', pose)))

@@ -13,7 +13,7 @@ import arms
 from asked_robots import Asked, from_text
 import numpy as np
 import pytest
-from served_robots import errors_between, pose_of, question
+from served_robots import errors_between, pose_of, question, solve_all
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
@@ -21,7 +21,6 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.paths.straight_lines import make_line
-from ssik_ros.server.requests.constraints import NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
     BranchOptions,
     CarriedGiven,
@@ -29,6 +28,7 @@ from ssik_ros.server.requests.ik_requests import (
     NOTHING_GIVEN,
     ObjectGiven,
     StateGiven,
+    StateRequest,
 )
 from ssik_ros.server.scene.world import SceneWorld
 
@@ -125,7 +125,9 @@ def _question(arm, q):
 def judged(arm, q, carried=NOTHING_CARRIED):
     """Return whether a posture is valid, and the pairs that collide."""
     current = arm.state(q)
-    judgement = arm.server.judge('', NOTHING_GIVEN, carried, NO_CONSTRAINTS, current)
+    judgement = arm.server.check_state(
+        StateRequest('', NOTHING_GIVEN._replace(carried=carried)), current
+    )
     return judgement.is_valid, {frozenset((c.first, c.second)) for c in judgement.contacts}
 
 
@@ -199,14 +201,15 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
     start, end = arm.state(FANUC), arm.pose(FANUC)
     end[:3, 3] += (0.0, 0.2, -0.1)
     asked = PathRequest('manipulator', [end], max_step=0.08)
-    answer = arm.server.follow(asked, start)
+    answer = arm.server.follow_path(asked, start)
     assert answer.fraction == 1.0, answer.text
     points = answer.path.positions
     first, layers = arm.pose(FANUC), []
     line, count = make_line(first, end), 3
     for part in np.arange(1, count + 1) / count:
         pose = line.at(float(part))
-        every = arm.server.answer_all(
+        every = solve_all(
+            arm.server,
             question('manipulator', [('', pose)]),
             BranchOptions(enumerate_windings=True),
             start,
@@ -230,7 +233,7 @@ def endless():
 
 
 def follow(arm, q, *poses, **more):
-    return arm.server.follow(PathRequest(arm.group.name, poses, **more), arm.state(q))
+    return arm.server.follow_path(PathRequest(arm.group.name, poses, **more), arm.state(q))
 
 
 def test_j01_lines_through_singular_places_limits_and_the_end_of_reach(robots):
@@ -353,5 +356,7 @@ def test_cc01_carried_objects_of_a_question_count_too():
     assert judged(arm, ELBOW_UP) == (True, set())
     assert judged(arm, ELBOW_UP, held) == (False, {frozenset(('held', 'wall'))})
     names, values = arm.group.variable_names, (ELBOW_UP + np.array([0.2, 0.0, 0.0])).tolist()
-    state = arm.server.judge('', StateGiven(names, values), held, NO_CONSTRAINTS, arm.default)
+    state = arm.server.check_state(
+        StateRequest('', StateGiven(names, values, carried=held)), arm.default
+    )
     assert state.is_valid

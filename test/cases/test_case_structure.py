@@ -159,7 +159,7 @@ def test_c08_a_group_that_is_no_chain_is_solved_or_refused_by_name(torso):
     assert answer.solved and all(is_at(robot, answer.state, *goal) for goal in goals)
     closed = GroupKinematics('arms', solver='ssik_ros/Analytic')
     server = RobotServer(robot, [robot.group('arms')], {'arms': closed})
-    refused = server.answer(question('arms', goals), both.default)
+    refused = server.solve(question('arms', goals), both.default)
     assert refused.refusal is Refusal.NO_SOLVER
     assert "'arms'" in refused.text
 

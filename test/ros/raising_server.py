@@ -6,24 +6,24 @@ from ssik_ros.ros import node
 from ssik_ros.server.robot_server import RobotServer
 
 RAISE_GROUP = 'raise'
-"""Group of a request, and link of a question for poses, that make the handler raise."""
+"""Group of a request, and link of a request for poses, that make the handler raise."""
 TEXT = 'out of luck: ä'
 
 
 class RaisingServer(RobotServer):
     """Answers as its base does, except for one group and one link."""
 
-    def answer(self, question, current):
+    def solve(self, request, current):
         """Raise for the group ``raise``."""
-        if question.group == RAISE_GROUP:
+        if request.group == RAISE_GROUP:
             raise ZeroDivisionError(TEXT)
-        return super().answer(question, current)
+        return super().solve(request, current)
 
-    def forward(self, links, *question):
+    def compute_fk(self, request, current):
         """Raise for the link ``raise``."""
-        if RAISE_GROUP in links:
+        if RAISE_GROUP in request.links:
             raise MemoryError(TEXT)
-        return super().forward(links, *question)
+        return super().compute_fk(request, current)
 
 
 if __name__ == '__main__':

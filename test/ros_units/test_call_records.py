@@ -1,7 +1,11 @@
 """What the services have done, counted."""
 
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
 
@@ -10,15 +14,44 @@ from ssik_ros.ros.process.call_records import (
     CallRecords,
     KEPT,
     LONGEST_REASON,
-    note_cause,
     REASONS,
 )
+from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
+from ssik_ros.server.requests.refusals import Refusal
 
 pytestmark = pytest.mark.ros
 
 
 def code(value, message=''):
     return MoveItErrorCodes(val=value, message=message)
+
+
+def take(records, seconds, error_code, cause=Cause.NONE, is_late=False):
+    """Note a call."""
+    records.calls.append((seconds, error_code, cause, is_late))
+
+
+class Result(NamedTuple):
+    """What a server returns."""
+
+    refusal: Refusal
+    cause: Cause
+    text: str
+    clock_ended: bool = False
+    solved: bool = True
+
+
+def handled(*results):
+    """Return the records of a handler whose server returns results, or raises them; and its responses."""
+    waiting = iter(results)
+    robot = SimpleNamespace(states=None, solve=lambda request, current: next(waiting))
+    live = SimpleNamespace(find=lambda reader: SimpleNamespace(state=None, has_defaults=False))
+    handlers = ServiceHandlers(None, live)
+    handlers.served = Served(robot, None)
+    row = Service(GetPositionIK, 'x', 'solve', lambda message: message, lambda *given: None)
+    handler = handlers.handler(row)
+    responses = [handler('request', GetPositionIK.Response()) for _ in results]
+    return handlers.records['x'], responses
 
 
 def test_nothing_yet_is_nothing():
@@ -30,10 +63,10 @@ def test_nothing_yet_is_nothing():
 def test_calls_are_counted_by_their_outcome():
     records = CallRecords()
     for seconds in np.linspace(0.001, 0.1, 100).tolist():
-        records.take(seconds, code(1))
-    records.take(0.2, code(-31, 'No solution: as asked.'), Cause.DEADLINE, is_late=True)
-    records.take(0.2, code(-15, "There is no group 'x'."))
-    records.take(0.2, None)
+        take(records, seconds, code(1))
+    take(records, 0.2, code(-31, 'No solution: as asked.'), Cause.DEADLINE, is_late=True)
+    take(records, 0.2, code(-15, "There is no group 'x'."))
+    take(records, 0.2, None)
     summary = records.summary()
     assert (summary.calls, summary.successes, summary.deadline_misses) == (103, 101, 1)
     assert summary.reasons == (
@@ -46,21 +79,13 @@ def test_calls_are_counted_by_their_outcome():
 def test_only_the_last_reasons_are_kept():
     records = CallRecords()
     for number in range(20):
-        records.take(0.0, code(-31, str(number)))
+        take(records, 0.0, code(-31, str(number)))
     assert records.summary().reasons == tuple(f'-31: {19 - k}' for k in range(REASONS))
 
 
-def test_a_recorded_handler_does_the_same():
-    records = CallRecords()
-
-    class Answer:
-        error_code = code(-21, 'frame')
-
-    def handler(request, response):
-        assert (request, response) == ('question', 'empty')
-        return Answer
-
-    assert records.timed(handler)('question', 'empty') is Answer
+def test_a_handler_is_recorded():
+    records, (response,) = handled(Result(Refusal.UNKNOWN_FRAME, Cause.NONE, 'frame'))
+    assert (response.error_code.val, response.error_code.message) == (-21, 'frame')
     assert records.summary().calls == 1 and records.summary().reasons == ('-21: frame',)
 
 
@@ -78,33 +103,27 @@ def test_a_recorded_handler_does_the_same():
 def test_a_deadline_is_missed_where_the_handler_says_so_whatever_the_text_says(
     cause, clock_ended, misses
 ):
-    records = CallRecords()
-
-    class Answer:
-        error_code = code(-31, "There is no group 'deadline'; the clock ended the search.")
-
-    def handler(request, response):
-        note_cause(cause, clock_ended)
-        return Answer
-
-    records.timed(handler)(None, None)
-    records.timed(lambda request, response: Answer)(None, None)
+    text = "There is no group 'deadline'; the clock ended the search."
+    first = Result(Refusal.NONE, cause, text, clock_ended, cause is Cause.NONE)
+    second = Result(Refusal.NO_SOLVER, Cause.NONE, text)
+    records, responses = handled(first, second)
     assert records.summary().deadline_misses == misses
+    assert [r.error_code.val for r in responses] == [1 if cause is Cause.NONE else -31, -31]
 
 
 def test_long_reasons_are_cut():
     records = CallRecords()
-    records.take(0.0, code(-15, 'x' * 100_000))
+    take(records, 0.0, code(-15, 'x' * 100_000))
     assert len(records.summary().reasons[0]) == LONGEST_REASON
 
 
 def test_calls_that_nobody_asks_about_do_not_pile_up():
-    records = CallRecords()
-    for _ in range(KEPT + 3):
-        records.take(1e-3, code(1))
-    assert len(records._fresh) < KEPT
-    # What was wrong may be long: it is shortened at once.
-    records.take(1e-3, code(-31, 'x' * 10_000))
-    assert not records._fresh
+    solved = Result(Refusal.NONE, Cause.NONE, '')
+    records, _ = handled(*[solved] * (KEPT + 3))
+    assert len(records.calls) < KEPT
+    # The text of a failure may be long: it is shortened at once.
+    long = Result(Refusal.NO_SOLVER, Cause.NONE, 'x' * 10_000)
+    records, _ = handled(*[solved] * (KEPT + 3), long)
+    assert not records.calls
     summary = records.summary()
     assert (summary.calls, summary.successes) == (KEPT + 4, KEPT + 3)

@@ -15,6 +15,7 @@ from moveit_msgs.msg import (
     RobotState,
     VisibilityConstraint,
 )
+from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -117,6 +118,11 @@ def attached_object():
     return message
 
 
+def read_ik(request):
+    """Return the request in the inner message of ``compute_ik``."""
+    return read_ik_request(GetPositionIK.Request(ik_request=request))
+
+
 def filled_request(poses):
     """Return a request with something everywhere, and a number of poses in the vector."""
     request = PositionIKRequest(group_name='arm', ik_link_name='tip', avoid_collisions=True)
@@ -178,8 +184,8 @@ def content(question):
         (tuple(state.names), tuple(state.positions), tuple(state.multi_dof_names)),
         [pose.tobytes() for pose in state.multi_dof_poses],
         question.timeout,
-        (question.avoid_collisions, question.carried.forgets),
-        [content_of_object(entry) for entry in question.carried.objects],
+        (question.avoid_collisions, question.state.carried.forgets),
+        [content_of_object(entry) for entry in question.state.carried.objects],
         repr(question.constraints),
     )
 
@@ -204,9 +210,9 @@ def paths_that_matter():
             other = changed_value(getattr(owner, field))
             if other is None:
                 continue
-            before = content(read_ik_request(filled_request(poses)))
+            before = content(read_ik(filled_request(poses)))
             setattr(owner, field, other)
-            (rest, matter)[content(read_ik_request(request)) != before].add(path)
+            (rest, matter)[content(read_ik(request)) != before].add(path)
     return matter, rest - matter
 
 
@@ -234,17 +240,17 @@ def test_every_kind_of_constraints_is_seen():
         request = PositionIKRequest()
         full = getattr(filled_request(0).constraints, kind)
         setattr(request.constraints, kind, full)
-        assert not read_ik_request(request).constraints.are_none, kind
-    assert read_ik_request(PositionIKRequest()).constraints.are_none
+        assert not read_ik(request).constraints.are_none, kind
+    assert read_ik(PositionIKRequest()).constraints.are_none
 
 
 def test_a_state_that_says_all_forgets_what_was_carried():
     """As in MoveIt: naming joints without ``is_diff`` clears attached objects; an empty state does not."""
-    assert not read_ik_request(PositionIKRequest()).carried.forgets
-    assert read_ik_request(filled_request(0)).carried.forgets
+    assert not read_ik(PositionIKRequest()).state.carried.forgets
+    assert read_ik(filled_request(0)).state.carried.forgets
     request = filled_request(0)
     request.robot_state.is_diff = True
-    assert not read_ik_request(request).carried.forgets
+    assert not read_ik(request).state.carried.forgets
 
 
 @pytest.mark.parametrize(
@@ -263,7 +269,7 @@ def test_a_state_that_says_all_forgets_what_was_carried():
 def test_poses_and_links_are_those_that_moveit_takes(poses, names, links, frames):
     request = filled_request(poses)
     request.ik_link_names = names
-    question = read_ik_request(request)
+    question = read_ik(request)
     assert list(question.links) == links
     assert [pose.frame for pose in question.poses] == frames
 
@@ -281,7 +287,7 @@ def test_poses_and_links_are_those_that_moveit_takes(poses, names, links, frames
 def test_nanoseconds_of_the_timeout_count(seconds, nanoseconds, expected):
     request = PositionIKRequest()
     request.timeout.sec, request.timeout.nanosec = seconds, nanoseconds
-    assert read_ik_request(request).timeout == pytest.approx(expected, abs=1e-12)
+    assert read_ik(request).timeout == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_pose_is_what_scipy_makes_of_it():
@@ -307,7 +313,7 @@ def test_a_written_pose_reads_the_same():
 
 def test_reading_changes_no_message():
     request, same = filled_request(2), filled_request(2)
-    read_ik_request(request)
+    read_ik(request)
     assert request == same
 
 

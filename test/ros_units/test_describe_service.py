@@ -1,5 +1,7 @@
 """``~/describe``: every parameter in force as a YAML scalar, with its source."""
 
+from types import SimpleNamespace
+
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 from hypothesis import given, strategies as st
 import numpy as np
@@ -10,8 +12,8 @@ pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup'
 
 from ssik_msgs.srv import Describe
 
-from ssik_ros.ros.services import describe_service
-from ssik_ros.ros.services.describe_service import Described, DescribeService
+from ssik_ros.ros.services import own_services
+from ssik_ros.ros.services.service_handlers import Served, ServiceHandlers
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS, parse_kinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
@@ -36,10 +38,13 @@ def server(robots):
     return RobotServer(panda, panda.groups.values(), parse_kinematics(CONTENT, source='k.yaml'))
 
 
-def ask(server, group=''):
-    described = None if server is None else Described(server, 'a.urdf', 'topic /srdf')
-    service = DescribeService(lambda: described)
-    return service.describe(Describe.Request(group=group), Describe.Response())
+def ask(server, group='', read=own_services.DESCRIBE.read):
+    live = SimpleNamespace(find=lambda reader: SimpleNamespace(state=None, has_defaults=False))
+    handlers = ServiceHandlers(None, live)
+    if server is not None:
+        handlers.served = Served(server, None, origins=('a.urdf', 'topic /srdf'))
+    handler = handlers.handler(own_services.DESCRIBE._replace(read=read))
+    return handler(Describe.Request(group=group), Describe.Response())
 
 
 def test_every_group_is_described(server):
@@ -73,10 +78,10 @@ def test_without_a_robot_that_is_told():
 
 
 def test_a_fault_is_an_answer(server):
-    def fail():
+    def fail(message):
         raise KeyError('lost')
 
-    response = DescribeService(fail).describe(Describe.Request(), Describe.Response())
+    response = ask(server, read=fail)
     assert not response.success and 'KeyError' in response.message and not response.groups
 
 
@@ -111,7 +116,7 @@ SCALARS = (
 
 @given(value=SCALARS | st.lists(SCALARS, max_size=5).map(tuple))
 def test_any_value_comes_back_from_its_one_line(value):
-    text = describe_service._scalar(value)
+    text = own_services._scalar(value)
     back = yaml.safe_load(text)
     assert (tuple(back) if isinstance(back, list) else back) == value
     assert '\n' not in text

@@ -162,7 +162,7 @@ def test_no_question_can_spoil_the_state(live, reader):
 
 def given(**positions):
     """Return what a question names."""
-    return lambda: StateGiven(list(positions), list(positions.values()))
+    return StateGiven(list(positions), list(positions.values()))
 
 
 def test_an_assumed_posture_is_told_with_the_joints_that_nobody_named(live, reader):

@@ -7,6 +7,7 @@ lengths, empty. They go through the handlers without the middleware, so that man
 
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import bare_nodes  # noqa: F401 - skips the module where there is no ROS
 from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
@@ -17,13 +18,11 @@ from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.ros.conversions.messages import StateWriter
-from ssik_ros.ros.services.batch_service import BatchService
-from ssik_ros.ros.services.explain_service import ExplainService
-from ssik_ros.ros.services.node_services import KinematicsServices, Served
-from ssik_ros.ros.services.path_service import PathService
-from ssik_ros.ros.services.solve_all_service import SolveAllService
-from ssik_ros.ros.services.validity_service import ValidityService
+from ssik_ros.ros.services.moveit_services import MOVEIT_SERVICES
+from ssik_ros.ros.services.own_services import GROUP_SERVICES
+from ssik_ros.ros.services.service_handlers import Served, ServiceHandlers
 from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 pytestmark = pytest.mark.ros
@@ -90,9 +89,9 @@ class _Live:
     def __init__(self, server):
         self._state = server.states.default()
 
-    def current(self, reader):
+    def find(self, reader):
         del reader
-        return self._state
+        return SimpleNamespace(state=self._state, has_defaults=False)
 
 
 @pytest.fixture(scope='module')
@@ -103,19 +102,10 @@ def handlers():
     server = RobotServer(robot, [robot.group(GROUP)], {GROUP: quick})
     server.warm_up()
     live = _Live(server)
-    main = KinematicsServices(_Node(), live)
-    main.served = Served(server, StateWriter(robot), False)
-    served = main.require_served
-    return {
-        'compute_ik': main.compute_ik,
-        'solve_ik': main.solve_ik,
-        'compute_fk': main.compute_fk,
-        'check_state_validity': ValidityService(_Node(), served, live).check_state_validity,
-        'solve_batch': BatchService(served, live).solve_batch,
-        'compute_cartesian_path': PathService(served, live).compute_cartesian_path,
-        'solve_all': SolveAllService(served, live).solve_all,
-        'explain_ik': ExplainService(served, live).explain_ik,
-    }
+    main = ServiceHandlers(_Node(), live)
+    main.serve(Served(server, StateWriter(robot)))
+    rows = (*MOVEIT_SERVICES, *GROUP_SERVICES)
+    return {row.name.removeprefix('~/'): main.handler(row) for row in rows}
 
 
 class Spoiler:
@@ -280,8 +270,8 @@ def test_many_unknown_names_are_told_by_the_first_twenty(handlers):
 
 def test_forward_kinematics_places_what_is_carried_once_for_all_names(handlers, monkeypatch):
     carried = []
-    place = RobotServer.carry
-    monkeypatch.setattr(RobotServer, 'carry', lambda *given: carried.append(1) or place(*given))
+    place = PlanningScene.carry
+    monkeypatch.setattr(PlanningScene, 'carry', lambda *given: carried.append(1) or place(*given))
     request = GetPositionFK.Request(fk_link_names=[f'link_{i}' for i in range(100)])
     held = import_module('moveit_msgs.msg').AttachedCollisionObject(link_name='panda_hand')
     held.object.id = 'cup'

@@ -7,14 +7,10 @@ from moveit_msgs.msg import MoveItErrorCodes
 import pytest
 
 from ssik_ros.results import Cause
-from ssik_ros.ros.services.status_codes import (
-    code_of_ik,
-    code_of_path,
-    code_of_refusal,
-    write_code,
-)
+from ssik_ros.ros.services.moveit_services import MOVEIT_SERVICES
+from ssik_ros.ros.services.status_codes import code_of, write_code
 from ssik_ros.server.paths.path_requests import PathResponse
-from ssik_ros.server.requests.ik_requests import FullState, IkResponse
+from ssik_ros.server.requests.ik_requests import FkResponse, FullState, IkResponse
 from ssik_ros.server.requests.refusals import Refusal
 
 pytestmark = pytest.mark.ros
@@ -42,7 +38,12 @@ FK = {Refusal.NONE: 1, Refusal.UNKNOWN_LINK: -18}
 
 
 def answer(refusal=Refusal.NONE, state=None, cause=Cause.NONE):
-    return IkResponse(state, refusal, cause, 'text')
+    return IkResponse(refusal, cause, 'text', state)
+
+
+def code_of_fk(refusal):
+    (row,) = (row for row in MOVEIT_SERVICES if row.name == 'compute_fk')
+    return code_of(FkResponse(refusal, Cause.NONE, 'text'), row.unknown_link)
 
 
 def test_the_table_is_complete():
@@ -51,32 +52,32 @@ def test_the_table_is_complete():
 
 @pytest.mark.parametrize('refusal', IK)
 def test_a_refused_question_has_its_code(refusal):
-    assert code_of_ik(answer(refusal)) == IK[refusal]
-    assert code_of_refusal(refusal) == FK.get(refusal, IK[refusal])
+    assert code_of(answer(refusal)) == IK[refusal]
+    assert code_of_fk(refusal) == FK.get(refusal, IK[refusal])
 
 
 @pytest.mark.parametrize('refusal', Refusal)
 def test_a_path_has_the_code_of_its_refusal(refusal):
-    refused = PathResponse(None, None, 0.0, refusal, Cause.NONE, 'text')
-    assert code_of_path(refused) == (PATH | IK)[refusal]
+    refused = PathResponse(refusal, Cause.NONE, 'text')
+    assert code_of(refused) == (PATH | IK)[refusal]
 
 
 def test_only_a_state_is_success():
-    assert code_of_ik(answer(state=FullState(None, None))) == 1
-    assert code_of_refusal(Refusal.NONE) == 1
+    assert code_of(answer(state=FullState(None, None))) == 1
+    assert code_of_fk(Refusal.NONE) == 1
 
 
 @pytest.mark.parametrize('cause', Cause)
 def test_an_answer_without_a_state_is_no_solution(cause):
-    assert code_of_ik(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
+    assert code_of(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
 
 
 @pytest.mark.parametrize('cause', Cause)
 def test_only_a_deadline_is_told_apart_and_only_on_demand(cause):
     expected = {Cause.DEADLINE: -6, Cause.BAD_STATE: -17}.get(cause, -31)
-    assert code_of_ik(answer(cause=cause), report_timeout=True) == expected
-    assert code_of_ik(answer(state=FullState(None, None)), report_timeout=True) == 1
-    assert code_of_ik(answer(Refusal.UNKNOWN_GROUP, cause=cause), report_timeout=True) == (
+    assert code_of(answer(cause=cause), report_timeout=True) == expected
+    assert code_of(answer(state=FullState(None, None)), report_timeout=True) == 1
+    assert code_of(answer(Refusal.UNKNOWN_GROUP, cause=cause), report_timeout=True) == (
         -17 if cause is Cause.BAD_STATE else -15
     )
 

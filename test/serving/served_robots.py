@@ -1,5 +1,6 @@
 """Robots for the tests of serving, and answers computed another way: by pinocchio, plain XML and scipy."""
 
+import dataclasses
 from functools import cache
 import xml.etree.ElementTree as ET
 
@@ -10,7 +11,7 @@ from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import find_followers, RobotModel
-from ssik_ros.server.requests.ik_requests import FramedPose, FullState, IkRequest
+from ssik_ros.server.requests.ik_requests import FramedPose, FullState, IkRequest, NOTHING_GIVEN
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -215,10 +216,17 @@ def serve(robot, *names, **kinematics):
     return server
 
 
-def question(group, goals, **more):
-    """Return a question for goals (link, pose) or (link, pose, frame)."""
+def question(group, goals, carried=None, **more):
+    """Return a request for goals (link, pose) or (link, pose, frame)."""
+    if carried is not None:
+        more['state'] = more.get('state', NOTHING_GIVEN)._replace(carried=carried)
     framed = [FramedPose(goal[2] if len(goal) > 2 else '', goal[1]) for goal in goals]
     return IkRequest(group, [goal[0] for goal in goals], framed, **more)
+
+
+def solve_all(server, request, options, current):
+    """Return every branch of a request."""
+    return server.solve_all(dataclasses.replace(request, branches=options), current)
 
 
 def snapshot(*states):

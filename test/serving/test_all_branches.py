@@ -15,6 +15,7 @@ from served_robots import (
     robot_text,
     serve,
     snapshot,
+    solve_all,
     torso_robot,
     true_pose,
 )
@@ -86,7 +87,7 @@ def cases(server, group, count, seed=0):
 
 def ask(server, group, pose, current, link='', **wishes):
     """Return the answer for one pose in the model frame."""
-    return server.answer_all(question(group, [(link, pose)]), BranchOptions(**wishes), current)
+    return solve_all(server, question(group, [(link, pose)]), BranchOptions(**wishes), current)
 
 
 def full_state(server, group, current, branch):
@@ -267,7 +268,7 @@ def test_a_rigid_link_in_a_moving_frame(servers):
     pose = true_pose(robot, wanted, 'panda_hand')
     inside = np.linalg.inv(true_pose(robot, current, 'panda_link3')) @ pose
     asked = question(group, [('panda_hand', inside, 'panda_link3')])
-    answer = server.answer_all(asked, BranchOptions(), current)
+    answer = solve_all(server, asked, BranchOptions(), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
         state = full_state(server, group, current, branch)
@@ -280,7 +281,7 @@ def test_the_state_of_a_question_is_the_seed(six):
     wanted, pose, current = next(cases(server, group, 1, seed=12))
     given = StateGiven(found.variable_names, wanted.positions[found.idx_q].tolist())
     asked = question(group, [('', pose)], state=given)
-    best = server.answer_all(asked, BranchOptions(), current).branches[0]
+    best = solve_all(server, asked, BranchOptions(), current).branches[0]
     assert best.positions == pytest.approx(wanted.positions[found.idx_q], abs=1e-7)
 
 
@@ -290,9 +291,9 @@ def test_links_without_collisions(robots):
     refused = 0
     for _, pose, current in cases(server, 'panda_arm', 6, seed=13):
         asked = question('panda_arm', [('', pose)], timeout=10.0)
-        every = server.answer_all(asked, BranchOptions(), current)
+        every = solve_all(server, asked, BranchOptions(), current)
         asked.avoid_collisions = True
-        answer = server.answer_all(asked, BranchOptions(), current)
+        answer = solve_all(server, asked, BranchOptions(), current)
         free = [
             branch
             for branch in every.branches
@@ -312,7 +313,7 @@ def test_no_time_for_checks_is_told(servers):
     server, group = servers['panda'], 'panda_arm'
     _, pose, current = next(cases(server, group, 1, seed=14))
     asked = question(group, [('', pose)], timeout=1e-9, avoid_collisions=True)
-    answer = server.answer_all(asked, BranchOptions(), current)
+    answer = solve_all(server, asked, BranchOptions(), current)
     assert answer.cause is Cause.DEADLINE and 'clock' in answer.text
     assert answer.report.clock_ended and answer.report.dropped_by_clock
     assert answer.report.dropped_by_collision == 0
@@ -323,7 +324,7 @@ def test_a_node_that_ends_checks_no_more(robots):
     _, pose, current = next(cases(server, 'panda_arm', 1, seed=14))
     server.cancel[0] = 1
     asked = question('panda_arm', [('', pose)], timeout=10.0, avoid_collisions=True)
-    assert server.answer_all(asked, BranchOptions(), current).report.dropped_by_clock
+    assert solve_all(server, asked, BranchOptions(), current).report.dropped_by_clock
 
 
 # What is wrong with a question is told as compute_ik tells it.
@@ -342,7 +343,9 @@ FAULTS = {
     ),
     'attached': lambda q: (
         setattr(q, 'avoid_collisions', True),
-        setattr(q, 'carried', CarriedGiven([ObjectGiven(BOX, '', 'ghost')])),
+        setattr(
+            q, 'state', q.state._replace(carried=CarriedGiven([ObjectGiven(BOX, '', 'ghost')]))
+        ),
     ),
     'unknown link': lambda q: setattr(q, 'links', ['ghost']),
     'other link': lambda q: setattr(q, 'links', ['panda_link3']),
@@ -355,8 +358,8 @@ def test_faults_are_told_as_for_one_solution(servers, fault):
     _, pose, current = next(cases(server, group, 1, seed=15))
     asked = question(group, [('', pose)])
     FAULTS[fault](asked)
-    one = server.answer(copy.copy(asked), current)
-    every = server.answer_all(asked, BranchOptions(), current)
+    one = server.solve(copy.copy(asked), current)
+    every = solve_all(server, asked, BranchOptions(), current)
     assert one.refusal is not Refusal.NONE
     assert (every.refusal, every.cause, every.text) == (one.refusal, one.cause, one.text)
     assert not every.branches and not every.solved
@@ -462,7 +465,7 @@ def test_a_chain_without_closed_form_is_searched():
     for windings in (False, True):
         asked = question('arm', [('', pose)], timeout=5.0)
         wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
-        answer = server.answer_all(asked, wishes, current)
+        answer = solve_all(server, asked, wishes, current)
         assert answer.solved and 'no closed form (' in answer.report.reason
         assert answer.report.searches and not answer.report.samples
         assert not answer.report.complete
@@ -489,7 +492,7 @@ def test_a_pose_that_the_closed_form_does_not_reach_is_searched():
         assert answer.report.tier == 'iterative' and not answer.report.complete
         idx_q = robot.group('arm').idx_q
         assert has_row(rows_of(answer), wanted.positions[idx_q], near=0.05)
-        one = server.answer(question('arm', [('', typed)]), current)
+        one = server.solve(question('arm', [('', typed)]), current)
         assert one.solved
 
 
@@ -501,7 +504,7 @@ def test_tips_that_are_not_named_stay_where_they_are():
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += 0.01
     asked = question('upper_body', [('left_camera', moves)], timeout=2.0)
-    answer = server.answer_all(asked, BranchOptions(max_solutions=5), current)
+    answer = solve_all(server, asked, BranchOptions(max_solutions=5), current)
     assert answer.solved, answer.text
     for branch in answer.branches:
         state = full_state(server, 'upper_body', current, branch)

@@ -81,8 +81,8 @@ def test_each_pose_is_answered_as_if_it_were_asked_alone(server, ready, frame):
     poses = [*reachable(server, ready, 20), FAR]
     framed = np.eye(4) if frame == '' else true_pose(server.robot, ready, frame)
     local = [np.linalg.inv(framed) @ pose for pose in poses]
-    answer = server.answer_batch(BatchRequest(ARM, numbers(local), frame), ready)
-    assert answer.refusal is Refusal.NONE and answer.solved == 20
+    answer = server.solve_batch(BatchRequest(ARM, numbers(local), frame), ready)
+    assert answer.refusal is Refusal.NONE and answer.solved_count == 20
     assert answer.causes[-1] == Cause.UNREACHABLE and np.isnan(answer.positions[-1]).all()
     for pose, q, errors in zip(poses[:-1], answer.positions, answer.errors):
         state = server.groups[ARM].with_group(ready, q)
@@ -90,7 +90,7 @@ def test_each_pose_is_answered_as_if_it_were_asked_alone(server, ready, frame):
         assert np.hypot(*measured) <= 1e-3 + 1e-9
         assert np.allclose(errors, measured, atol=1e-6)
     if not frame:
-        alone = server.answer(question(ARM, [('', poses[0])]), ready)
+        alone = server.solve(question(ARM, [('', poses[0])]), ready)
         assert np.allclose(alone.state.positions[:7], answer.positions[0], atol=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_a_batch_may_go_on_from_the_last_solution(server, ready):
     poses = [here @ pose_of((0.0, 0.0, -0.02 * k)) for k in range(15)]
     poses.insert(7, FAR)
     asked = BatchRequest(ARM, numbers(poses), seed_from_previous=True)
-    answer = server.answer_batch(asked, ready)
+    answer = server.solve_batch(asked, ready)
     q = answer.positions[~np.isnan(answer.positions[:, 0])]
     assert len(q) == 15 and np.abs(np.diff(q, axis=0)).max() < 0.2
 
@@ -107,29 +107,29 @@ def test_a_batch_may_go_on_from_the_last_solution(server, ready):
 def test_poses_that_are_none_spoil_only_themselves(server, ready):
     flat = numbers(reachable(server, ready, 3))
     flat[7] = math.nan
-    answer = server.answer_batch(BatchRequest(ARM, flat), ready)
+    answer = server.solve_batch(BatchRequest(ARM, flat), ready)
     assert answer.causes.tolist() == [Cause.NONE, Cause.BAD_TARGET, Cause.NONE]
 
 
 def test_the_deadline_is_shared(server, ready):
     flat = numbers(reachable(server, ready, 50))
-    answer = server.answer_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
-    assert (answer.causes == Cause.DEADLINE).all() and answer.solved == 0
-    assert server.answer_batch(BatchRequest(ARM, flat, timeout=30.0), ready).solved == 50
+    answer = server.solve_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
+    assert (answer.causes == Cause.DEADLINE).all() and answer.solved_count == 0
+    assert server.solve_batch(BatchRequest(ARM, flat, timeout=30.0), ready).solved_count == 50
 
 
 def test_candidates_of_a_batch_are_checked(server, ready):
     here = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
-    server.world.add(WorldObject('block', here, (ball,)))
+    server.scene.world.add(WorldObject('block', here, (ball,)))
     asked = BatchRequest(ARM, numbers([here]), avoid_collisions=True, timeout=30.0)
-    assert server.answer_batch(asked, ready).causes.tolist() == [Cause.COLLISION]
+    assert server.solve_batch(asked, ready).causes.tolist() == [Cause.COLLISION]
     asked.avoid_collisions = False
-    assert server.answer_batch(asked, ready).solved == 1
+    assert server.solve_batch(asked, ready).solved_count == 1
 
 
 def test_no_pose_is_an_answer(server, ready):
-    answer = server.answer_batch(BatchRequest(ARM, np.empty(0)), ready)
+    answer = server.solve_batch(BatchRequest(ARM, np.empty(0)), ready)
     assert answer.refusal is Refusal.NONE and answer.positions.shape == (0, 7)
 
 
@@ -146,7 +146,7 @@ def test_no_pose_is_an_answer(server, ready):
 )
 def test_what_is_wrong_with_a_batch_is_told(server, ready, fields, refusal):
     asked = BatchRequest(**{'group': ARM, 'poses': numbers([np.eye(4)]), **fields})
-    answer = server.answer_batch(asked, ready)
+    answer = server.solve_batch(asked, ready)
     assert answer.refusal is refusal and answer.text and not len(answer.causes)
 
 
@@ -164,10 +164,10 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
     moved = server.groups['arms'].with_group(current, there.positions[robot.group('arms').idx_q])
     pose = true_pose(robot, moved, 'left_tool')
     right = true_pose(robot, current, 'right_tool')
-    answer = server.answer_batch(
+    answer = server.solve_batch(
         BatchRequest('arms', numbers([pose]), link='left_tool', timeout=20.0), current
     )
-    assert answer.solved == 1, answer.causes
+    assert answer.solved_count == 1, answer.causes
     end = server.groups['arms'].with_group(current, answer.positions[0])
     assert np.hypot(*errors_between(true_pose(robot, end, 'left_tool'), pose)) < 2e-3
     assert np.hypot(*errors_between(true_pose(robot, end, 'right_tool'), right)) < 2e-3
@@ -201,7 +201,7 @@ def test_limits_that_bind_are_named_with_how_far_they_would_have_to_give_way():
     # Limits are -2.8 .. 2.8 for both.
     beyond = server.groups['arm'].with_group(current, np.array([0.5, 3.1]))
     known = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
-    assert known.answer.cause in (Cause.LIMITS, Cause.NOT_FOUND)
+    assert known.cause in (Cause.LIMITS, Cause.NOT_FOUND)
     assert known.distance == pytest.approx(0.3, abs=2e-3)
     assert known.angle == pytest.approx(0.0, abs=5e-3)
     (limit,) = known.limits
@@ -214,7 +214,7 @@ def test_angles_beyond_their_limit_are_given_in_degrees():
     server, current = pan()
     beyond = server.groups['arm'].with_group(current, np.array([2.8 + np.radians(4.0), 0.3]))
     known = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
-    assert not known.answer.solved
+    assert not known.solved
     (limit,) = known.limits
     assert (limit.joint, limit.limit, limit.is_angle) == ('pan', 2.8, True)
     assert limit.excess == pytest.approx(np.radians(4.0), abs=1e-4)
@@ -225,7 +225,7 @@ def test_angles_beyond_their_limit_are_given_in_degrees():
 
 def test_out_of_reach_has_its_distance_and_blames_no_limit(server, ready):
     known = explain(server, ready, FAR)
-    assert known.answer.cause is Cause.UNREACHABLE
+    assert known.cause is Cause.UNREACHABLE
     assert known.distance > 7.0
     assert known.limits == ()
     assert any('mm' in line for line in known.advice)
@@ -234,7 +234,7 @@ def test_out_of_reach_has_its_distance_and_blames_no_limit(server, ready):
 def test_a_solution_is_described_too(server, ready):
     target = true_pose(server.robot, ready, TIP)
     known = explain(server, ready, target)
-    assert known.answer.solved and known.advice == () and known.limits == ()
+    assert known.solved and known.advice == () and known.limits == ()
     assert known.joint_names == server.robot.group(ARM).variable_names
     assert known.distance <= 1e-3 and np.allclose(known.nearest, READY, atol=1e-3)
 
@@ -242,9 +242,9 @@ def test_a_solution_is_described_too(server, ready):
 def test_a_collision_names_both_bodies(server, ready):
     target = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
-    server.world.add(WorldObject('block', target, (ball,)))
+    server.scene.world.add(WorldObject('block', target, (ball,)))
     known = explain(server, ready, target, avoid_collisions=True, timeout=30.0)
-    assert known.answer.cause is Cause.COLLISION
+    assert known.cause is Cause.COLLISION
     assert 'block' in known.colliding and len(known.colliding) == 2
     assert any("'block'" in line for line in known.advice)
     assert known.distance <= 1e-3
@@ -254,7 +254,7 @@ def test_constraints_that_keep_a_pose_away_are_told(server, ready):
     target = true_pose(server.robot, ready, TIP)
     wishes = ConstraintsGiven(joints=[JointConstraintGiven('panda_joint4', -0.1, 0.02, 0.02)])
     known = explain(server, ready, target, constraints=wishes, timeout=5.0)
-    assert known.answer.cause is Cause.CONSTRAINTS
+    assert known.cause is Cause.CONSTRAINTS
     assert 'Without the constraints the pose is reached.' in known.advice
 
 
@@ -267,5 +267,5 @@ def test_an_arm_of_few_joints_is_told_so():
 
 def test_a_question_that_is_refused_is_not_searched(server, ready):
     known = explain(server, ready, np.eye(4) * math.nan)
-    assert known.answer.refusal is Refusal.BAD_TARGET and known.nearest is None
+    assert known.refusal is Refusal.BAD_TARGET and known.nearest is None
     assert math.isnan(known.distance)

@@ -44,7 +44,7 @@ def torso_server():
 
 def ask(server, group, goals, state, **more):
     """Return the answer for goals in the model frame, from a state as the current one."""
-    return server.answer(question(group, goals, **more), state)
+    return server.solve(question(group, goals, **more), state)
 
 
 @pytest.mark.parametrize('seed', range(8))
@@ -150,7 +150,7 @@ def test_joints_below_the_base_count_from_the_question_s_state(torso_server, see
     target = true_pose(robot, wanted, 'left_tool')
     given = question('left', [('left_tool', target)])
     given.state = given.state._replace(names=names, positions=values)
-    answer = torso_server.answer(given, current)
+    answer = torso_server.solve(given, current)
     assert answer.solved, answer.text
     assert is_at(robot, answer.state, 'left_tool', target)
     assert torso_server.states.update(answer.state, names, values).positions == pytest.approx(
@@ -357,9 +357,7 @@ def test_a_group_server_changes_neither_goals_nor_state(torso_server):
     goal = LinkGoal('left_camera', true_pose(robot, state, 'left_camera'))
     before = snapshot(state), goal.pose.tobytes()
     group: GroupServer = torso_server.groups['upper_body']
-    result, nanoseconds = group.solve(
-        [goal], state, timeout=1.0, accepts=lambda q: True, cancel=np.zeros(1, dtype=np.int64)
-    )
+    result, nanoseconds = group.solve([goal], state, timeout=1.0, accepts=lambda q: True)
     assert result.solved and nanoseconds > 0
     assert before == (snapshot(state), goal.pose.tobytes())
 
@@ -379,6 +377,5 @@ def test_a_refusal_is_an_exception_of_the_group_server(panda_server):
             panda_server.states.default(),
             timeout=0.0,
             accepts=None,
-            cancel=panda_server.cancel,
         )
     assert caught.value.refusal is Refusal.UNKNOWN_LINK

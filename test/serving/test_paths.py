@@ -47,7 +47,7 @@ class Arm:
         return pose
 
     def ask(self, *waypoints, **more):
-        return self.server.follow(
+        return self.server.follow_path(
             PathRequest(self.group, waypoints, **{'max_step': 0.01, **more}), self.current
         )
 
@@ -304,7 +304,9 @@ def test_an_endless_joint_goes_on_across_half_a_turn():
     server, current = turning_arm('continuous')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 7.0, 140)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow(PathRequest('arm', [c @ here for c in chain], max_step=0.2), current)
+    answer = server.follow_path(
+        PathRequest('arm', [c @ here for c in chain], max_step=0.2), current
+    )
     assert answer.fraction == 1.0, answer.text
     turn = answer.path.positions[:, 0]
     assert turn[-1] == pytest.approx(7.0, abs=1e-3)
@@ -315,7 +317,9 @@ def test_a_limit_ends_the_path_where_it_is():
     server, current = turning_arm('revolute')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 3.5, 70)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow(PathRequest('arm', [c @ here for c in chain], max_step=0.2), current)
+    answer = server.follow_path(
+        PathRequest('arm', [c @ here for c in chain], max_step=0.2), current
+    )
     assert answer.fraction in (pytest.approx(55 / 70), pytest.approx(56 / 70))
     assert answer.path.positions[-1, 0] <= 2.8
     assert answer.path.positions[-1, 0] == pytest.approx(2.8, abs=0.05)
@@ -400,7 +404,7 @@ def wrong(arm):
 def test_what_is_wrong_is_refused(arm):
     for name, fields, refusal in wrong(arm):
         values = {'group': arm.group, 'waypoints': [arm.moved(0.0, 0.1, 0.0)], **fields}
-        answer = arm.server.follow(PathRequest(**values), arm.current)
+        answer = arm.server.follow_path(PathRequest(**values), arm.current)
         assert (answer.refusal, answer.path, answer.fraction) == (refusal, None, 0.0), name
         assert answer.text.endswith('.')
 
@@ -426,9 +430,9 @@ def test_several_tips_need_a_name_and_the_others_stay():
     here, other = (true_pose(robot, current, f'{side}_tool') for side in ('left', 'right'))
     target = here.copy()
     target[2, 3] -= 0.05
-    nameless = server.follow(PathRequest('arms', [target]), current)
+    nameless = server.follow_path(PathRequest('arms', [target]), current)
     assert nameless.refusal is Refusal.UNKNOWN_LINK
-    answer = server.follow(PathRequest('arms', [target], link='left_tool'), current)
+    answer = server.follow_path(PathRequest('arms', [target], link='left_tool'), current)
     assert answer.fraction == 1.0, answer.text
     end = server.groups['arms'].with_group(current, answer.path.positions[-1])
     assert errors_between(true_pose(robot, end, 'left_tool'), target) <= (2e-5, 2e-5)

@@ -9,7 +9,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.server.requests.poses import (
-    as_floats,
     FARTHEST,
     FEW,
     is_within_reason,
@@ -102,10 +101,3 @@ def test_numbers_are_judged_alike_in_every_container(make, count, bad):
     assert is_within_reason(make(values))
     for place in {0, count // 2, count - 1}:
         assert not is_within_reason(make([*values[:place], bad, *values[place + 1 :]]))
-
-
-@pytest.mark.parametrize('values', [[], [1.5], [1.5, -2.0, 3.0]])
-def test_numbers_of_any_container_are_the_same_vector(values):
-    for given_values in (values, array('d', values), array('f', values), np.array(values)):
-        vector = as_floats(given_values)
-        assert vector.dtype == np.float64 and vector.tolist() == values

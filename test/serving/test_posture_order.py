@@ -42,7 +42,7 @@ def test_endless_joints_are_compared_modulo_a_turn_and_others_are_not(order):
 def test_nearest_turns_stay_within_limits(order):
     seed = np.array([20.0, 6.5, 9.0])
     rows = np.array([[0.5, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, -6.5, -9.5]])
-    near = order.nearest_turns(rows, seed)
+    near = order.nearest_windings(rows, seed)
     # 1.0 + 2 pi is nearer to the seed, but beyond the limit of 7.
     expected = [[0.5 + 3 * TWO_PI, 0.5 + TWO_PI, 0.5]]
     expected += [[0.5 + 3 * TWO_PI, 1.0, 0.5], [0.5 + 3 * TWO_PI, -6.5 + 2 * TWO_PI, -9.5]]
@@ -51,7 +51,7 @@ def test_nearest_turns_stay_within_limits(order):
 
 def test_an_angle_that_stays_keeps_every_digit(order):
     rows = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 3))
-    assert order.nearest_turns(rows, np.zeros(3)).tobytes() == rows.tobytes()
+    assert order.nearest_windings(rows, np.zeros(3)).tobytes() == rows.tobytes()
 
 
 def test_postures_that_are_near_in_every_joint_count_once(order):
@@ -99,4 +99,4 @@ def test_without_limits_the_margin_is_infinite():
     ('value', 'turns'), [(math.pi, 0), (-math.pi, -1), (3.2, 1), (-6.5, -1), (9.5, 2), (0.0, 0)]
 )
 def test_turns_are_counted_from_the_half_open_range(order, value, turns):
-    assert order.count_turns(np.array([value, 0.0, 50.0])) == [turns, 0, 0]
+    assert order.count_windings(np.array([value, 0.0, 50.0])) == [turns, 0, 0]

@@ -32,6 +32,7 @@ from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.requests.constraints import ConstraintsGiven
 from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
+    FkRequest,
     FramedPose,
     IkRequest,
     ObjectGiven,
@@ -71,7 +72,10 @@ CARRIED = CarriedGiven([ObjectGiven(BOX, '', 'ghost')])
 FAULTS = {
     # In the order in which they are found.
     'group': (Refusal.UNKNOWN_GROUP, lambda q: setattr(q, 'group', 'nobody')),
-    'state': (Refusal.BAD_STATE, lambda q: setattr(q, 'state', StateGiven(('ghost',), (1.0,)))),
+    'state': (
+        Refusal.BAD_STATE,
+        lambda q: setattr(q, 'state', q.state._replace(names=('ghost',), positions=(1.0,))),
+    ),
     'count': (Refusal.GOAL_COUNT, lambda q: setattr(q, 'links', [*q.links, 'panda_hand'])),
     'frame': (
         Refusal.UNKNOWN_FRAME,
@@ -87,7 +91,10 @@ FAULTS = {
     ),
     'attached': (
         Refusal.BAD_STATE,
-        lambda q: (setattr(q, 'avoid_collisions', True), setattr(q, 'carried', CARRIED)),
+        lambda q: (
+            setattr(q, 'avoid_collisions', True),
+            setattr(q, 'state', q.state._replace(carried=CARRIED)),
+        ),
     ),
     'link': (Refusal.UNKNOWN_LINK, lambda q: setattr(q, 'links', ['ghost', *q.links[1:]])),
 }
@@ -103,7 +110,7 @@ def faulty(faults, target, goals=1):
 
 @pytest.mark.parametrize('name', FAULTS)
 def test_each_fault_alone_is_told(server, ready, target, name):
-    answer = server.answer(faulty([name], target), ready)
+    answer = server.solve(faulty([name], target), ready)
     assert answer.refusal is FAULTS[name][0]
     assert answer.cause is CAUSE_OF_REFUSAL[answer.refusal]
     assert answer.state is None and answer.result is None and answer.text.endswith('.')
@@ -112,27 +119,27 @@ def test_each_fault_alone_is_told(server, ready, target, name):
 @pytest.mark.parametrize('pair', itertools.combinations(FAULTS, 2), ids='-'.join)
 def test_of_two_faults_the_earlier_one_is_told(server, ready, target, pair):
     for order in (pair, pair[::-1]):
-        assert server.answer(faulty(order, target), ready).refusal is FAULTS[pair[0]][0]
+        assert server.solve(faulty(order, target), ready).refusal is FAULTS[pair[0]][0]
 
 
 def test_all_faults_at_once_are_told_one_after_the_other(server, ready, target):
     names = list(FAULTS)
     while names:
-        assert server.answer(faulty(names, target), ready).refusal is FAULTS[names[0]][0]
+        assert server.solve(faulty(names, target), ready).refusal is FAULTS[names[0]][0]
         del names[0]
-    assert server.answer(faulty([], target), ready).solved
+    assert server.solve(faulty([], target), ready).solved
 
 
 def test_a_frame_outranks_a_bad_number_of_another_pose(server, ready, target):
     asked = question(ARM, [('', target * math.nan), ('', target, 'nowhere')])
-    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_FRAME
+    assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_FRAME
 
 
 def test_two_poses_for_one_tip_come_after_the_frames(server, ready, target):
     asked = question(ARM, [('', target), ('panda_hand', target, 'nowhere')])
-    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_FRAME
+    assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_FRAME
     asked = question(ARM, [('', target), ('panda_hand', target)])
-    assert server.answer(asked, ready).refusal is Refusal.UNKNOWN_LINK
+    assert server.solve(asked, ready).refusal is Refusal.UNKNOWN_LINK
 
 
 def test_a_group_without_solver_is_told_before_the_link(robots, ready, target):
@@ -141,19 +148,19 @@ def test_a_group_without_solver_is_told_before_the_link(robots, ready, target):
         panda, [panda.group(ARM)], {ARM: GroupKinematics(ARM, solver='ssik_ros/NoSuch')}
     )
     for names in (['link'], []):
-        assert bare.answer(faulty(names, target), ready).refusal is Refusal.NO_SOLVER
-    assert bare.answer(faulty(['frame'], target), ready).refusal is Refusal.UNKNOWN_FRAME
+        assert bare.solve(faulty(names, target), ready).refusal is Refusal.NO_SOLVER
+    assert bare.solve(faulty(['frame'], target), ready).refusal is Refusal.UNKNOWN_FRAME
 
 
 def test_the_names_of_groups_are_told(server, ready, target):
     asked = question('panda_amr', [('', target)])
-    text = server.answer(asked, ready).text
+    text = server.solve(asked, ready).text
     assert "'panda_amr'" in text and ARM in text and 'hand' in text
-    assert 'empty' in server.answer(question('', [('', target)]), ready).text
+    assert 'empty' in server.solve(question('', [('', target)]), ready).text
 
 
 def test_a_question_without_poses_is_refused(server, ready):
-    assert server.answer(IkRequest(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
+    assert server.solve(IkRequest(ARM, (), ()), ready).refusal is Refusal.GOAL_COUNT
 
 
 @pytest.mark.parametrize('spoilt', [math.nan, math.inf])
@@ -161,7 +168,7 @@ def test_a_question_without_poses_is_refused(server, ready):
 def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, place, spoilt):
     bad = target.copy()
     bad[place] = spoilt
-    answer = server.answer(question(ARM, [('panda_hand', bad)]), ready)
+    answer = server.solve(question(ARM, [('panda_hand', bad)]), ready)
     assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
     assert 'panda_hand' in answer.text
 
@@ -169,7 +176,7 @@ def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, pla
 @pytest.mark.parametrize('far', [10.0, 1e4, 1e8])
 @pytest.mark.parametrize('frame', ['', 'panda_hand', 'panda_link0'])
 def test_a_pose_out_of_reach_is_an_outcome(server, ready, far, frame):
-    answer = server.answer(question(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
+    answer = server.solve(question(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
     assert answer.refusal is Refusal.NONE and not answer.solved
     assert answer.cause in (Cause.UNREACHABLE, Cause.BAD_TARGET)
     assert answer.result is not None
@@ -178,13 +185,13 @@ def test_a_pose_out_of_reach_is_an_outcome(server, ready, far, frame):
 @pytest.mark.parametrize('far', [1e10, 1e20, 1e308])
 def test_a_coordinate_that_nobody_means_is_refused(server, ready, far):
     """Its square would leave the range of numbers, and the sum of squares tells nothing then."""
-    answer = server.answer(question(ARM, [('', pose_of((far, -far, far)))]), ready)
+    answer = server.solve(question(ARM, [('', pose_of((far, -far, far)))]), ready)
     assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
     assert 'beyond 1e+09 m' in answer.text
 
 
 def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, target):
-    answer = server.answer(question(ARM, [('', target * 2.0)]), ready)
+    answer = server.solve(question(ARM, [('', target * 2.0)]), ready)
     assert not answer.solved and answer.cause is Cause.BAD_TARGET
 
 
@@ -192,19 +199,19 @@ def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, 
 
 
 def test_the_text_names_no_link_where_none_was_asked_for(server, ready, target):
-    text = server.answer(question(ARM, [('', target * math.nan)]), ready).text
+    text = server.solve(question(ARM, [('', target * math.nan)]), ready).text
     assert text.startswith('The pose is no finite rigid transform') and "''" not in text
 
 
 def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
     pose = pose_of_numbers(0.4, 0.0, 0.5, 1e300, 0.0, 0.0, 1e300)
-    answer = server.answer(question(ARM, [('', pose)]), ready)
+    answer = server.solve(question(ARM, [('', pose)]), ready)
     assert answer.refusal is Refusal.BAD_TARGET
     assert 'a length below 1e-150 or above 1e150' in answer.text
 
 
 def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server, ready, blocked):
-    answer = server.answer(question(ARM, [('', blocked)], timeout=0.05), ready)
+    answer = server.solve(question(ARM, [('', blocked)], timeout=0.05), ready)
     assert not answer.solved and answer.result.searches
     found = re.search(r'off by (\S+) mm and (\S+) degrees', answer.text)
     group = server.groups[ARM]
@@ -216,7 +223,7 @@ def test_what_the_nearest_state_leaves_is_told_in_millimetres_and_degrees(server
 
 
 def test_a_proof_tells_the_distance_with_units_too(server, ready):
-    answer = server.answer(question(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
+    answer = server.solve(question(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
     assert answer.cause is Cause.UNREACHABLE and not answer.result.searches
     assert re.search(r'off by \S+ mm and \S+ degrees', answer.text)
     assert 'm beyond reach' in answer.text
@@ -224,7 +231,7 @@ def test_a_proof_tells_the_distance_with_units_too(server, ready):
 
 def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
     path = PathRequest(ARM, [target], max_step=1e-300)
-    assert server.follow(path, ready).text == (
+    assert server.follow_path(path, ready).text == (
         'max_step is 1e-300 m; it has to be larger than 2.2e-16 m.'
     )
 
@@ -244,7 +251,7 @@ def test_a_pose_is_read_in_its_frame_of_the_present_robot(frame, seed):
     in_model = true_pose(robot, wanted, 'left_tool')
     framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
     asked = question('left', [('left_tool', np.linalg.inv(framed) @ in_model, frame)])
-    answer = server.answer(asked, current)
+    answer = server.solve(asked, current)
     assert answer.solved, answer.text
     assert is_at(robot, answer.state, 'left_tool', in_model)
 
@@ -258,7 +265,7 @@ def test_frames_are_those_of_the_present_robot_and_not_of_the_question_s_state()
     given = StateGiven((), (), ('stand',), (moved,))
     goal = true_pose(robot, current._replace(root_pose=moved), 'tip')
     asked = question('arm', [('tip', goal, 'l0')], state=given)
-    answer = server.answer(asked, current)
+    answer = server.solve(asked, current)
     assert answer.solved
     assert answer.state.root_pose == pytest.approx(moved, abs=0.0)
     assert is_at(robot, answer.state, 'tip', goal)
@@ -348,18 +355,18 @@ def test_where_the_nearest_posture_collides_the_other_one_is_returned(elbow, q):
     target, current = _end_of(elbow, q)
     # Time enough on a machine that does much else.
     asked = question('arm', [('', target)], avoid_collisions=True, timeout=5.0)
-    free = elbow.answer(asked, current)
+    free = elbow.solve(asked, current)
     assert free.solved, free.text
     assert free.state.positions == pytest.approx(mirrored(q), abs=0.02)
     assert gap(free.state.positions) > 0
-    near = elbow.answer(question('arm', [('', target)]), current)
+    near = elbow.solve(question('arm', [('', target)]), current)
     assert near.state.positions == pytest.approx(q, abs=0.02)
 
 
 @pytest.mark.parametrize('q', postures(True, True), ids=str)
 def test_a_free_posture_near_the_seed_stays(elbow, q):
     target, current = _end_of(elbow, q)
-    answer = elbow.answer(question('arm', [('', target)], avoid_collisions=True), current)
+    answer = elbow.solve(question('arm', [('', target)], avoid_collisions=True), current)
     assert answer.solved and answer.state.positions == pytest.approx(q, abs=0.02)
 
 
@@ -368,7 +375,7 @@ def test_where_all_collide_the_pair_is_told(elbow, q):
     target, current = _end_of(elbow, q)
     asked = question('arm', [('', target)], avoid_collisions=True, timeout=5.0)
     elbow.cancel[0] = 0
-    answer = elbow.answer(asked, current)
+    answer = elbow.solve(asked, current)
     assert not answer.solved and answer.refusal is Refusal.NONE
     assert answer.cause is Cause.COLLISION, answer.text
     assert "'l0' with 'l2'" in answer.text
@@ -383,7 +390,7 @@ def test_without_geometry_nothing_is_known(server, ready, target):
     robot = standing_robot('fixed')
     bare = serve(robot)
     asked = question('arm', [('', np.eye(4))], avoid_collisions=True)
-    answer = bare.answer(asked, bare.states.default())
+    answer = bare.solve(asked, bare.states.default())
     assert (answer.refusal, answer.cause) == (Refusal.NO_COLLISION_CHECK, Cause.COLLISION)
     assert 'no collision geometry' in answer.text
 
@@ -394,14 +401,14 @@ def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target
 
     monkeypatch.setattr(collision, 'import_coal', missing)
     fresh = serve(robots['panda'], ARM)
-    answer = fresh.answer(question(ARM, [('', target)], avoid_collisions=True), ready)
+    answer = fresh.solve(question(ARM, [('', target)], avoid_collisions=True), ready)
     assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'coal' in answer.text
-    assert fresh.answer(question(ARM, [('', target)]), ready).solved
+    assert fresh.solve(question(ARM, [('', target)]), ready).solved
 
 
 def test_attached_objects_do_not_matter_where_collisions_do_not(server, ready, target):
     asked = question(ARM, [('', target)], carried=CARRIED)
-    assert server.answer(asked, ready).solved
+    assert server.solve(asked, ready).solved
 
 
 def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
@@ -420,10 +427,10 @@ def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
     current = server.states.default()
     asked = question('arm', [('', true_pose(robot, current, 'l2'))], avoid_collisions=True)
     for _ in range(3):
-        answer = server.answer(asked, current)
+        answer = server.solve(asked, current)
         assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'x.stl' in answer.text
     asked.avoid_collisions = False
-    assert server.answer(asked, current).solved
+    assert server.solve(asked, current).solved
     assert sum('x.stl' in record.getMessage() for record in caplog.records) == 1
 
 
@@ -470,15 +477,15 @@ def saying(robots, outcome):
 
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_the_solver_s_cause_is_the_answer_s(robots, ready, target, cause):
-    answer = saying(robots, cause).answer(question(ARM, [('', target)]), ready)
+    answer = saying(robots, cause).solve(question(ARM, [('', target)]), ready)
     assert answer.text == answer.result.summary('401 mm and 45 degrees')
 
 
 def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):
     asked = question(ARM, [('', target)], avoid_collisions=True)
-    answer = saying(robots, Cause.VALIDATION).answer(asked, ready)
+    answer = saying(robots, Cause.VALIDATION).solve(asked, ready)
     assert answer.cause is Cause.COLLISION and 'in collision' in answer.text
-    assert saying(robots, Cause.LIMITS).answer(asked, ready).cause is Cause.LIMITS
+    assert saying(robots, Cause.LIMITS).solve(asked, ready).cause is Cause.LIMITS
 
 
 @pytest.mark.parametrize('ended', [True, False])
@@ -486,26 +493,26 @@ def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, t
     server = saying(robots, Cause.VALIDATION)
     server.groups[ARM].solver.clock_ended = ended
     asked = question(ARM, [('', target)], avoid_collisions=True)
-    answer = server.answer(asked, ready)
+    answer = server.solve(asked, ready)
     assert ('The clock ended the search.' in answer.text) == ended
     assert answer.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
 
 
 def test_a_search_that_cannot_draw_starts_is_no_fault(robots, ready, target):
     error = InvalidLimits("Other starts cannot be drawn: joint 'base' has no finite limits.")
-    answer = saying(robots, error).answer(question(ARM, [('', target)]), ready)
+    answer = saying(robots, error).solve(question(ARM, [('', target)]), ready)
     assert answer.refusal is Refusal.NOT_SEARCHABLE and 'finite limits' in answer.text
 
 
 def test_an_error_of_the_solver_is_a_fault_and_an_answer(robots, ready, target):
-    answer = saying(robots, SolverError('It broke.')).answer(question(ARM, [('', target)]), ready)
+    answer = saying(robots, SolverError('It broke.')).solve(question(ARM, [('', target)]), ready)
     assert answer.refusal is Refusal.FAULT and answer.text == 'It broke.'
     assert answer.state is None
 
 
 def test_an_error_that_is_not_ours_is_left_to_the_surface(robots, ready, target):
     with pytest.raises(ZeroDivisionError):
-        saying(robots, ZeroDivisionError('x')).answer(question(ARM, [('', target)]), ready)
+        saying(robots, ZeroDivisionError('x')).solve(question(ARM, [('', target)]), ready)
 
 
 # Other kinematics, unchanged questions
@@ -526,7 +533,7 @@ def test_other_kinematics_leave_the_old_server_as_it_was(robots, ready, target):
         old.cancel,
     )
     assert new.groups[ARM].warm_up_seconds > 0.0
-    assert new.answer(question(ARM, [('', target)]), ready).solved
+    assert new.solve(question(ARM, [('', target)]), ready).solved
 
 
 def test_other_kinematics_of_an_unknown_group_are_a_mistake(server):
@@ -567,8 +574,8 @@ def test_answers_change_neither_question_nor_current_state(
         avoid_collisions=collisions,
     )
     before = copy.deepcopy(_content(asked)), snapshot(ready)
-    answer = server.answer(asked, ready)
-    forward = server.forward(['panda_hand'], 'panda_link3', asked.state, ready)
+    answer = server.solve(asked, ready)
+    forward = server.compute_fk(FkRequest(['panda_hand'], 'panda_link3', asked.state), ready)
     assert before == (_content(asked), snapshot(ready))
     for pose in forward.poses:
         pose += 1.0
@@ -583,15 +590,15 @@ def test_answers_change_neither_question_nor_current_state(
 )
 def test_poses_are_named_by_the_frame_that_was_asked_for(server, ready, frame, named):
     # The first link stands at the model frame: the numbers are the same, the names are not.
-    answer = server.forward(['panda_hand'], frame, StateGiven(), ready)
-    plain = server.forward(['panda_hand'], '', StateGiven(), ready)
+    answer = server.compute_fk(FkRequest(['panda_hand'], frame, StateGiven()), ready)
+    plain = server.compute_fk(FkRequest(['panda_hand'], '', StateGiven()), ready)
     assert (answer.frame, answer.refusal) == (named, Refusal.NONE)
     assert np.array_equal(answer.poses[0], plain.poses[0])
 
 
 def test_equal_questions_get_equal_answers(server, ready, target):
     asked = question(ARM, [('', target)], state=StateGiven(['panda_joint1'], [0.7]))
-    first, second = (server.answer(asked, ready) for _ in range(2))
+    first, second = (server.solve(asked, ready) for _ in range(2))
     assert first.state.positions.tobytes() == second.state.positions.tobytes()
     assert first.text == second.text
     assert not np.shares_memory(first.state.positions, second.state.positions)
@@ -607,10 +614,12 @@ def test_links_are_where_pinocchio_has_them(frame, seed):
     server = serve(robot, 'left')
     current, given = random_full_state(robot, rng), random_full_state(robot, rng)
     names = robot.variable_names
-    answer = server.forward(
-        list(robot.tree.link_names),
-        frame,
-        StateGiven(names, given.positions, ['base'], [given.root_pose]),
+    answer = server.compute_fk(
+        FkRequest(
+            list(robot.tree.link_names),
+            frame,
+            StateGiven(names, given.positions, ['base'], [given.root_pose]),
+        ),
         current,
     )
     assert (
@@ -625,7 +634,7 @@ def test_links_are_where_pinocchio_has_them(frame, seed):
 
 def test_unknown_links_are_left_out_and_named(server, ready):
     links = ['panda_hand', 'ghost', 'panda_link1', 'world', 'panda_hand']
-    answer = server.forward(links, '', StateGiven(), ready)
+    answer = server.compute_fk(FkRequest(links, '', StateGiven()), ready)
     assert list(answer.links) == ['panda_hand', 'panda_link1', 'panda_hand']
     assert answer.refusal is Refusal.UNKNOWN_LINK
     assert 'ghost' in answer.text and 'world' in answer.text and 'panda_hand' not in answer.text
@@ -634,23 +643,25 @@ def test_unknown_links_are_left_out_and_named(server, ready):
 
 
 def test_an_unknown_frame_outranks_an_unknown_link_and_leaves_the_model_frame(server, ready):
-    answer = server.forward(['panda_hand', 'ghost'], 'nowhere', StateGiven(), ready)
+    answer = server.compute_fk(FkRequest(['panda_hand', 'ghost'], 'nowhere', StateGiven()), ready)
     assert answer.refusal is Refusal.UNKNOWN_FRAME and answer.frame == 'world'
     assert answer.poses[0] == pytest.approx(true_pose(server.robot, ready, 'panda_hand'))
 
 
 def test_no_link_outranks_everything(server, ready):
-    answer = server.forward([], 'nowhere', StateGiven(('ghost',), (1.0,)), ready)
+    answer = server.compute_fk(FkRequest([], 'nowhere', StateGiven(('ghost',), (1.0,))), ready)
     assert answer.refusal is Refusal.GOAL_COUNT and not answer.links and not answer.poses
 
 
 def test_a_wrong_state_outranks_links_and_frames(server, ready):
-    answer = server.forward(['ghost'], 'nowhere', StateGiven(('ghost',), (1.0,)), ready)
+    answer = server.compute_fk(
+        FkRequest(['ghost'], 'nowhere', StateGiven(('ghost',), (1.0,))), ready
+    )
     assert answer.refusal is Refusal.BAD_STATE and not answer.poses
 
 
 def test_only_unknown_links_give_no_poses(server, ready):
-    answer = server.forward(['ghost'], '', StateGiven(), ready)
+    answer = server.compute_fk(FkRequest(['ghost'], '', StateGiven()), ready)
     assert answer.refusal is Refusal.UNKNOWN_LINK and not answer.links and not answer.poses
 
 

@@ -1,5 +1,6 @@
 """States from names: requests strictly, live values leniently, against rules written another way."""
 
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 import itertools
 import math
@@ -400,3 +401,13 @@ def test_transforms_of_joints_are_in_the_model_frame_or_refused(robots, frame, r
         assert caught.value.refusal is Refusal.BAD_STATE
     else:
         assert (reader.merge(reader.default(), given).root_pose == pose).all()
+
+
+@pytest.mark.parametrize('values', [[], [1.5], [1.5, -2.0, 3.0]])
+def test_numbers_of_any_container_are_the_same_state(robots, values):
+    reader = StateReader(robots['panda'])
+    names = robots['panda'].variable_names[: len(values)]
+    for given_values in (values, array('d', values), array('f', values), np.array(values)):
+        merged = reader.merge(reader.default(), StateGiven(names, given_values))
+        assert merged.positions.dtype == np.float64
+        assert merged.positions[: len(values)].tolist() == values

@@ -11,7 +11,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FramedPose, FullState
 from ssik_ros.server.requests.refusals import RequestRefused
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import PlacedFrame
 from ssik_ros.server.tasks.stream_report import StreamRecords
 from ssik_ros.server.tasks.task_set_stream import StreamCause, StreamSettings, TaskSetStream
@@ -31,12 +31,12 @@ class Setup:
 
     def __init__(self, content=None, names=('arm',), robot=PANDA, start=BENT, **settings):
         self.frames = {}
-        server = RobotServer(robot, (), transforms=self.find)
+        scene = PlanningScene(robot, transforms=self.find)
         content = content or read_task_set_file(ROOT / 'config' / 'task_sets' / 'panda.yaml')
         given = {'period': PERIOD, 'max_age': 0.105, **settings}
-        task_sets = TaskSets(robot, content)
-        self.server = server
-        self.stream = TaskSetStream(server, task_sets, names, StreamSettings(**given))
+        task_sets = TaskSets(scene, content)
+        self.scene = scene
+        self.stream = TaskSetStream(scene, task_sets, names, StreamSettings(**given))
         self.now = 100.0
         self.state = FullState(np.array(start), AT_MODEL_FRAME)
 
@@ -46,7 +46,7 @@ class Setup:
     def pose(self, positions=None, link='panda_link8'):
         """Return where a link is, by the robot's own kinematics."""
         values = self.state.positions if positions is None else positions
-        return self.server.frames.link_in_root(link, FullState(values, AT_MODEL_FRAME))
+        return self.scene.frames.link_in_root(link, FullState(values, AT_MODEL_FRAME))
 
     def send(self, pose, name='goal', frame='panda_link0', stamp=0):
         self.stream.take(name, FramedPose(frame, pose), stamp, self.now)

@@ -16,13 +16,15 @@ from ssik_ros.server.requests.constraints import (
 )
 from ssik_ros.server.requests.ik_requests import (
     CarriedGiven,
-    NOTHING_CARRIED,
+    FkRequest,
     NOTHING_GIVEN,
     ObjectGiven,
     StateGiven,
+    StateRequest,
 )
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import LONGEST_NAME, MOST_PARTS, PlacedFrame, SceneWorld
 
 ARM, TIP = 'panda_arm', 'panda_link8'
@@ -163,7 +165,7 @@ def ready(server):
 
 
 def ask(server, current, target, **more):
-    return server.answer(question(ARM, [('', target)], avoid_collisions=True, **more), current)
+    return server.solve(question(ARM, [('', target)], avoid_collisions=True, **more), current)
 
 
 def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
@@ -171,21 +173,21 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     seed = ask(server, ready, target)
     assert np.allclose(seed.state.positions[:7], READY, atol=1e-3)
     elbow = true_pose(server.robot, ready, 'panda_link4')[:3, 3]
-    server.world.add(ball('post', pose_of(elbow), 0.03))
+    server.scene.world.add(ball('post', pose_of(elbow), 0.03))
     answer = ask(server, ready, target)
     assert answer.solved, answer.text
     assert is_at(server.robot, answer.state, TIP, target)
     assert not np.allclose(answer.state.positions[:7], READY, atol=1e-2)
-    judged = server.judge('', StateGiven(), NOTHING_CARRIED, NO_CONSTRAINTS, answer.state)
+    judged = server.check_state(StateRequest('', StateGiven(), NO_CONSTRAINTS), answer.state)
     assert judged.is_valid, judged
     # Who does not ask is not kept from it.
-    free = server.answer(question(ARM, [('', target)]), ready)
+    free = server.solve(question(ARM, [('', target)]), ready)
     assert np.allclose(free.state.positions[:7], READY, atol=1e-3)
 
 
 def test_an_object_at_the_pose_is_the_cause(server, ready):
     target = true_pose(server.robot, ready, TIP)
-    server.world.add(ball('block', target, 0.3))
+    server.scene.world.add(ball('block', target, 0.3))
     answer = ask(server, ready, target, timeout=60.0)
     assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.COLLISION)
     assert "'block'" in answer.text
@@ -196,7 +198,7 @@ def test_a_carried_object_collides_with_the_world(server, ready):
     rod = ObjectGiven(ball('rod', pose_of((0.0, 0.0, 0.6)), 0.05), '', 'panda_hand')
     there = true_pose(server.robot, ready, 'panda_hand') @ pose_of((0.0, 0.0, 0.6))
     assert ask(server, ready, target, carried=CarriedGiven([rod])).solved
-    server.world.add(ball('wall', there, 0.05))
+    server.scene.world.add(ball('wall', there, 0.05))
     assert ask(server, ready, target).solved
     answer = ask(server, ready, target, carried=CarriedGiven([rod]), timeout=60.0)
     assert answer.cause is Cause.COLLISION
@@ -205,7 +207,9 @@ def test_a_carried_object_collides_with_the_world(server, ready):
 
 def test_what_is_carried_is_forgotten_by_a_state_that_says_all(server, ready):
     target = true_pose(server.robot, ready, TIP)
-    server.world.attach(CarriedObject(ball('mass', pose_of((0.0, 0.0, -0.5)), 0.4), 'panda_hand'))
+    server.scene.world.attach(
+        CarriedObject(ball('mass', pose_of((0.0, 0.0, -0.5)), 0.4), 'panda_hand')
+    )
     assert ask(server, ready, target, timeout=60.0).cause is Cause.COLLISION
     assert ask(server, ready, target, carried=CarriedGiven(forgets=True)).solved
     gone = ObjectGiven(ball('mass'), '', 'panda_hand', is_gone=True)
@@ -214,19 +218,21 @@ def test_what_is_carried_is_forgotten_by_a_state_that_says_all(server, ready):
 
 def test_an_object_without_shapes_is_the_one_that_stands(server, ready):
     hand = true_pose(server.robot, ready, 'panda_hand')
-    server.world.add(ball('cup', hand @ pose_of((0.0, 0.0, 0.12)), 0.05))
+    server.scene.world.add(ball('cup', hand @ pose_of((0.0, 0.0, 0.12)), 0.05))
     taken = ObjectGiven(
         dataclasses.replace(ball('cup'), shapes=()),
         '',
         'panda_hand',
         frozenset({'panda_leftfinger', 'panda_rightfinger'}),
     )
-    around = server.surroundings(CarriedGiven([taken]), ready, ready)
+    around = server.scene.surroundings(CarriedGiven([taken]), ready, ready)
     assert around.standing == ()
     assert np.allclose(around.carried[0].object.pose, pose_of((0.0, 0.0, 0.12)))
-    judged = server.judge(ARM, StateGiven(), CarriedGiven([taken]), NO_CONSTRAINTS, ready)
+    judged = server.check_state(
+        StateRequest(ARM, StateGiven(carried=CarriedGiven([taken]))), ready
+    )
     assert judged.is_valid, judged
-    assert not server.judge(ARM, StateGiven(), NOTHING_CARRIED, NO_CONSTRAINTS, ready).is_valid
+    assert not server.check_state(StateRequest(ARM, StateGiven(), NO_CONSTRAINTS), ready).is_valid
 
 
 @pytest.mark.parametrize('fault', ['link', 'frame', 'shape'])
@@ -240,14 +246,14 @@ def test_a_carried_object_that_is_none_is_refused(server, ready, fault):
 
 
 def test_objects_are_frames_of_targets(server, ready):
-    server.world.add(ball('table', pose_of((0.4, 0.1, 0.2), (0.0, 0.0, 1.0))))
+    server.scene.world.add(ball('table', pose_of((0.4, 0.1, 0.2), (0.0, 0.0, 1.0))))
     target = true_pose(server.robot, ready, TIP)
-    local = np.linalg.inv(server.world.now().find_frame('table').pose) @ target
-    answer = server.answer(question(ARM, [('', local, 'table')]), ready)
+    local = np.linalg.inv(server.scene.world.now().find_frame('table').pose) @ target
+    answer = server.solve(question(ARM, [('', local, 'table')]), ready)
     assert answer.solved and is_at(server.robot, answer.state, TIP, target)
-    server.world.attach(CarriedObject(ball('cup', pose_of((0.0, 0.0, 0.1))), 'panda_hand'))
+    server.scene.world.attach(CarriedObject(ball('cup', pose_of((0.0, 0.0, 0.1))), 'panda_hand'))
     hand = true_pose(server.robot, ready, 'panda_hand')
-    poses = server.forward([TIP], 'cup', NOTHING_GIVEN, ready).poses
+    poses = server.compute_fk(FkRequest([TIP], 'cup'), ready).poses
     expected = np.linalg.inv(hand @ pose_of((0.0, 0.0, 0.1))) @ target
     assert np.allclose(poses[0], expected, atol=1e-12)
 
@@ -263,13 +269,17 @@ def test_frames_of_others_are_looked_up(robots):
             return PlacedFrame('world', pose_of((-1.0, 0.0, 0.0)))
         return 'Nobody publishes it.'
 
-    server = RobotServer(robots['panda'], [robots['panda'].group(ARM)], transforms=look_up)
+    server = RobotServer(
+        robots['panda'],
+        [robots['panda'].group(ARM)],
+        scene=PlanningScene(robots['panda'], transforms=look_up),
+    )
     current = server.states.default()
     assert np.allclose(server.frames.in_model_frame('map', current)[:3, 3], (-1.0, 0.0, 0.0))
     hand = true_pose(robots['panda'], current, 'panda_hand')
     camera = server.frames.in_model_frame('camera', current)
     assert np.allclose(camera, hand @ pose_of((0.0, 0.0, 0.05)))
-    answer = server.answer(question(ARM, [('', np.eye(4), 'moon')]), current)
+    answer = server.solve(question(ARM, [('', np.eye(4), 'moon')]), current)
     assert answer.refusal is Refusal.UNKNOWN_FRAME and 'Nobody publishes it.' in answer.text
     assert asked == [('map', True), ('camera', True), ('moon', True)]
 
@@ -280,7 +290,7 @@ def test_frames_of_others_are_looked_up(robots):
 def test_a_state_is_judged_by_collisions_and_constraints(server, ready):
     folded = np.array([0.0, 1.7, 0.0, -3.0, 0.0, 3.0, 0.0])
     given = StateGiven(server.groups[ARM].group.variable_names, folded.tolist())
-    judged = server.judge(ARM, given, NOTHING_CARRIED, NO_CONSTRAINTS, ready)
+    judged = server.check_state(StateRequest(ARM, given, NO_CONSTRAINTS), ready)
     assert not judged.is_valid and judged.contacts and not judged.text
     wishes = ConstraintsGiven(
         joints=[
@@ -288,11 +298,11 @@ def test_a_state_is_judged_by_collisions_and_constraints(server, ready):
             JointConstraintGiven('panda_joint1', 1.0, 0.1, 0.1),
         ]
     )
-    judged = server.judge(ARM, NOTHING_GIVEN, NOTHING_CARRIED, wishes, ready)
+    judged = server.check_state(StateRequest(ARM, NOTHING_GIVEN, wishes), ready)
     assert [v.holds for v in judged.verdicts] == [True, False]
     assert not judged.is_valid and not judged.contacts
     for group, refusal in (('nobody', Refusal.UNKNOWN_GROUP), ('', Refusal.NONE)):
-        judged = server.judge(group, NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, ready)
+        judged = server.check_state(StateRequest(group, NOTHING_GIVEN, NO_CONSTRAINTS), ready)
         assert judged.refusal is refusal
         assert judged.is_valid is (refusal is Refusal.NONE)
 
@@ -301,6 +311,10 @@ def test_only_what_the_group_moves_counts(robots):
     server = serve(robots['panda'], 'hand')
     current = server.states.default()
     elbow = true_pose(robots['panda'], current, 'panda_link4')
-    server.world.add(ball('post', elbow, 0.03))
-    assert not server.judge('', NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, current).is_valid
-    assert server.judge('hand', NOTHING_GIVEN, NOTHING_CARRIED, NO_CONSTRAINTS, current).is_valid
+    server.scene.world.add(ball('post', elbow, 0.03))
+    assert not server.check_state(
+        StateRequest('', NOTHING_GIVEN, NO_CONSTRAINTS), current
+    ).is_valid
+    assert server.check_state(
+        StateRequest('hand', NOTHING_GIVEN, NO_CONSTRAINTS), current
+    ).is_valid

@@ -1,32 +1,30 @@
-"""
-Messages to requests and answers to messages, field by field and without reflection.
-
-What every request and every answer has is read and written by the slots behind the fields, as
-:mod:`ssik_ros.ros.conversions.pose_conversions` says.
-"""
+"""Messages to requests, and states to messages, field by field."""
 
 from array import array
 from collections.abc import Iterator, Sequence
 import itertools
 from typing import Any
 
+from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Pose, PoseStamped, Transform
 from moveit_msgs.msg import (
     Constraints,
     JointConstraint,
     OrientationConstraint,
     PositionConstraint,
-    PositionIKRequest,
     RobotState,
 )
+from moveit_msgs.srv import GetPositionIK
 import numpy as np
 from sensor_msgs.msg import MultiDOFJointState
 from std_msgs.msg import Header
 
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.ros.conversions.object_conversions import read_carried, read_vertices
+from ssik_ros.ros.conversions.object_conversions import read_attached, read_vertices
 from ssik_ros.ros.conversions.pose_conversions import read_pose, read_transform, write_transform
 from ssik_ros.server.requests.constraints import (
     ConstraintsGiven,
@@ -37,62 +35,100 @@ from ssik_ros.server.requests.constraints import (
 )
 from ssik_ros.server.requests.ik_requests import (
     AT_MODEL_FRAME,
+    CarriedGiven,
     FramedPose,
     FullState,
     IkRequest,
     NEW,
+    NOTHING_CARRIED,
     StateGiven,
 )
 from ssik_ros.server.requests.index_ranges import index_range
 from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.server.requests.regions import RegionPart, Solid
 
+NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
+
 
 def read_state(message: RobotState) -> StateGiven:
     """
     Return what a robot state names; sizes and names are not checked here.
 
-    :param message: the state.
+    :param message: the state; with is_diff=false and joints, it replaces all carried objects too.
     """
-    joints, multi = message._joint_state, message._multi_dof_joint_state
-    names, transforms = multi._joint_names, multi._transforms
-    if not names and not transforms:
-        return NEW(StateGiven, (joints._name, joints._position, (), (), ''))
-    poses = [read_transform(transform) for transform in transforms]
-    return StateGiven(joints._name, joints._position, names, poses, multi.header.frame_id)
+    joints, multi = message.joint_state, message.multi_dof_joint_state
+    names, attached = joints.name, message.attached_collision_objects
+    transforms: Sequence[FloatArray] = ()
+    multi_names, multi_frame = multi.joint_names, ''
+    if multi_names or multi.transforms:
+        transforms = [read_transform(transform) for transform in multi.transforms]
+        multi_frame = multi.header.frame_id
+    carried = NOTHING_CARRIED
+    if not message.is_diff and (names or multi_names):
+        carried = NOTHING_ELSE_CARRIED
+    if attached:
+        carried = CarriedGiven([read_attached(entry) for entry in attached], carried.forgets)
+    return NEW(StateGiven, (names, joints.position, multi_names, transforms, multi_frame, carried))
 
 
-def read_ik_request(message: PositionIKRequest) -> IkRequest:
+def read_seconds(message: Duration) -> float:
     """
-    Return the request of a request for ``compute_ik``.
+    Return a duration [s].
+
+    :param message: the duration.
+    """
+    return float(message.sec + 1e-9 * message.nanosec)
+
+
+def read_framed_pose(message: PoseStamped) -> FramedPose:
+    """
+    Return a pose with its frame.
+
+    :param message: the pose.
+    """
+    return FramedPose(message.header.frame_id, read_pose(message.pose))
+
+
+def read_ik_request(message: GetPositionIK.Request) -> IkRequest:
+    """
+    Return a request of ``compute_ik``.
 
     With one entry in the vector, its link is the first of ``ik_link_names``; without entries, pose and link are
     the single fields. Both are MoveIt's rules.
 
-    :param message: the request.
+    :param message: the request message.
     """
-    stamped: Sequence[PoseStamped] = message._pose_stamped_vector
+    given = message.ik_request
+    stamped: Sequence[PoseStamped] = given.pose_stamped_vector
     links: Sequence[str]
     if not stamped:
-        single = message._pose_stamped
-        poses = [NEW(FramedPose, (single._header._frame_id, read_pose(single._pose)))]
-        links = (message._ik_link_name,)
+        single = given.pose_stamped
+        p, q, pose = single.pose.position, single.pose.orientation, np.empty(POSE)
+        pose_matrix(pose, p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+        poses = [NEW(FramedPose, (single.header.frame_id, pose))]
+        links = (given.ik_link_name,)
     else:
-        poses = [FramedPose(entry.header.frame_id, read_pose(entry.pose)) for entry in stamped]
-        links = message.ik_link_names
+        poses = [read_framed_pose(entry) for entry in stamped]
+        links = given.ik_link_names
         if len(stamped) == 1:
             links = (links[0],) if links else ('',)
-    state, timeout = message._robot_state, message._timeout
-    # In the order of the fields: to pass them by name takes longer.
+    timeout, constraints = given.timeout, given.constraints
+    wanted = NO_CONSTRAINTS
+    if (
+        constraints.joint_constraints
+        or constraints.position_constraints
+        or constraints.orientation_constraints
+        or constraints.visibility_constraints
+    ):
+        wanted = read_constraints(constraints)
     return IkRequest(
-        message._group_name,
+        given.group_name,
         links,
         poses,
-        read_state(state),
-        timeout._sec + 1e-9 * timeout._nanosec,
-        message._avoid_collisions,
-        read_carried(state),
-        read_constraints(message._constraints),
+        read_state(given.robot_state),
+        timeout.sec + 1e-9 * timeout.nanosec,
+        given.avoid_collisions,
+        wanted,
     )
 
 
@@ -102,16 +138,13 @@ def read_constraints(message: Constraints) -> ConstraintsGiven:
 
     :param message: the constraints.
     """
-    joints, positions = message._joint_constraints, message._position_constraints
-    orientations, visibility = message._orientation_constraints, message._visibility_constraints
-    if not (joints or positions or orientations or visibility):
-        return NO_CONSTRAINTS
-    return ConstraintsGiven(
-        [_read_joint_constraint(entry) for entry in joints],
-        [_read_position_constraint(entry) for entry in positions],
-        [_read_orientation_constraint(entry) for entry in orientations],
-        ('visibility_constraints',) if visibility else (),
+    given = ConstraintsGiven(
+        [_read_joint_constraint(entry) for entry in message.joint_constraints],
+        [_read_position_constraint(entry) for entry in message.position_constraints],
+        [_read_orientation_constraint(entry) for entry in message.orientation_constraints],
+        ('visibility_constraints',) if message.visibility_constraints else (),
     )
+    return NO_CONSTRAINTS if given.are_none else given
 
 
 def _read_joint_constraint(message: JointConstraint) -> JointConstraintGiven:
@@ -203,13 +236,13 @@ class StateWriter:
         :param message: the message to fill.
         :param state: the state.
         """
-        joints = message._joint_state
-        joints._header = self._header
-        # A copy: the message belongs to whoever gets it.
-        joints._name = self._names.copy()
-        joints._position = array('d', state.positions[self._variables].tobytes())
+        joints = message.joint_state
+        joints.header = self._header
+        # A copy: the message belongs to its receiver.
+        joints.name = self._names.copy()
+        joints.position = array('d', state.positions[self._variables].tobytes())
         if state.root_pose is AT_MODEL_FRAME and not self._multi:
-            message._multi_dof_joint_state = self._at_home
+            message.multi_dof_joint_state = self._at_home
             return
         multi = message.multi_dof_joint_state
         multi.header.frame_id = self._frame

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 import itertools
 
 from geometry_msgs.msg import Pose
-from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, RobotState
+from moveit_msgs.msg import AttachedCollisionObject, CollisionObject
 import numpy as np
 from shape_msgs.msg import Mesh, SolidPrimitive
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.ros.conversions.pose_conversions import read_pose
-from ssik_ros.server.requests.ik_requests import CarriedGiven, NOTHING_CARRIED, ObjectGiven
+from ssik_ros.server.requests.ik_requests import ObjectGiven
 
 KINDS = {
     SolidPrimitive.BOX: SolidKind.BOX,
@@ -19,7 +19,6 @@ KINDS = {
     SolidPrimitive.CYLINDER: SolidKind.CYLINDER,
     SolidPrimitive.CONE: SolidKind.CONE,
 }
-FORGETTING = CarriedGiven(forgets=True)
 
 
 def read_vertices(message: Mesh) -> FloatArray:
@@ -77,21 +76,6 @@ def read_attached(message: AttachedCollisionObject) -> ObjectGiven:
         frozenset(message.touch_links),
         message.object.operation == CollisionObject.REMOVE,
     )
-
-
-def read_carried(message: RobotState) -> CarriedGiven:
-    """
-    Return what a state says about carried objects.
-
-    :param message: the state; one that names joints and is no difference says all.
-    """
-    forgets = not message._is_diff and bool(
-        message._joint_state._name or message._multi_dof_joint_state._joint_names
-    )
-    attached = message._attached_collision_objects
-    if not attached:
-        return FORGETTING if forgets else NOTHING_CARRIED
-    return CarriedGiven([read_attached(entry) for entry in attached], forgets)
 
 
 def _read_solid(message: SolidPrimitive, pose: Pose) -> ObjectShape:

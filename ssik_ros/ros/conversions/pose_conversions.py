@@ -1,9 +1,4 @@
-"""
-Poses and transforms as messages and as matrices.
-
-The fields that every request has are read from the slots behind them, ``_x`` for ``x``: a generated getter is a Python
-function that returns its slot, and a request would call forty of them.
-"""
+"""Poses and transforms as messages and as matrices."""
 
 from geometry_msgs.msg import Pose, Transform
 
@@ -17,8 +12,8 @@ def read_pose(message: Pose) -> FloatArray:
 
     :param message: position [m] and quaternion of any length but zero.
     """
-    p, q = message._position, message._orientation
-    return pose_of_numbers(p._x, p._y, p._z, q._x, q._y, q._z, q._w)
+    p, q = message.position, message.orientation
+    return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
 
 
 def write_pose(message: Pose, pose: FloatArray) -> None:

@@ -1,6 +1,6 @@
 """Where the robot is: the latest joint states, put together when somebody asks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import logging
 import math
 import threading
@@ -40,6 +40,8 @@ class _MergedState(NamedTuple):
     """Whether a message named a joint of the robot."""
     refused: frozenset[str]
     """Joints that were given values that cannot be used, and none before."""
+    has_defaults: bool
+    """Whether some joints may stand at default positions for want of usable messages."""
 
 
 class LiveState:
@@ -176,19 +178,19 @@ class LiveState:
 
         :param reader: reads states of the robot that is asked about.
         """
-        return self._find(reader).state
+        return self.find(reader).state
 
-    def assumption(self, reader: StateReader, given: Callable[[], StateGiven]) -> str:
+    def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
         Return what an answer assumes about where the robot is; empty where the robot is known.
 
         :param reader: reads states of the robot that is asked about.
-        :param given: returns the part of the state that the request names.
+        :param given: the part of the state that the request names.
         """
-        known = self._find(reader)
-        if known.is_heard and not known.refused:
+        known = self.find(reader)
+        if not known.has_defaults:
             return ''
-        joints = reader.unnamed(given())
+        joints = reader.unnamed(given)
         if known.is_heard:
             joints = [name for name in joints if name in known.refused]
         if not joints:
@@ -206,8 +208,12 @@ class LiveState:
             f'{named}: default positions were used.'
         )
 
-    def _find(self, reader: StateReader) -> _MergedState:
-        """Return where the robot is, and whether a message said so."""
+    def find(self, reader: StateReader) -> _MergedState:
+        """
+        Return where the robot is, and whether a message said so.
+
+        :param reader: reads states of the robot.
+        """
         # Without the lock: the count is a single number, and one that is old by now is that of a moment ago.
         known = self._known
         if known is not None and known.reader is reader and known.messages == self._count:
@@ -225,9 +231,9 @@ class LiveState:
         start = state = reader.default()
         for names, positions in messages:
             state = reader.update(state, names, positions)
-        self._known = known = _MergedState(
-            reader, count, state, state is not start, _refused(messages)
-        )
+        is_heard, refused = state is not start, _refused(messages)
+        has_defaults = not is_heard or bool(refused)
+        self._known = known = _MergedState(reader, count, state, is_heard, refused, has_defaults)
         return known
 
     def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:

@@ -12,9 +12,8 @@ from rclpy.qos import QoSProfile
 from ssik_ros.errors import quote, SsikError
 from ssik_ros.ros.conversions.object_conversions import read_attached, read_object
 from ssik_ros.ros.inputs.live_state import LiveState
-from ssik_ros.ros.services.node_services import Served
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import SceneWorld
 
 _LOGGER = logging.getLogger('ssik_ros.services')
@@ -27,17 +26,17 @@ class SceneTopics:
     """Keeps the world as messages say; what is wrong with one is logged, and it changes nothing."""
 
     def __init__(
-        self, node: Node, world: SceneWorld, served: Callable[[], Served], live: LiveState
+        self, node: Node, world: SceneWorld, scene: Callable[[], PlanningScene], live: LiveState
     ) -> None:
         """
         Subscribe.
 
         :param node: the node.
         :param world: what is kept.
-        :param served: returns what is served, which knows frames.
+        :param scene: returns the robot among objects; raises RuntimeError while there is no robot.
         :param live: where the robot is when a message arrives.
         """
-        self._world, self._served, self._live = world, served, live
+        self._world, self._scene, self._live = world, scene, live
         # One after the other, in the order in which they were sent.
         one_by_one = MutuallyExclusiveCallbackGroup()
         for kind, topic, take in (
@@ -76,9 +75,9 @@ class SceneTopics:
         if message.operation == CollisionObject.REMOVE:
             self._world.remove(message.id)
             return
-        server, current = self._now()
+        scene, current = self._now()
         item = read_object(message)
-        frame = server.frames.in_model_frame(message.header.frame_id, current)
+        frame = scene.frames.in_model_frame(message.header.frame_id, current)
         if frame is not None:
             item = dataclasses.replace(item, pose=frame @ item.pose)
         if message.operation == CollisionObject.MOVE:
@@ -90,17 +89,17 @@ class SceneTopics:
 
     def _change_carried(self, message: AttachedCollisionObject) -> None:
         given = read_attached(message)
-        server, current = self._now()
+        scene, current = self._now()
         if not given.is_gone:
-            self._world.attach(server.carry(given, self._world.now(), current, current))
+            self._world.attach(scene.carry(given, self._world.now(), current, current))
             return
         dropped = self._world.detach(given.object.name)
         if dropped is not None:
             # As in MoveIt it stays where the link let it go.
-            item, place = dropped.object, server.frames.in_model_frame(dropped.link, current)
+            item, place = dropped.object, scene.frames.in_model_frame(dropped.link, current)
             pose = item.pose if place is None else place @ item.pose
             self._world.add(dataclasses.replace(item, pose=pose))
 
-    def _now(self) -> tuple[RobotServer, FullState]:
-        server = self._served().server
-        return server, self._live.current(server.states)
+    def _now(self) -> tuple[PlanningScene, FullState]:
+        scene = self._scene()
+        return scene, self._live.current(scene.states)

@@ -1,11 +1,10 @@
 """MoveIt's error codes for answers: the one place that knows them."""
 
+from typing import Any
+
 from moveit_msgs.msg import MoveItErrorCodes
 
 from ssik_ros.results import Cause
-from ssik_ros.server.loops.loop_requests import LoopResponse
-from ssik_ros.server.paths.path_requests import PathResponse
-from ssik_ros.server.requests.ik_requests import BranchesResponse, IkResponse
 from ssik_ros.server.requests.refusals import Refusal
 
 SOURCE = 'ssik_ros'
@@ -31,15 +30,6 @@ _OF_REFUSAL = {
 }
 
 
-def code_of_refusal(refusal: Refusal) -> int:
-    """
-    Return the code of a request about poses of links, as ``compute_fk`` has it.
-
-    :param refusal: what was wrong; NONE is success.
-    """
-    return int(_OF_REFUSAL[refusal])
-
-
 def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     """
     Return the code of a pose that was searched for.
@@ -57,55 +47,28 @@ def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     return int(MoveItErrorCodes.NO_IK_SOLUTION)
 
 
-def code_of_ik(answer: IkResponse | BranchesResponse, report_timeout: bool = False) -> int:
+def code_of(
+    response: Any,
+    unknown_link: int = MoveItErrorCodes.NO_IK_SOLUTION,
+    report_timeout: bool = False,
+) -> int:
     """
-    Return the code of an answer of ``compute_ik`` or ``~/solve_all``.
+    Return the code of a response.
 
-    MoveIt answers a link that it cannot find a pose for with "no solution".
-
-    :param answer: the answer.
-    :param report_timeout: whether a search that the clock ended is told apart.
+    :param response: with ``solved``, ``refusal`` and ``cause``.
+    :param unknown_link: code of a request for an unknown link.
+    :param report_timeout: whether a search that the clock ended has a code of its own.
     """
-    if answer.solved:
-        return _SUCCESS
-    if answer.refusal is Refusal.NONE and answer.cause != Cause.NONE:
-        return code_of_cause(answer.cause, report_timeout)
-    if answer.cause == Cause.BAD_STATE:
+    refusal, cause = response.refusal, response.cause
+    if refusal is Refusal.NONE:
+        if getattr(response, 'solved', not cause):
+            return _SUCCESS
+        return int(
+            code_of_cause(cause, report_timeout) if cause else _OF_REFUSAL[Refusal.NO_SOLVER]
+        )
+    if cause == Cause.BAD_STATE:
         return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
-    if answer.refusal in (Refusal.NONE, Refusal.UNKNOWN_LINK):
-        return int(MoveItErrorCodes.NO_IK_SOLUTION)
-    return code_of_refusal(answer.refusal)
-
-
-def code_of_link_refusal(refusal: Refusal) -> int:
-    """
-    Return the code of a request about a link that is to be somewhere.
-
-    :param refusal: what was wrong; NONE is success.
-    """
-    if refusal is Refusal.UNKNOWN_LINK:
-        return int(MoveItErrorCodes.NO_IK_SOLUTION)
-    return code_of_refusal(refusal)
-
-
-def code_of_path(answer: PathResponse) -> int:
-    """
-    Return the code of an answer of ``compute_cartesian_path``: success, however far the path was followed.
-
-    :param answer: the answer.
-    """
-    return code_of_link_refusal(answer.refusal)
-
-
-def code_of_loops(answer: LoopResponse) -> int:
-    """
-    Return the code of an answer about a robot with loops.
-
-    :param answer: the answer.
-    """
-    if answer.refusal is Refusal.NONE and not answer.solved:
-        return int(MoveItErrorCodes.NO_IK_SOLUTION)
-    return code_of_refusal(answer.refusal)
+    return int(unknown_link if refusal is Refusal.UNKNOWN_LINK else _OF_REFUSAL[refusal])
 
 
 def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:

@@ -35,7 +35,7 @@ from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.stream_report import StreamRecords
 from ssik_ros.server.tasks.task_set_stream import (
     StreamCause,
@@ -101,16 +101,16 @@ class StreamNode(ProcessNode):
     def _begin(self, description: RobotDescription) -> None:
         robot = description.load()
         settings = self._settings
-        server = RobotServer(robot, (), transforms=self._transforms.find)
-        task_sets = TaskSets(robot, self._content)
+        scene = PlanningScene(robot, transforms=self._transforms.find)
+        task_sets = TaskSets(scene, self._content)
         task_sets.warm_up()
         stream = TaskSetStream(
-            server,
+            scene,
             task_sets,
             settings.task_sets.replace(',', ' ').split(),
             StreamSettings(1.0 / settings.rate, settings.max_age, settings.speed_scale),
         )
-        self._server, self._robot = server, robot
+        self._planning_scene, self._robot = scene, robot
         self._names = task_sets.worlds.variable_names(stream.joints)
         self._records = StreamRecords(stream.settings.period)
         self._make_publishers(stream)
@@ -160,7 +160,7 @@ class StreamNode(ProcessNode):
         assert stream is not None
         if limit > 0.0 and stream.begins and self._live.too_old(self._names, limit):
             return None
-        return self._live.current(self._server.states)
+        return self._live.current(self._planning_scene.states)
 
     def _step(self) -> None:
         """Publish the command of one cycle, and what is to be said about it."""

@@ -66,7 +66,7 @@ class GroupClosedForm:
 
         :param server: the group.
         """
-        self._server = server
+        self.server = server
         self._lock = threading.Lock()
         self._found: tuple[AnalyticSolver | None, str] | None = None
 
@@ -78,7 +78,7 @@ class GroupClosedForm:
             return self._found
 
     def _make(self) -> AnalyticSolver:
-        solver = AnalyticSolver(self._server.robot, self._server.group)
+        solver = AnalyticSolver(self.server.robot, self.server.group)
         solver.warm_up()
         return solver
 
@@ -123,7 +123,7 @@ class BranchFinder:
         :param server: the group with its own solver.
         :param closed_form: of the same group, made already.
         """
-        self._server = server
+        self.server = server
         self._closed_form = closed_form or GroupClosedForm(server)
         self._links: dict[tuple[str, str], ChainKinematics] = {}
         self._order = PostureOrder(server.robot, server.group)
@@ -138,7 +138,7 @@ class BranchFinder:
 
     def warm_up(self) -> None:
         """Make the closed form, if requests will need it, and load the kernels that postures are measured with."""
-        server = self._server
+        server = self.server
         if server.solver is None:
             return
         self._choose(server.solver)
@@ -153,31 +153,30 @@ class BranchFinder:
         self,
         goals: Sequence[LinkGoal],
         state: FullState,
-        wishes: BranchOptions,
+        options: BranchOptions,
         *,
         timeout: float,
         accepts: StateCheck | None,
-        cancel: NDArray[np.int64],
     ) -> BranchesResponse:
         """
         Return every branch, nearest to the seed first.
 
-        :param goals, state, accepts, cancel: as for :meth:`GroupServer.solve`.
-        :param wishes: what else is asked.
+        :param goals, state, accepts: as for :meth:`GroupServer.solve`.
+        :param options: what else is asked.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
         :raises RequestRefused: for a group without solver or links that are no tips of it.
         """
-        server = self._server
+        server = self.server
         attempts = self._choose(server.require_solver())
         seconds = timeout if timeout > 0.0 else server.kinematics.timeout
-        gate = None if accepts is None else _Gate(accepts, seconds, cancel)
+        gate = None if accepts is None else _Gate(accepts, seconds, server.cancel)
         outcomes: list[_Outcome] = []
         for solver, reason in attempts:
             solve_request = server.make_request(
-                solver, goals, state, timeout=timeout, accepts=gate, cancel=cancel
+                solver, goals, state, timeout=timeout, accepts=gate
             )
-            if wishes.tolerance > 0.0:
-                solve_request.tolerance = wishes.tolerance
+            if options.tolerance > 0.0:
+                solve_request.tolerance = options.tolerance
             start = time.perf_counter_ns()
             found = self._solve(solver, solve_request)
             spent = time.perf_counter_ns() - start
@@ -188,8 +187,8 @@ class BranchFinder:
         chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
         solver, reason, solve_request, found, _ = chosen
         solve_ns = sum(outcome.spent for outcome in outcomes)
-        postures = self._order.arrange(found.q, np.asarray(solve_request.seed), wishes)
-        branches = self._measure(solver, goals, solve_request, found, postures, wishes)
+        postures = self._order.arrange(found.q, np.asarray(solve_request.seed), options)
+        branches = self._measure(solver, goals, solve_request, found, postures, options)
         report = BranchReport(
             solver=solver.name,
             tier=str(getattr(solver, 'tier', '')),
@@ -213,7 +212,7 @@ class BranchFinder:
         """Return the solvers to call, in the order of the policy, each with its reason."""
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
-        if self._server.kinematics.position_only:
+        if self.server.kinematics.position_only:
             return [(own, f'the orientation is left free: {SEARCHED}')]
         closed_form, why_none = self._closed_form.find()
         if closed_form is None:
@@ -233,7 +232,7 @@ class BranchFinder:
         solve_request.max_solutions, solve_request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
         result = solver.solve(solve_request)
         seed = np.asarray(solve_request.seed)
-        near = self._order.nearest_turns(result.solutions, seed)
+        near = self._order.nearest_windings(result.solutions, seed)
         order = np.argsort(self._order.distances(near, seed), kind='stable')
         keep = self._order.first_of_each(near, order.tolist(), ONE_BRANCH)
         q = near[keep]
@@ -258,7 +257,7 @@ class BranchFinder:
         solve_request: SolveRequest,
         found: BranchSet,
         postures: Postures,
-        wishes: BranchOptions,
+        options: BranchOptions,
     ) -> list[Branch]:
         """Return the postures that hold at exactly their numbers."""
         kinematics = self._kinematics(solver, goals)
@@ -275,7 +274,7 @@ class BranchFinder:
             errors = np.array(
                 [errors_between(k.pose(q, solve_request.state), t) for k, t in pairs]
             )
-            if not (margin >= 0.0 and self._holds(errors, found.errors[row], wishes)):
+            if not (margin >= 0.0 and self._holds(errors, found.errors[row], options)):
                 continue
             position, orientation = errors.max(axis=0).tolist()
             branches.append(
@@ -287,25 +286,25 @@ class BranchFinder:
                     margin,
                     found.labels[row],
                     numbers.setdefault(row, len(numbers)),
-                    self._order.count_turns(q) if wishes.enumerate_windings else (),
+                    self._order.count_windings(q) if options.enumerate_windings else (),
                 )
             )
         return branches
 
-    def _holds(self, errors: FloatArray, claimed: FloatArray, wishes: BranchOptions) -> bool:
+    def _holds(self, errors: FloatArray, claimed: FloatArray, options: BranchOptions) -> bool:
         """Return whether errors (t, 2) are what the solver claims (2 t), and within the tolerance."""
-        used = errors[:, :1] if self._server.kinematics.position_only else errors
+        used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
         if not (used <= claims + ROUNDING).all():
             return False
         norms = np.sqrt((used**2).sum(axis=1))
-        return wishes.tolerance <= 0.0 or bool((norms <= wishes.tolerance + ROUNDING).all())
+        return options.tolerance <= 0.0 or bool((norms <= options.tolerance + ROUNDING).all())
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
         """Return, for each tip, forward kinematics of what is to be at its target."""
         led = [self.led_link(solver, LinkGoal(tip, NOWHERE)) for tip in solver.tip_frames]
         for goal in goals:
-            led[self._server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
+            led[self.server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
         return led
 
     def led_link(self, solver: IkSolver, goal: LinkGoal) -> LedLink:
@@ -316,13 +315,13 @@ class BranchFinder:
         :param goal: its pose does not count.
         :raises RequestRefused: for a link that is no tip of the solver.
         """
-        tip = self._server.tip_of(solver, goal.link)
+        tip = self.server.tip_of(solver, goal.link)
         link = goal.link or solver.tip_frames[tip]
         return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
     def complete_solver(self) -> IkSolver | None:
         """Return the solver that knows every posture of the group; None where nobody does."""
-        for solver, _ in self._choose(self._server.require_solver()):
+        for solver, _ in self._choose(self.server.require_solver()):
             if isinstance(solver, BranchSolver) and solver.is_complete:
                 return solver
         return None
@@ -335,7 +334,7 @@ class BranchFinder:
         """
         found = self._links.get((base, link))
         if found is None:
-            found = ChainKinematics(self._server.robot, self._server.group, base, link)
+            found = ChainKinematics(self.server.robot, self.server.group, base, link)
             self._links[base, link] = found
         return found
 
@@ -343,26 +342,25 @@ class BranchFinder:
         self, solver: IkSolver, found: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
         """Return the answer with its sentence."""
-        names = self._server.group.variable_names
+        names = self.server.group.variable_names
         if branches:
             left_out = report.dropped_by_max or report.dropped_by_clock
             whole = bool(getattr(solver, 'is_complete', False)) and not left_out
             report = report._replace(complete=whole and not report.dropped_by_verification)
-            return BranchesResponse(
-                names, branches, report, Refusal.NONE, Cause.NONE, _describe(branches, report)
-            )
+            text = _describe(branches, report)
+            return BranchesResponse(Refusal.NONE, Cause.NONE, text, names, branches, report)
         if len(found.q):
             text = (
                 f'None of the {report.dropped_by_verification} postures of {report.solver} holds: their errors '
                 'are not what it claims.'
             )
-            return BranchesResponse(names, (), report, Refusal.FAULT, Cause.NONE, text)
+            return BranchesResponse(Refusal.FAULT, Cause.NONE, text, names, (), report)
         cause = found.cause
         if cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
         clock = ' The clock ended the search.' if report.clock_ended else ''
         text = f'No solution: {CAUSE_TEXT[cause]}.{clock}'
-        return BranchesResponse(names, (), report, Refusal.NONE, cause, text)
+        return BranchesResponse(Refusal.NONE, cause, text, names, (), report)
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:

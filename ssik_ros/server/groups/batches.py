@@ -12,10 +12,8 @@ from ssik_ros.results import Cause
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
-    CarriedGiven,
     FullState,
     LinkGoal,
-    NOTHING_CARRIED,
     NOTHING_GIVEN,
     StateGiven,
 )
@@ -43,7 +41,6 @@ class BatchRequest:
     seed_from_previous: bool = False
     """Whether each pose is searched from the last one that was solved, not from the state."""
     avoid_collisions: bool = False
-    carried: CarriedGiven = NOTHING_CARRIED
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     timeout: float = 0.0
     """For all poses together [s]; zero or less means the group's own for each."""
@@ -52,31 +49,27 @@ class BatchRequest:
 class BatchResponse(NamedTuple):
     """A row for each pose, or why there is none."""
 
-    joint_names: tuple[str, ...]
-    positions: FloatArray
-    """(m, n), NaN where there is no solution [rad or m]."""
-    causes: NDArray[np.uint8]
-    """(m) of :class:`Cause`."""
-    errors: FloatArray
-    """(m, 2) what is left [m], [rad]; NaN where there is no solution."""
     refusal: Refusal
     cause: Cause
+    """DEADLINE if the clock ended the search of a pose."""
     text: str
+    joint_names: tuple[str, ...] = ()
+    positions: FloatArray = np.empty((0, 0))
+    """(m, n), NaN where there is no solution [rad or m]."""
+    causes: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+    """(m) of :class:`Cause`."""
+    errors: FloatArray = np.empty((0, 2))
+    """(m, 2) position error [m] and orientation error [rad]; NaN where there is no solution."""
 
     @property
-    def solved(self) -> int:
+    def solved(self) -> bool:
+        """Return whether each pose has an outcome of its own."""
+        return self.refusal is Refusal.NONE
+
+    @property
+    def solved_count(self) -> int:
         """Return how many poses have a solution."""
         return int((self.causes == Cause.NONE).sum())
-
-
-def refused_batch(refusal: Refusal, cause: Cause, text: str) -> BatchResponse:
-    """
-    Return the answer to a request that is not answered.
-
-    :param refusal, cause, text: why.
-    """
-    none = np.empty((0, 0))
-    return BatchResponse((), none, np.empty(0, dtype=np.uint8), none, refusal, cause, text)
 
 
 def read_poses(numbers: FloatArray) -> FloatArray:
@@ -120,7 +113,6 @@ def solve_batch(
     poses: FloatArray,
     state: FullState,
     checks: CandidateChecks | None,
-    cancel: NDArray[np.int64],
 ) -> BatchResponse:
     """
     Solve each pose by itself.
@@ -131,7 +123,6 @@ def solve_batch(
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
     :param checks: what candidates have to pass.
-    :param cancel: (1) flag that ends everything.
     :raises RequestRefused: for a group without solver or a link that is no tip of it.
     """
     solver = server.require_solver()
@@ -141,7 +132,7 @@ def solve_batch(
     # The first pose makes the request; the others only change its target.
     first = goal._replace(pose=np.eye(4))
     solve_request = server.make_request(
-        solver, [first], state, timeout=request.timeout, accepts=checks, cancel=cancel
+        solver, [first], state, timeout=request.timeout, accepts=checks
     )
     tip = server.tip_of(solver, goal.link)
     targets = np.array(solve_request.targets).reshape(-1, 4, 4)
@@ -160,7 +151,7 @@ def solve_batch(
             if left <= 0.0:
                 break
             solve_request.timeout = left
-        if cancel[0]:
+        if server.cancel[0]:
             break
         targets[tip] = in_base[row]
         result = solver.solve(solve_request)
@@ -177,4 +168,5 @@ def solve_batch(
     solved = int((causes == Cause.NONE).sum())
     text = f'{solved} of {counted(count, "pose")} solved by {solver.name}.'
     names = server.group.variable_names
-    return BatchResponse(names, positions, causes, errors, Refusal.NONE, Cause.NONE, text)
+    cause = Cause.DEADLINE if (causes == Cause.DEADLINE).any() else Cause.NONE
+    return BatchResponse(Refusal.NONE, cause, text, names, positions, causes, errors)

@@ -17,7 +17,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, quote
@@ -27,6 +26,7 @@ from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.ik_requests import FullState, IkResponse, LinkGoal
 from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.led_links import LedLink
 
 STEPS = 200
@@ -52,9 +52,13 @@ class BindingLimit(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What there is to say about one request for one pose."""
+    """Why one pose has no solution, and what would help."""
 
-    answer: IkResponse
+    refusal: Refusal
+    cause: Cause
+    text: str
+    solved: bool = False
+    clock_ended: bool = False
     joint_names: tuple[str, ...] = ()
     nearest: FloatArray | None = None
     """(n) the nearest posture within limits; None where nothing was searched."""
@@ -68,40 +72,38 @@ class Explanation(NamedTuple):
 
 
 def explain_pose(
-    server: GroupServer,
     finder: BranchFinder,
     goal: LinkGoal,
     state: FullState,
-    answer: IkResponse,
+    response: IkResponse,
     *,
     timeout: float,
-    colliding: tuple[str, ...],
-    cancel: NDArray[np.int64],
 ) -> Explanation:
     """
     Return what is behind an answer.
 
-    :param server, finder: the group.
+    :param finder: of the group.
     :param goal: the pose in the model frame, and its link.
     :param state: seed, and joints outside the group.
-    :param answer: what was found.
+    :param response: what was found.
     :param timeout: of the search for the nearest posture [s].
-    :param colliding: the bodies that collided, if that is the cause.
-    :param cancel: (1) flag that ends the search.
     """
+    server = finder.server
     solver = server.require_solver()
     names = server.group.variable_names
-    if answer.state is not None:
-        q = answer.state.positions[server.group.idx_q]
+    outcome = (
+        *(response.refusal, response.cause, response.text),
+        *(response.solved, response.clock_ended),
+    )
+    if response.state is not None:
+        q = response.state.positions[server.group.idx_q]
         is_free = True
     else:
-        result, _ = server.solve(
-            [goal], state, timeout=timeout, accepts=None, cancel=cancel, wants_nearest=True
-        )
+        result, _ = server.solve([goal], state, timeout=timeout, wants_nearest=True)
         is_free = result.solved
         q = np.asarray(result.q)
     if not np.isfinite(q).all():
-        return Explanation(answer, names)
+        return Explanation(*outcome, names)
     chain = finder.led_link(solver, goal)
     target = server.frames.model_in_link(solver.base_frame, state) @ goal.pose
     distance, angle = errors_between(chain.pose(q, state.positions), target)
@@ -110,7 +112,7 @@ def explain_pose(
     limits: tuple[BindingLimit, ...] = ()
     if not is_free:
         limits = _binding_limits(server, chain, q, target, state)
-    known = Explanation(answer, names, q, distance, angle, limits, colliding)
+    known = Explanation(*outcome, names, q, distance, angle, limits, response.colliding)
     return known._replace(advice=tuple(_advise(server, known, is_free)))
 
 
@@ -164,8 +166,8 @@ def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
     """Return what would help, one sentence each."""
-    cause = known.answer.cause
-    if known.answer.solved:
+    cause = known.cause
+    if known.solved:
         return []
     advice = []
     if cause == Cause.COLLISION and known.colliding:

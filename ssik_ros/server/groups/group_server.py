@@ -22,6 +22,8 @@ from ssik_ros.solvers.registry import create_solver
 
 StateCheck = Callable[[FullState], bool]
 """Called with a candidate as a full state; false refuses it."""
+BEYOND = 1e-6
+"""A seed so little outside its limits is a rounded one [rad or m]."""
 JointBounds = tuple[FloatArray, FloatArray]
 """(n), (n) lower and upper limits of a group for one request."""
 
@@ -45,7 +47,11 @@ class GroupServer:
     """A group with its solver; may be asked from several threads at once."""
 
     def __init__(
-        self, frames: FrameReader, group: JointGroup, kinematics: GroupKinematics
+        self,
+        frames: FrameReader,
+        group: JointGroup,
+        kinematics: GroupKinematics,
+        cancel: NDArray[np.int64],
     ) -> None:
         """
         Make the solver; a group without one stays and says why.
@@ -53,7 +59,9 @@ class GroupServer:
         :param frames: the frames of the robot.
         :param group: the group.
         :param kinematics: its solver and parameters.
+        :param cancel: (1) flag that ends every search.
         """
+        self.cancel = cancel
         self.robot: RobotModel = frames.robot
         self.group = group
         self.kinematics = kinematics
@@ -65,8 +73,9 @@ class GroupServer:
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
         self.places = index_range(group.idx_q)
         """Where the group's variables are in a full state."""
-        self.bounds = list(zip(group.lower.tolist(), group.upper.tolist()))
-        """Lower and upper limit of each variable [rad or m]."""
+        self.lowest = (group.lower - BEYOND).tolist()
+        self.highest = (group.upper + BEYOND).tolist()
+        """Limits of each variable, widened by rounding [rad or m]."""
         tree = self.robot.tree
         leaders = tree.idx_q[tree.leaders[tree.leaders >= 0]]
         self._moves_leaders = bool(np.isin(leaders, group.idx_q).any())
@@ -116,8 +125,7 @@ class GroupServer:
         state: FullState,
         *,
         timeout: float,
-        accepts: StateCheck | None,
-        cancel: NDArray[np.int64],
+        accepts: StateCheck | None = None,
         limits: JointBounds | None = None,
         wants_nearest: bool = False,
     ) -> tuple[IkResult, int]:
@@ -128,7 +136,6 @@ class GroupServer:
         :param state: seed, joints outside the group, and where the root link stands.
         :param timeout: wall-clock budget [s]; zero or less means the group's own.
         :param accepts: what a candidate's full state has to pass.
-        :param cancel: (1) flag that ends the search.
         :param limits: narrower limits for this request.
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
         :raises RequestRefused: for a group without solver or links that are no tips of it.
@@ -140,7 +147,6 @@ class GroupServer:
             state,
             timeout=timeout,
             accepts=accepts,
-            cancel=cancel,
             limits=limits,
         )
         request.wants_nearest = wants_nearest
@@ -155,19 +161,28 @@ class GroupServer:
         state: FullState,
         *,
         timeout: float,
-        accepts: StateCheck | None,
-        cancel: NDArray[np.int64],
+        accepts: StateCheck | None = None,
         limits: JointBounds | None = None,
     ) -> SolveRequest:
         """
         Return goals as a solver of this group is asked about them.
 
         :param solver: the group's own, or another one of the group.
-        :param goals, state, timeout, accepts, cancel, limits: as for :meth:`solve`.
+        :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
         :raises RequestRefused: for links that are no tips of the solver.
         """
         if len(goals) == 1 and len(solver.tip_frames) == 1:
-            targets, tools = self._only_target(solver, goals[0], state)
+            goal = goals[0]
+            key = solver.tip_frames, goal.link
+            link = self._links.get(key) or self._tip_link(solver, goal.link)
+            offset = link.offset if goal.tool is None else _offset_of(goal, link)
+            tools = None if offset is None else np.array([offset])
+            targets = goal.pose
+            if (
+                state.root_pose is not AT_MODEL_FRAME
+                or solver.base_frame not in self.frames.at_model_frame
+            ):
+                targets = self.frames.model_in_link(solver.base_frame, state) @ targets
         else:
             targets, tools = self._targets(solver, goals, state)
         request = SolveRequest(
@@ -176,7 +191,7 @@ class GroupServer:
             state=state.positions,
             tool_offsets=tools,
             timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
-            cancel=cancel,
+            cancel=self.cancel,
         )
         if limits is not None:
             request.lower, request.upper = limits
@@ -195,7 +210,7 @@ class GroupServer:
         positions[self.places] = q
         if self._moves_leaders:
             self.robot.set_followers(positions)
-        return NEW(FullState, (positions, state.root_pose))
+        return NEW(FullState, (positions, state.root_pose, ()))
 
     def require_solver(self) -> IkSolver:
         """
@@ -229,16 +244,6 @@ class GroupServer:
             if tools is not None and offset is not None:
                 tools[link.tip] = offset
         return targets, tools
-
-    def _only_target(
-        self, solver: IkSolver, goal: LinkGoal, state: FullState
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return target (4, 4) and tool (1, 4, 4), if there is one, of a solver with one tip."""
-        link = self._links.get((solver.tip_frames, goal.link)) or self._tip_link(solver, goal.link)
-        offset = link.offset if goal.tool is None else _offset_of(goal, link)
-        base_model = self.frames.model_in_link(solver.base_frame, state)
-        target = goal.pose if base_model is AT_MODEL_FRAME else base_model @ goal.pose
-        return target, None if offset is None else np.array([offset])
 
     def _require_distinct(
         self, solver: IkSolver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]

@@ -13,34 +13,31 @@ from ssik_ros.server.groups.all_branches import errors_between
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState, LinkGoal
 
-BEYOND = 1e-6
-"""A seed so little outside its limits is a rounded one [rad or m]."""
 HALF_TURN_ABOUT_X = np.diag([1.0, -1.0, -1.0])
 POSE_FREEDOMS = 6
 
 
-def notes_on_request(
-    server: GroupServer, state: FullState, contradicted: Sequence[str]
-) -> list[str]:
+def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
     Return what was changed in a request before it was answered, one sentence each.
 
     :param server: the group.
     :param state: seed, and joints outside the group.
-    :param contradicted: followers whose given values do not fit their leaders.
     """
     notes = []
     group = server.group
     seed = state.positions[server.places].tolist()
     outside = []
-    for value, (lower, upper), name in zip(seed, server.bounds, group.variable_names):
-        if not lower - BEYOND <= value <= upper + BEYOND:
+    for value, lowest, highest, name in zip(
+        seed, server.lowest, server.highest, group.variable_names
+    ):
+        if not lowest <= value <= highest:
             outside.append(name)
     if outside:
         names = list_names(outside)
         notes.append(f'The seed is outside the limits at {names}; the search begins within.')
-    if contradicted:
-        names = list_names(contradicted)
+    if state.contradicted:
+        names = list_names(state.contradicted)
         notes.append(
             f'The state contradicts itself: the leader decides about {names}, not the value given.'
         )
@@ -153,17 +150,6 @@ def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: Full
         for goal, (distance, angle) in zip(goals, errors, strict=True)
     ]
     return f'In the nearest posture they are off by: {", ".join(parts)}.'
-
-
-def describe_empty_frame(frame: str) -> str:
-    """
-    Return what a pose without a frame means.
-
-    :param frame: the model frame.
-    """
-    return (
-        f'A pose came without a frame; the model frame {quote(frame)} is meant. This is said once.'
-    )
 
 
 NOT_REACHED = (

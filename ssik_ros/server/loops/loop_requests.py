@@ -7,7 +7,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, list_names, quote
+from ssik_ros.mechanisms.names import SOLVE_STATUS
 from ssik_ros.mechanisms.result import ChainResult
+from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState, NOTHING_GIVEN, StateGiven
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.value_class import dataclass
@@ -82,6 +84,16 @@ class LoopResponse(NamedTuple):
     """Given joints that stand at a limit because their given positions are outside."""
     refusal: Refusal
     text: str
+    failure: Cause = Cause.NOT_FOUND
+    """Cause of chains that did not converge in time."""
+
+    @property
+    def cause(self) -> Cause:
+        """Return why there is no solution."""
+        if self.solved:
+            return Cause.NONE
+        ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in self.chains)
+        return Cause.BUDGET if ended else self.failure
 
     @property
     def solved(self) -> bool:

@@ -19,6 +19,7 @@ from ssik_ros.mechanisms.loop_closures import LoopClosures
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.mechanisms.result import ChainResult
 from ssik_ros.mechanisms.urdf_robot import from_urdf
+from ssik_ros.results import Cause
 from ssik_ros.server.loops.loop_requests import (
     CompletionRequest,
     describe,
@@ -109,9 +110,9 @@ class LoopServer:
         :param current: the state of the robot, for joints that the request does not name.
         """
         try:
-            return self._complete(request, current)
+            return self._complete(request, current)._replace(failure=Cause.LOOP)
         except SsikError as error:
-            return _refused(error)
+            return _refused(error)._replace(failure=Cause.LOOP)
 
     def _solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
         state = self.states.merge(current, request.state)

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
@@ -15,7 +14,6 @@ from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
-from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
 from ssik_ros.server.paths.path_search import (
     cut_at_jump,
@@ -56,31 +54,29 @@ class PathFollower:
 
     def __init__(
         self,
-        server: GroupServer,
         finder: BranchFinder,
         request: PathRequest,
         led: LinkGoal,
         start: FullState,
         checks: CandidateChecks | None,
-        cancel: NDArray[np.int64],
     ) -> None:
         """
-        Choose who is asked for postures.
+        Choose the solver.
 
-        :param server, finder: the group.
+        :param finder: of the group.
         :param request: what is asked.
         :param led: what follows the lines; its pose does not count.
         :param start: where the path begins.
         :param checks: what postures have to pass.
-        :param cancel: (1) flag that ends everything.
         :raises RequestRefused: for a group without solver or a link that is no tip of it.
         """
+        server = finder.server
         own = server.require_solver()
         complete = finder.complete_solver()
         self._solver: IkSolver = own if complete is None else complete
         self._knows_all = complete is not None
         self._server, self._request = server, request
-        self._start, self._checks, self._cancel = start, checks, cancel
+        self._start, self._checks = start, checks
         self._order = PostureOrder(server.robot, server.group)
         self._led = led
         self._chain = finder.led_link(self._solver, led)
@@ -106,7 +102,7 @@ class PathFollower:
             return lines[step.waypoint].at(step.begin + part * (step.end - step.begin))
 
         found = PathSearch(self._model(), pose_at).run(
-            q, len(steps), lambda: bool(self._cancel[0])
+            q, len(steps), lambda: bool(self._server.cancel[0])
         )
         kept = cut_at_jump(np.array(found.points), request.jump_threshold)
         if kept < len(found.points):
@@ -153,7 +149,7 @@ class PathFollower:
                 f'{found.reached + 1} of {len(steps)}, {found.text} ({CAUSE_TEXT[found.cause]}).'
             )
         return PathResponse(
-            self._start, path, fraction, Refusal.NONE, found.cause, text, failed_waypoint=failed
+            Refusal.NONE, found.cause, text, self._start, path, fraction, failed_waypoint=failed
         )
 
     def _least_times(self, points: FloatArray) -> FloatArray | None:
@@ -187,7 +183,7 @@ class PathFollower:
         return PathModel(
             find=self._find,
             knows_all=self._knows_all,
-            turns_near=self._order.nearest_turns,
+            turns_near=self._order.nearest_windings,
             errors=self._errors,
             accepts=accepts,
             refusal=refusal,
@@ -240,7 +236,6 @@ class PathFollower:
             self._start,
             timeout=0.0,
             accepts=None if self._knows_all else self._checks,
-            cancel=self._cancel,
         )
         request.seed = near
         if self._knows_all:

@@ -7,9 +7,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
-    CarriedGiven,
     FullState,
-    NOTHING_CARRIED,
     NOTHING_GIVEN,
     StateGiven,
 )
@@ -38,7 +36,6 @@ class PathRequest:
     revolute_jump: float = 0.0
     """Largest step of a turning joint [rad]; 0: any."""
     avoid_collisions: bool = False
-    carried: CarriedGiven = NOTHING_CARRIED
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     velocity_scale: float = 1.0
     """Part of the velocity limits that is used; outside (0, 1] it is 1."""
@@ -63,13 +60,18 @@ class TimedPath(NamedTuple):
 class PathResponse(NamedTuple):
     """How far the path could be followed, and why no further."""
 
-    start: FullState | None
-    """None where the request was refused before a state was known."""
-    path: TimedPath | None
-    fraction: float
-    """Followed waypoints, the last one in part, over all of them."""
     refusal: Refusal
     cause: Cause
     text: str
+    start: FullState | None = None
+    """None where the request was refused before a state was known."""
+    path: TimedPath | None = None
+    fraction: float = 0.0
+    """Followed waypoints, the last one in part, over all of them."""
     failed_waypoint: int = -1
     """Index of the first waypoint that was not reached, -1 for none."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether the request was followed, however far: MoveIt calls that a success."""
+        return self.refusal is Refusal.NONE

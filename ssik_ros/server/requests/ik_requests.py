@@ -32,29 +32,8 @@ class FullState(NamedTuple):
     """(nq) full state, followers included."""
     root_pose: FloatArray
     """(4, 4) pose of the root link in the model frame."""
-
-
-class StateGiven(NamedTuple):
-    """The part of a state that a request names; everything else keeps its current value."""
-
-    names: Sequence[str] = ()
-    """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
-    positions: Sequence[float] = ()
-    multi_dof_names: Sequence[str] = ()
-    """Joints with several variables, the virtual joint of the semantic description among them."""
-    multi_dof_poses: Sequence[FloatArray] = ()
-    """(4, 4) each."""
-    multi_dof_frame: str = ''
-    """The frame that the message gives them in: empty for the model frame."""
-
-
-class FramedPose(NamedTuple):
-    """A pose in a named frame."""
-
-    frame: str
-    """Empty for the model frame, or a link of the robot."""
-    pose: FloatArray
-    """(4, 4)."""
+    contradicted: tuple[str, ...] = ()
+    """Followers that a request gave other values than their leaders."""
 
 
 class ObjectGiven(NamedTuple):
@@ -81,6 +60,30 @@ class CarriedGiven(NamedTuple):
 NOTHING_CARRIED = CarriedGiven()
 
 
+class StateGiven(NamedTuple):
+    """The part of a state that a request names; everything else keeps its current value."""
+
+    names: Sequence[str] = ()
+    """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
+    positions: Sequence[float] = ()
+    multi_dof_names: Sequence[str] = ()
+    """Joints with several variables, the virtual joint of the semantic description among them."""
+    multi_dof_poses: Sequence[FloatArray] = ()
+    """(4, 4) each."""
+    multi_dof_frame: str = ''
+    """The frame of the transforms; empty for the model frame."""
+    carried: CarriedGiven = NOTHING_CARRIED
+
+
+class FramedPose(NamedTuple):
+    """A pose in a named frame."""
+
+    frame: str
+    """Empty for the model frame, or a link of the robot."""
+    pose: FloatArray
+    """(4, 4)."""
+
+
 class LinkGoal(NamedTuple):
     """One pose that one link is to reach."""
 
@@ -97,6 +100,17 @@ LARGEST_RESPONSE = 10_000
 NOTHING_GIVEN = StateGiven()
 
 
+class BranchOptions(NamedTuple):
+    """What a request for every branch says beside :class:`IkRequest`."""
+
+    max_solutions: int = 0
+    """Zero, or more than ``LARGEST_RESPONSE``: so many."""
+    enumerate_windings: bool = False
+    """Whether each branch comes once for every whole turn of its joints."""
+    tolerance: float = 0.0
+    """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
+
+
 @dataclass(slots=True)
 class IkRequest:
     """Find joint positions of a group with which links are at poses."""
@@ -109,39 +123,56 @@ class IkRequest:
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less means the group's own."""
     avoid_collisions: bool = False
-    carried: CarriedGiven = NOTHING_CARRIED
+    constraints: ConstraintsGiven = NO_CONSTRAINTS
+    branches: BranchOptions = BranchOptions()
+    """Read by ``~/solve_all`` alone."""
+
+
+@dataclass(slots=True)
+class FkRequest:
+    """Compute the poses of links, of carried objects and of their subframes."""
+
+    links: Sequence[str]
+    frame: str = ''
+    """Of the poses: empty for the model frame."""
+    state: StateGiven = NOTHING_GIVEN
+
+
+@dataclass(slots=True)
+class StateRequest:
+    """Check a state for collisions and constraints."""
+
+    group: str = ''
+    """Only what its joints move may collide; empty for the whole robot."""
+    state: StateGiven = NOTHING_GIVEN
     constraints: ConstraintsGiven = NO_CONSTRAINTS
 
 
 class IkResponse(NamedTuple):
-    """What came out: a full state, or why there is none."""
+    """A full state, or why there is none."""
 
-    state: FullState | None
-    """Full state with the group at the solution; None when there is no solution."""
     refusal: Refusal
     cause: Cause
     text: str
     """One sentence or more about the outcome."""
+    state: FullState | None = None
+    """Full state with the group at the solution; None when there is no solution."""
     result: IkResult | None = None
     """The solver's answer; None when it was not asked."""
     solve_ns: int = 0
     """Time within the solver [ns]."""
+    colliding: tuple[str, ...] = ()
+    """Two bodies that collide in the last candidate, if collisions are the cause."""
 
     @property
     def solved(self) -> bool:
         """Return whether there is a solution."""
         return self.state is not None
 
-
-class BranchOptions(NamedTuple):
-    """What a request for every branch says beside :class:`IkRequest`."""
-
-    max_solutions: int = 0
-    """Zero, or more than ``LARGEST_RESPONSE``: so many."""
-    enumerate_windings: bool = False
-    """Whether each branch comes once for every whole turn of its joints."""
-    tolerance: float = 0.0
-    """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
+    @property
+    def clock_ended(self) -> bool:
+        """Return whether the clock ended the search."""
+        return self.result is not None and self.result.clock_ended
 
 
 class Branch(NamedTuple):
@@ -189,28 +220,34 @@ class BranchReport(NamedTuple):
 class BranchesResponse(NamedTuple):
     """Every branch, best first, or why there is none."""
 
-    joint_names: Sequence[str]
-    """The variables of all positions."""
-    branches: Sequence[Branch]
-    report: BranchReport
     refusal: Refusal
     cause: Cause
     text: str
+    joint_names: Sequence[str] = ()
+    """The variables of all positions."""
+    branches: Sequence[Branch] = ()
+    report: BranchReport = BranchReport()
 
     @property
     def solved(self) -> bool:
         """Return whether there is at least one posture."""
         return bool(self.branches)
 
+    @property
+    def clock_ended(self) -> bool:
+        """Return whether the clock ended the search."""
+        return self.report.clock_ended
+
 
 class FkResponse(NamedTuple):
     """Poses of links in one frame."""
 
-    links: Sequence[str]
-    """The links that exist, in the order of the request."""
-    poses: Sequence[FloatArray]
-    """(4, 4) each."""
-    frame: str
-    """The frame of the poses; empty where there are none."""
     refusal: Refusal
+    cause: Cause
     text: str
+    links: Sequence[str] = ()
+    """The links that exist, in the order of the request."""
+    poses: Sequence[FloatArray] = ()
+    """(4, 4) each."""
+    frame: str = ''
+    """The frame of the poses; empty where there are none."""

@@ -1,15 +1,13 @@
 """Poses as seven numbers, as messages carry them, and as matrices."""
 
 from array import array
-from collections.abc import Sequence
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.kernels import python_of
 from ssik_ros.kernels.geometry import so3
+from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
 
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
@@ -18,9 +16,6 @@ FARTHEST = 1e9
 IS_WITHIN = FARTHEST.__ge__
 """Whether the absolute value of a number is finite and not larger; for NaN it is false."""
 FEW = 64
-POSE, FLOAT64 = (4, 4), np.dtype(np.float64)
-_MATRIX_OF = python_of(so3.matrix_of)
-"""The kernel as Python has it, with the same bits: for a few products, calling machine code takes longer than they do."""
 TOO_FAR = f'beyond {FARTHEST:g} m'
 
 
@@ -38,45 +33,21 @@ def is_within_reason(values: ArrayLike) -> bool:
     return bool((np.abs(values) <= FARTHEST).all())
 
 
-def as_floats(values: Sequence[float]) -> FloatArray:
-    """
-    Return numbers as a vector; the numbers of a message as a view of them.
-
-    :param values: of a message, or any others.
-    """
-    if type(values) is array and values.typecode == 'd':
-        # asarray finds out the same by the description of the memory, in twice the time.
-        return np.ndarray(len(values), FLOAT64, values)
-    return np.asarray(values, dtype=np.float64)
-
-
 NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 or above 1e150'
 """Why numbers are no pose, to users: the square of such a length leaves the range of numbers."""
 
 
-def warm_up() -> None:
-    """Call the kernels of this module once, so that the first message finds them loaded."""
-    numbers_of_pose(pose_of_numbers(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-
-
-def pose_of_numbers(
-    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
-) -> FloatArray:
+def pose_of_numbers(*numbers: float) -> FloatArray:
     """
     Return the pose (4, 4) of a position [m] and a quaternion of any length.
 
     A zero quaternion, or a number that is not finite, gives a matrix that is not finite.
 
-    :param x, y, z: position [m].
-    :param qx, qy, qz, qw: quaternion.
+    :param numbers: x, y, z [m], and the quaternion x, y, z, w.
     """
-    try:
-        a, b, c, d, e, f, g, h, i = _MATRIX_OF(float(qx), float(qy), float(qz), float(qw))
-    except ZeroDivisionError:
-        a = b = c = d = e = f = g = h = i = math.nan
-    numbers = (a, b, c, x, d, e, f, y, g, h, i, z, 0.0, 0.0, 0.0, 1.0)
-    # In the memory of a plain array: numpy's own way from numbers to a matrix takes twice as long.
-    return np.ndarray(POSE, FLOAT64, array('d', numbers))
+    pose = np.empty((4, 4))
+    pose_matrix(pose, *numbers)
+    return pose
 
 
 def numbers_of_pose(pose: FloatArray) -> SevenNumbers:

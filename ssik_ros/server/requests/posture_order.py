@@ -48,7 +48,7 @@ class PostureOrder:
         self._turns = np.array([place in turning for place in group.idx_q.tolist()], dtype=bool)
         self._is_free = self._turns & np.isinf(group.lower) & np.isinf(group.upper)
 
-    def nearest_turns(self, q: FloatArray, seed: FloatArray) -> FloatArray:
+    def nearest_windings(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
         Return joint vectors (k, n) with each angle at the turn within limits that is nearest to a seed.
 
@@ -91,17 +91,17 @@ class PostureOrder:
         """
         return np.asarray(np.sqrt((self._differences(q, seed) ** 2).sum(axis=1)))
 
-    def arrange(self, q: FloatArray, seed: FloatArray, wishes: BranchOptions) -> Postures:
+    def arrange(self, q: FloatArray, seed: FloatArray, options: BranchOptions) -> Postures:
         """
         Return what is to be handed out, best first, with all turns where they are asked for.
 
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
-        :param wishes: how many, and whether with turns.
+        :param options: how many, and whether with turns.
         """
-        most = min(wishes.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
+        most = min(options.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')
-        if not wishes.enumerate_windings or not len(q):
+        if not options.enumerate_windings or not len(q):
             return Postures(q[order[:most]], order[:most], len(q))
         # Sliding joints have no turns: an open end says so, and two open ends would stand for a full turn.
         lower = np.where(self._turns, self._lower, -math.inf)
@@ -119,7 +119,7 @@ class PostureOrder:
         room = np.minimum(q - self._lower, self._upper - q)
         return np.asarray(room.min(axis=1, initial=math.inf))
 
-    def count_turns(self, q: FloatArray) -> list[int]:
+    def count_windings(self, q: FloatArray) -> list[int]:
         """
         Return the whole turns of each variable from its angle within (-pi, pi]; 0 for what is no angle.
 

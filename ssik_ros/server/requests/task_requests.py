@@ -14,10 +14,8 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
-    CarriedGiven,
     FramedPose,
     FullState,
-    NOTHING_CARRIED,
     NOTHING_GIVEN,
     StateGiven,
 )
@@ -59,7 +57,6 @@ class CheckedRequest:
     targets: Sequence[TargetGiven] = ()
     state: StateGiven = NOTHING_GIVEN
     avoid_collisions: bool = False
-    carried: CarriedGiven = NOTHING_CARRIED
     constraints: ConstraintsGiven = NO_CONSTRAINTS
 
 
@@ -102,11 +99,11 @@ class TaskLeft(NamedTuple):
 class TaskSetsResponse(NamedTuple):
     """Where the joints came, and what is left."""
 
-    state: FullState | None
-    """None for a request that was refused."""
     refusal: Refusal
     cause: Cause
     text: str
+    state: FullState | None = None
+    """None for a request that was refused."""
     reason: int = 0
     iterations: int = 0
     linear: float = 0.0
@@ -119,25 +116,25 @@ class TaskSetsResponse(NamedTuple):
 class ConfigsResponse(NamedTuple):
     """Configurations, the nearest to the start first."""
 
-    joint_names: Sequence[str]
-    configs: FloatArray
-    """(k, n)."""
-    distances: Sequence[float]
-    clock_ended: bool
     refusal: Refusal
     cause: Cause
     text: str
+    joint_names: Sequence[str] = ()
+    configs: FloatArray = NO_ROWS
+    """(k, n)."""
+    distances: Sequence[float] = ()
+    clock_ended: bool = False
 
 
 class LedPathResponse(NamedTuple):
     """A path, or how far it went."""
 
-    joint_names: Sequence[str]
-    configs: FloatArray
-    """(k, n)."""
-    fraction: float
-    failed_index: int
-    """-1 for none."""
     refusal: Refusal
     cause: Cause
     text: str
+    joint_names: Sequence[str] = ()
+    configs: FloatArray = NO_ROWS
+    """(k, n)."""
+    fraction: float = 0.0
+    failed_index: int = -1
+    """-1 for none."""

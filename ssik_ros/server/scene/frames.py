@@ -37,9 +37,10 @@ class FrameReader:
         }
         self._model_in_fixed = {name: invert_pose(pose) for name, pose in self._fixed.items()}
         self._model_frame = robot.model_frame
-        self._at_root = frozenset(
+        self.at_model_frame = frozenset(
             name for name, pose in self._fixed.items() if np.array_equal(pose, AT_MODEL_FRAME)
         )
+        """Links at the root link, which no joint moves."""
 
     def link_in_root(self, link: str, state: FullState) -> FloatArray:
         """
@@ -78,7 +79,7 @@ class FrameReader:
         if not frame or frame == self._model_frame:
             return None
         if frame in self._fixed and state.root_pose is AT_MODEL_FRAME:
-            return None if frame in self._at_root else self._fixed[frame]
+            return None if frame in self.at_model_frame else self._fixed[frame]
         if frame not in self.robot.tree.link_index:
             placed = '' if self._elsewhere is None else self._elsewhere(frame)
             if isinstance(placed, PlacedFrame):
@@ -104,5 +105,5 @@ class FrameReader:
         :param state: the posture.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
-            return AT_MODEL_FRAME if link in self._at_root else self._model_in_fixed[link]
+            return AT_MODEL_FRAME if link in self.at_model_frame else self._model_in_fixed[link]
         return invert_pose(state.root_pose @ self.link_in_root(link, state))

@@ -15,8 +15,8 @@ from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, NEW, StateGiven
 from ssik_ros.server.requests.index_ranges import index_range, Places
 from ssik_ros.server.requests.poses import (
-    as_floats,
     FARTHEST,
+    IS_WITHIN,
     is_within_reason,
     numbers_of_pose,
     TOO_FAR,
@@ -97,29 +97,28 @@ class StateReader:
         """
         state = current
         if len(given.names) or len(given.positions):
-            state = NEW(FullState, (self._merge_joints(state.positions, given), state.root_pose))
+            names, positions = tuple(given.names), given.positions
+            places = self._places.get(names) or self._find(names)
+            if (
+                len(names) != len(positions)
+                or places.unknown
+                or not all(map(IS_WITHIN, map(abs, positions)))
+            ):
+                raise self._wrong_joints(given, places)
+            values = np.asarray(positions, dtype=np.float64)
+            written = current.positions.copy()
+            written[places.targets] = values[places.given]
+            if places.driven or places.moves_leaders:
+                self._set_mimic(written, places, values)
+            if self._quaternions:
+                self._require_rotations(written)
+            wrong: tuple[str, ...] = ()
+            if places.following:
+                wrong = _contradictions(given, places, written)
+            state = NEW(FullState, (written, current.root_pose, wrong))
         if len(given.multi_dof_names) or len(given.multi_dof_poses):
             state = self._merge_multi_dof(state, given)
         return state
-
-    def contradicted(self, given: StateGiven, state: FullState) -> list[str]:
-        """
-        Return the followers that a request gives another value than their leaders do.
-
-        :param given: what the request names.
-        :param state: the merged state.
-        """
-        if not len(given.names):
-            return []
-        names = tuple(given.names)
-        following = (self._places.get(names) or self._find(names)).following
-        if not following:
-            return []
-        return [
-            given.names[index]
-            for index, place in following
-            if abs(given.positions[index] - state.positions[place]) > FOLLOWING
-        ]
 
     def unnamed(self, given: StateGiven) -> list[str]:
         """
@@ -176,32 +175,31 @@ class StateReader:
             return current
         return current._replace(positions=written)
 
-    def _merge_joints(self, positions: FloatArray, given: StateGiven) -> FloatArray:
+    def _wrong_joints(self, given: StateGiven, places: _Places) -> RequestRefused:
+        """Return the refusal of joints with missing, unknown or absurd values."""
         if len(given.names) != len(given.positions):
-            raise RequestRefused(
+            return RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state names {counted(len(given.names), "joint")} and gives '
                 f'{counted(len(given.positions), "position")}.',
             )
-        names = tuple(given.names)
-        places = self._places.get(names) or self._find(names)
         if places.unknown:
-            raise self._unknown(places.unknown)
-        if not is_within_reason(given.positions):
-            pairs = zip(given.names, given.positions, strict=True)
-            bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
-            raise RequestRefused(
-                Refusal.BAD_STATE,
-                f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
-            )
-        written = self._write(positions, places, as_floats(given.positions))
-        wrong = self._no_rotation(written) if self._quaternions else ''
+            return self._unknown(places.unknown)
+        pairs = zip(given.names, given.positions, strict=True)
+        bad = [name for name, value in pairs if not abs(value) <= FARTHEST]
+        return RequestRefused(
+            Refusal.BAD_STATE,
+            f'robot_state is not finite, or beyond {FARTHEST:g}, at {list_names(bad)}.',
+        )
+
+    def _require_rotations(self, positions: FloatArray) -> None:
+        """Refuse a quaternion that cannot be normalised."""
+        wrong = self._no_rotation(positions)
         if wrong:
             raise RequestRefused(
                 Refusal.BAD_STATE,
                 f'robot_state turns joint {quote(wrong)} by a quaternion of no length.',
             )
-        return written
 
     def _no_rotation(self, positions: FloatArray) -> str:
         """Return the first joint whose quaternion cannot be normalised; empty for none."""
@@ -237,11 +235,15 @@ class StateReader:
         """Return new positions with the values at their places."""
         written = positions.copy()
         written[places.targets] = values[places.given]
-        for index, leader, multiplier, offset in places.driven:
-            written[leader] = (values[index] - offset) / multiplier
-        if places.moves_leaders:
-            self.robot.set_followers(written)
+        self._set_mimic(written, places, values)
         return written
+
+    def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
+        """Set leaders by the followers that are given alone, then all followers by their leaders."""
+        for index, leader, multiplier, offset in places.driven:
+            positions[leader] = (values[index] - offset) / multiplier
+        if places.moves_leaders:
+            self.robot.set_followers(positions)
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """Return where the values of a list of names go; remembered for the next time."""
@@ -327,7 +329,16 @@ class StateReader:
                 root_pose = _flat(pose) if self._virtual[name] == 'planar' else pose
             else:
                 raise self._unknown((name,))
-        return FullState(self.robot.with_mimic(positions), root_pose)
+        return FullState(self.robot.with_mimic(positions), root_pose, state.contradicted)
+
+
+def _contradictions(given: StateGiven, places: _Places, positions: FloatArray) -> tuple[str, ...]:
+    """Return the followers that a request gives other values than their leaders do."""
+    return tuple(
+        given.names[index]
+        for index, place in places.following
+        if abs(given.positions[index] - positions[place]) > FOLLOWING
+    )
 
 
 def _flat(pose: FloatArray) -> FloatArray:

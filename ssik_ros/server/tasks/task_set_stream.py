@@ -16,7 +16,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, list_names, quote
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
-from ssik_ros.server.robot_server import RobotServer
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.task_sets import in_root, TaskSets
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.constants import Reason
@@ -103,7 +103,7 @@ class TaskSetStream:
 
     def __init__(
         self,
-        server: RobotServer,
+        scene: PlanningScene,
         task_sets: TaskSets,
         names: Sequence[str],
         settings: StreamSettings,
@@ -111,13 +111,13 @@ class TaskSetStream:
         """
         Wait for targets.
 
-        :param server: knows states and frames.
+        :param scene: knows states and frames.
         :param task_sets: the file and the robot.
         :param names: of the task sets, the first with the highest priority; none for all.
         :param settings: how it runs.
         :raises RequestRefused: for task sets that do not exist.
         """
-        self._server = server
+        self._scene = scene
         self._worlds = task_sets.worlds
         self.world = task_sets.worlds.template.copy()
         self._content = task_sets.content
@@ -295,7 +295,7 @@ class TaskSetStream:
 
     def _in_root(self, what: str, pose: FramedPose, current: FullState) -> FloatArray:
         """Return a pose (4, 4) in the root link."""
-        return in_root(self._server, what, pose, current, current)
+        return in_root(self._scene, what, pose, current, current)
 
     def _slow_down(self, before: FloatArray) -> bool:
         """Shorten the motion of a cycle to what joints may move in it; return whether it was too long."""

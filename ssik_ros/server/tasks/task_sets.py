@@ -15,7 +15,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, describe_choices, list_names, quote, RequestError, SsikError
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
@@ -25,14 +24,14 @@ from ssik_ros.server.requests.task_requests import (
     ConfigsResponse,
     LedPathRequest,
     LedPathResponse,
-    NO_ROWS,
     TargetGiven,
     TaskLeft,
     TaskSetsRequest,
     TaskSetsResponse,
 )
-from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
+from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.task_set_worlds import TaskSetWorlds
 from ssik_ros.tasks import Environment
 from ssik_ros.tasks.configuration_search import DEFAULT_TIME, joint_differences
@@ -55,17 +54,17 @@ LONGEST_TIME = 3600.0
 class TaskSets:
     """Answers questions about the task sets of one file; may be asked from several threads at once."""
 
-    def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
+    def __init__(self, scene: PlanningScene, content: TaskSetFile) -> None:
         """
         Bring file and robot together.
 
-        :param robot: the robot.
+        :param scene: the robot among objects.
         :param content: the file.
         :raises ConfigError: for names that the robot does not have, with their line.
         """
-        self.robot = robot
+        self.scene, self.robot = scene, scene.robot
         self.content = content
-        self.worlds = TaskSetWorlds(robot, content)
+        self.worlds = TaskSetWorlds(scene.robot, content)
         self._frames = {frame.name for frame in content.frames}
 
     def warm_up(self) -> None:
@@ -80,61 +79,52 @@ class TaskSets:
             if tip.target is not None:
                 task_set.generate_path(None, tip, 2, tolerance=None)
 
-    def handle(
-        self, server: RobotServer, question: TaskSetsRequest, current: FullState
-    ) -> TaskSetsResponse:
+    def handle(self, question: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         """
         Answer a question for joint values that meet targets.
 
-        :param server: knows states and frames.
         :param question: the question.
         :param current: where the robot is, for what the question does not name.
         """
         try:
-            return self._handle(server, question, current)
+            return self._handle(question, current)
         except SsikError as error:
-            return TaskSetsResponse(None, *_tell(error))
+            return TaskSetsResponse(*_tell(error))
 
-    def find_configs(
-        self, server: RobotServer, question: ConfigsRequest, current: FullState
-    ) -> ConfigsResponse:
+    def find_configs(self, question: ConfigsRequest, current: FullState) -> ConfigsResponse:
         """
         Answer a question for configurations.
 
-        :param server, question, current: as for :meth:`handle`.
+        :param question, current: as for :meth:`handle`.
         """
         try:
-            return self._find_configs(server, question, current)
+            return self._find_configs(question, current)
         except SsikError as error:
-            return ConfigsResponse((), NO_ROWS, (), False, *_tell(error))
+            return ConfigsResponse(*_tell(error))
 
-    def lead(
-        self, server: RobotServer, question: LedPathRequest, current: FullState
-    ) -> LedPathResponse:
+    def lead(self, question: LedPathRequest, current: FullState) -> LedPathResponse:
         """
         Answer a question for a path of a tip.
 
-        :param server, question, current: as for :meth:`handle`.
+        :param question, current: as for :meth:`handle`.
         """
         try:
-            return self._lead(server, question, current)
+            return self._lead(question, current)
         except SsikError as error:
-            return LedPathResponse((), NO_ROWS, 0.0, -1, *_tell(error))
+            return LedPathResponse(*_tell(error))
 
-    def _handle(
-        self, server: RobotServer, question: TaskSetsRequest, current: FullState
-    ) -> TaskSetsResponse:
+    def _handle(self, question: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         names = self.find_task_sets(question.task_sets)
         if question.max_iterations > MOST_ITERATIONS:
             raise RequestRefused(
                 Refusal.BAD_OPTION,
                 f'max_iterations is {question.max_iterations}, above {MOST_ITERATIONS}.',
             )
-        state = server.states.merge(current, question.state)
+        state = self.scene.states.merge(current, question.state)
         with self.worlds.lent(state.positions) as world:
             notes = self.worlds.moved_inside(state.positions, world)
             task_sets = [world.task_sets[name] for name in names]
-            self._place(server, world, task_sets, question.targets, state, current)
+            self._place(world, task_sets, question.targets, state, current)
             options: dict[str, Any] = {}
             if question.priority:
                 options['priority'] = question.priority
@@ -149,10 +139,10 @@ class TaskSets:
                 text += f' Moved inside their limits at the start: {list_names(notes)}.'
             positions = self.worlds.full_positions(state.positions, world.values)
             return TaskSetsResponse(
-                state._replace(positions=positions),
                 Refusal.NONE,
                 cause,
                 text,
+                state._replace(positions=positions),
                 reason=int(result.reason),
                 iterations=result.iterations,
                 linear=result.linear,
@@ -161,12 +151,10 @@ class TaskSets:
                 limit_hits={joint.name: hit for joint, hit in result.limit_hits.items()},
             )
 
-    def _find_configs(
-        self, server: RobotServer, question: ConfigsRequest, current: FullState
-    ) -> ConfigsResponse:
+    def _find_configs(self, question: ConfigsRequest, current: FullState) -> ConfigsResponse:
         (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
-        state = server.states.merge(current, question.state)
-        checks = server.make_checks(question, state, current)
+        state = self.scene.states.merge(current, question.state)
+        checks = self.scene.make_checks(question, state, current)
         options = dict(question.options)
         if options.get('max_time') is None:
             options['max_time'] = SAMPLED_TIME if options.get('max_samples') else DEFAULT_TIME
@@ -174,7 +162,7 @@ class TaskSets:
         with self.worlds.lent(state.positions) as world:
             task_set = world.task_sets[name]
             joints = _find_joints(world, task_set, question.joints)
-            self._place(server, world, [task_set], question.targets, state, current)
+            self._place(world, [task_set], question.targets, state, current)
             validate = self._validation(world, task_set, joints, state, checks)
             start = time.perf_counter()
             rows = task_set.find_configs(
@@ -188,22 +176,20 @@ class TaskSets:
         if not len(rows):
             cause, text = _why_none(checks, validate, clock_ended)
         return ConfigsResponse(
+            Refusal.NONE,
+            cause,
+            text,
             self.worlds.variable_names(joints),
             rows,
             [float(np.linalg.norm(way)) for way in ways],
             clock_ended,
-            Refusal.NONE,
-            cause,
-            text,
         )
 
-    def _lead(
-        self, server: RobotServer, question: LedPathRequest, current: FullState
-    ) -> LedPathResponse:
+    def _lead(self, question: LedPathRequest, current: FullState) -> LedPathResponse:
         (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
         _require_path(question)
-        state = server.states.merge(current, question.state)
-        checks = server.make_checks(question, state, current)
+        state = self.scene.states.merge(current, question.state)
+        checks = self.scene.make_checks(question, state, current)
         options: dict[str, Any] = {
             'partial': question.partial,
             'max_joint_step': question.max_joint_step or None,
@@ -213,12 +199,12 @@ class TaskSets:
             task_set = world.task_sets[name]
             joints = _find_joints(world, task_set, question.joints)
             tip = _find_tip(task_set, question.tip)
-            self._place(server, world, [task_set], question.targets, state, current)
+            self._place(world, [task_set], question.targets, state, current)
             options['validate'] = self._validation(world, task_set, joints, state, checks)
             chosen = [joint.name for joint in joints]
             if question.waypoints:
                 way = [
-                    in_root(server, 'waypoint', pose, state, current)
+                    in_root(self.scene, 'waypoint', pose, state, current)
                     for pose in question.waypoints
                 ]
                 path = task_set.follow_path(chosen, tip, way, **options)
@@ -226,13 +212,13 @@ class TaskSets:
                 path = task_set.generate_path(chosen, tip, question.points, **options)
         cause, text = _why_ended(path, checks)
         return LedPathResponse(
+            Refusal.NONE,
+            cause,
+            text,
             self.worlds.variable_names(joints),
             path.configs,
             path.fraction,
             -1 if path.failed_index is None else path.failed_index,
-            Refusal.NONE,
-            cause,
-            text,
         )
 
     def find_task_sets(self, names: Sequence[str], only: bool = False) -> list[str]:
@@ -262,7 +248,6 @@ class TaskSets:
 
     def _place(
         self,
-        server: RobotServer,
         world: Environment,
         task_sets: Iterable[TaskSet],
         targets: Sequence[TargetGiven],
@@ -283,13 +268,13 @@ class TaskSets:
                     Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
                 )
             given[target.name] = in_root(
-                server, f'target {quote(target.name)}', target.pose, state, current
+                self.scene, f'target {quote(target.name)}', target.pose, state, current
             )
         used = frames_in_use(task_sets)
         place_frames(
             world,
             self.content,
-            lambda name: in_root(server, name, FramedPose(name, np.eye(4)), state, current),
+            lambda name: in_root(self.scene, name, FramedPose(name, np.eye(4)), state, current),
             left_out={*given, *(self._frames - used)},
         )
         for name, pose in given.items():
@@ -355,19 +340,19 @@ def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
 
 
 def in_root(
-    server: RobotServer, what: str, framed: FramedPose, state: FullState, current: FullState
+    scene: PlanningScene, what: str, framed: FramedPose, state: FullState, current: FullState
 ) -> FloatArray:
     """
     Return a pose (4, 4) in the root link, which is the world of the environments.
 
-    :param server: knows the frames.
+    :param scene: knows the frames.
     :param what: the name of the pose in messages.
     :param framed: the pose.
     :param state: where the root link stands.
     :param current: where the robot is.
     :raises RequestRefused: for an unknown frame, and a pose that is none.
     """
-    frame = server.frames.in_model_frame(framed.frame, current)
+    frame = scene.frames.in_model_frame(framed.frame, current)
     pose = framed.pose
     if not np.isfinite(pose).all():
         raise RequestRefused(

@@ -1,0 +1,204 @@
+"""MoveIt's services: inverse and forward kinematics, validity of states, and Cartesian paths."""
+
+from array import array
+from collections.abc import Sequence
+import logging
+from typing import Any
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Point, PoseStamped, Transform, Vector3
+from moveit_msgs.msg import (
+    ConstraintEvalResult,
+    ContactInformation,
+    MoveItErrorCodes,
+    RobotState,
+    RobotTrajectory,
+)
+from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
+from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
+
+from ssik_ros.model.collision.scene import Contact
+from ssik_ros.ros.conversions.messages import read_constraints, read_ik_request, read_state
+from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
+from ssik_ros.ros.services.service_handlers import Served, Service
+from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
+from ssik_ros.server.requests.ik_requests import (
+    FkRequest,
+    FkResponse,
+    FullState,
+    IkResponse,
+    StateRequest,
+)
+from ssik_ros.server.robot_server import StateResponse
+
+_LOGGER = logging.getLogger('ssik_ros.services')
+
+
+def _write_ik(
+    message: GetPositionIK.Response, response: IkResponse, served: Served, request: Any
+) -> None:
+    if response.state is not None:
+        served.writer.write(message.solution, response.state)
+
+
+def _read_fk(message: GetPositionFK.Request) -> FkRequest:
+    state = read_state(message.robot_state)
+    return FkRequest(list(message.fk_link_names), message.header.frame_id, state)
+
+
+def _write_fk(
+    message: GetPositionFK.Response, response: FkResponse, served: Served, request: Any
+) -> None:
+    stamp = served.now() if served.now else PoseStamped().header.stamp
+    for link, pose in zip(response.links, response.poses, strict=True):
+        stamped = PoseStamped()
+        stamped.header.stamp = stamp
+        stamped.header.frame_id = response.frame
+        write_pose(stamped.pose, pose)
+        message.pose_stamped.append(stamped)
+        message.fk_link_names.append(link)
+
+
+def _read_validity(message: GetStateValidity.Request) -> StateRequest:
+    constraints = read_constraints(message.constraints)
+    return StateRequest(message.group_name, read_state(message.robot_state), constraints)
+
+
+def _write_validity(
+    message: GetStateValidity.Response, response: StateResponse, served: Served, request: Any
+) -> None:
+    """Fill a message; it has no place for a text, which goes into the log."""
+    if response.text:
+        _LOGGER.warning(
+            'check_state_validity: reported invalid, the state could not be checked: %s',
+            response.text,
+        )
+    message.valid = response.is_valid
+    message.constraint_result = [
+        ConstraintEvalResult(result=verdict.holds, distance=verdict.distance)
+        for verdict in response.verdicts
+    ]
+    message.contacts = [_write_contact(contact, served) for contact in response.contacts]
+
+
+def _write_contact(contact: Contact, served: Served) -> ContactInformation:
+    """Return the message of a contact."""
+    message = ContactInformation(
+        contact_body_1=contact.first,
+        contact_body_2=contact.second,
+        body_type_1=int(contact.kinds[0]),
+        body_type_2=int(contact.kinds[1]),
+        depth=contact.depth,
+    )
+    message.header.frame_id = served.server.robot.model_frame
+    if served.now:
+        message.header.stamp = served.now()
+    message.position = Point(**dict(zip('xyz', contact.position.tolist(), strict=True)))
+    message.normal = Vector3(**dict(zip('xyz', contact.normal.tolist(), strict=True)))
+    return message
+
+
+def _read_path(request: GetCartesianPath.Request) -> PathRequest:
+    """Return the request of a message."""
+    return PathRequest(
+        group=request.group_name,
+        waypoints=[read_pose(pose) for pose in request.waypoints],
+        frame=request.header.frame_id,
+        link=request.link_name,
+        max_step=request.max_step,
+        state=read_state(request.start_state),
+        jump_threshold=request.jump_threshold,
+        prismatic_jump=request.prismatic_jump_threshold,
+        revolute_jump=request.revolute_jump_threshold,
+        avoid_collisions=request.avoid_collisions,
+        constraints=read_constraints(request.path_constraints),
+        velocity_scale=request.max_velocity_scaling_factor,
+        acceleration_scale=request.max_acceleration_scaling_factor,
+        speed_link=request.cartesian_speed_limited_link,
+        max_speed=request.max_cartesian_speed,
+    )
+
+
+def _write_path(
+    message: GetCartesianPath.Response, response: PathResponse, served: Served, request: Any
+) -> None:
+    if response.start is not None and response.path is not None:
+        served.writer.write(message.start_state, response.start)
+        attached = request.start_state.attached_collision_objects
+        message.start_state.attached_collision_objects = attached
+        _write_trajectory(message.solution, response, request.group_name, served)
+        message.fraction = response.fraction
+
+
+def _write_trajectory(
+    message: RobotTrajectory, response: PathResponse, group_name: str, served: Served
+) -> None:
+    """Fill a trajectory: joints with one variable with their speeds, and the others apart."""
+    assert response.path is not None and response.start is not None
+    server = served.server
+    group = server.groups[group_name]
+    names = group.group.variable_names
+    columns = [i for i, name in enumerate(names) if name in server.robot.tree.joint_index]
+    joints, multi = message.joint_trajectory, message.multi_dof_joint_trajectory
+    joints.header.frame_id = multi.header.frame_id = server.robot.model_frame
+    joints.joint_names = [names[column] for column in columns]
+    positions = response.path.positions[:, columns]
+    velocities = response.path.velocities[:, columns]
+    stamps = [_duration(time) for time in response.path.times.tolist()]
+    if columns:
+        joints.points = [
+            JointTrajectoryPoint(
+                positions=array('d', q.tobytes()),
+                velocities=array('d', v.tobytes()),
+                time_from_start=stamp,
+            )
+            for q, v, stamp in zip(positions, velocities, stamps, strict=True)
+        ]
+    several = [name for name in group.group.joint_names if name not in set(joints.joint_names)]
+    if several:
+        multi.joint_names = several
+        states = [group.with_group(response.start, q) for q in response.path.positions]
+        multi.points = [
+            MultiDOFJointTrajectoryPoint(
+                transforms=_transforms(served, state, several), time_from_start=stamp
+            )
+            for state, stamp in zip(states, stamps, strict=True)
+        ]
+
+
+def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[Transform]:
+    """Return the transforms of joints with several variables."""
+    written = RobotState()
+    served.writer.write(written, state)
+    multi = written.multi_dof_joint_state
+    found = dict(zip(multi.joint_names, multi.transforms, strict=True))
+    return [found[name] for name in names]
+
+
+def _duration(seconds: float) -> Duration:
+    """Return a time as message."""
+    nanoseconds = round(seconds * 1e9)
+    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+COMPUTE_IK = Service(
+    GetPositionIK, 'compute_ik', 'solve', read_ik_request, _write_ik, is_timed=True
+)
+MOVEIT_SERVICES = (
+    COMPUTE_IK,
+    # Callers of solve_ik check collisions themselves.
+    COMPUTE_IK._replace(name='solve_ik', method='solve_unchecked'),
+    Service(
+        GetPositionFK,
+        'compute_fk',
+        'compute_fk',
+        _read_fk,
+        _write_fk,
+        unknown_link=MoveItErrorCodes.INVALID_LINK_NAME,
+    ),
+    Service(
+        GetStateValidity, 'check_state_validity', 'check_state', _read_validity, _write_validity
+    ),
+    Service(GetCartesianPath, 'compute_cartesian_path', 'follow_path', _read_path, _write_path),
+)
+"""A row for each service of MoveIt."""

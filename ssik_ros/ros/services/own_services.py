@@ -1,0 +1,222 @@
+"""This package's own services for planning groups: batches, every branch, explanations, and descriptions."""
+
+from array import array
+import math
+from typing import Any
+
+import numpy as np
+from ssik_msgs.msg import (
+    BranchDiagnostic,
+    GroupKinematics as GroupMessage,
+    IkBranch,
+    SolverParameter,
+)
+from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveBatch
+import yaml
+
+from ssik_ros.results import Cause
+from ssik_ros.ros.conversions.messages import (
+    read_constraints,
+    read_framed_pose,
+    read_seconds,
+    read_state,
+)
+from ssik_ros.ros.services.service_handlers import Served, Service
+from ssik_ros.ros.services.status_codes import code_of_cause
+from ssik_ros.server.groups.batches import BatchRequest, BatchResponse
+from ssik_ros.server.groups.explanations import Explanation
+from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.requests.ik_requests import (
+    Branch,
+    BranchesResponse,
+    BranchOptions,
+    BranchReport,
+    IkRequest,
+)
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.robot_server import Description
+from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
+from ssik_ros.solvers.registry import solver_schema, solver_spec
+
+CAUSE_NAMES = [cause.name for cause in Cause]
+
+
+def _read_batch(message: SolveBatch.Request) -> BatchRequest:
+    return BatchRequest(
+        group=message.group,
+        poses=np.asarray(message.poses, dtype=np.float64),
+        frame=message.frame_id,
+        link=message.link,
+        state=read_state(message.robot_state),
+        seed_from_previous=message.seed_from_previous,
+        avoid_collisions=message.avoid_collisions,
+        timeout=read_seconds(message.timeout),
+    )
+
+
+def _write_batch(
+    message: SolveBatch.Response, response: BatchResponse, served: Served, request: Any
+) -> None:
+    if response.refusal is not Refusal.NONE:
+        return
+    codes = [code_of_cause(cause, served.report_timeout) for cause in Cause]
+    message.joint_names = list(response.joint_names)
+    message.solved = response.solved_count
+    message.positions = array('d', response.positions.tobytes())
+    message.codes = array('i', np.array(codes, dtype=np.int32)[response.causes].tobytes())
+    message.causes = array('B', response.causes.tobytes())
+    message.cause_names = CAUSE_NAMES
+    message.position_errors = array('d', response.errors[:, 0].tobytes())
+    message.orientation_errors = array('d', response.errors[:, 1].tobytes())
+
+
+def _read_one_pose(message: SolveAll.Request | ExplainIk.Request) -> IkRequest:
+    """Return what a message for one pose of one link has in common with ``compute_ik``."""
+    return IkRequest(
+        group=message.group,
+        links=(message.link,),
+        poses=(read_framed_pose(message.pose_stamped),),
+        state=read_state(message.robot_state),
+        timeout=read_seconds(message.timeout),
+        avoid_collisions=message.avoid_collisions,
+    )
+
+
+def _read_all(message: SolveAll.Request) -> IkRequest:
+    request = _read_one_pose(message)
+    request.branches = BranchOptions(
+        message.max_solutions, message.enumerate_windings, message.tolerance
+    )
+    return request
+
+
+def _write_all(
+    message: SolveAll.Response, response: BranchesResponse, served: Served, request: Any
+) -> None:
+    message.joint_names = list(response.joint_names)
+    message.branches = [_write_branch(branch) for branch in response.branches]
+    message.diagnostic = _write_report(response.report)
+
+
+def _write_branch(branch: Branch) -> IkBranch:
+    """Return the message of one posture."""
+    return IkBranch(
+        positions=array('d', branch.positions.tobytes()),
+        position_error=branch.position_error,
+        orientation_error=branch.orientation_error,
+        distance=branch.distance,
+        limit_margin=branch.limit_margin,
+        label=branch.label,
+        branch=branch.branch,
+        windings=array('i', branch.turns),
+    )
+
+
+def _write_report(report: BranchReport) -> BranchDiagnostic:
+    """Return the message about how the branches were found."""
+    return BranchDiagnostic(
+        solver=report.solver,
+        tier=report.tier,
+        reason=report.reason,
+        complete=report.complete,
+        redundancy_samples=report.samples,
+        searches=report.searches,
+        raw_candidates=report.raw,
+        certified=report.certified,
+        different=report.different,
+        dropped_by_limits=report.dropped_by_limits,
+        dropped_by_collision=report.dropped_by_collision,
+        dropped_by_clock=report.dropped_by_clock,
+        dropped_by_verification=report.dropped_by_verification,
+        dropped_by_max=report.dropped_by_max,
+        clock_ended=report.clock_ended,
+        solver_time=1e-9 * report.solve_ns,
+    )
+
+
+def _read_explain(message: ExplainIk.Request) -> IkRequest:
+    request = _read_one_pose(message)
+    request.constraints = read_constraints(message.constraints)
+    return request
+
+
+def _write_explain(
+    message: ExplainIk.Response, known: Explanation, served: Served, request: Any
+) -> None:
+    message.cause = known.cause.name
+    message.joint_names = list(known.joint_names)
+    if known.nearest is not None:
+        message.nearest = array('d', known.nearest.tobytes())
+    message.distance = 1000.0 * known.distance
+    message.angle = math.degrees(known.angle)
+    message.limit_joints = [limit.joint for limit in known.limits]
+    message.limit_values = array('d', [limit.limit for limit in known.limits])
+    message.limit_excesses = array('d', [limit.excess for limit in known.limits])
+    message.colliding = list(known.colliding)
+    message.advice = list(known.advice)
+
+
+def _write_description(
+    message: Describe.Response, described: Description, served: Served, request: Any
+) -> None:
+    message.message = described.text
+    if described.text:
+        return
+    robot = served.server.robot
+    message.success = True
+    message.robot, message.model_frame = robot.name, robot.model_frame
+    message.urdf_source, message.srdf_source = served.origins
+    message.groups = [_describe_group(group) for group in described.groups]
+
+
+def _describe_group(server: GroupServer) -> GroupMessage:
+    """Return the message about one group."""
+    group, kinematics, solver = server.group, server.kinematics, server.solver
+    return GroupMessage(
+        name=group.name,
+        solver='' if solver is None else kinematics.solver,
+        requested_solver=kinematics.requested_solver,
+        tier=server.tier,
+        reason=server.reason,
+        base_frame=group.base_link,
+        tip_frames=list(group.tips),
+        joint_names=list(group.joint_names),
+        lower=group.lower.tolist(),
+        upper=group.upper.tolist(),
+        timeout=kinematics.timeout,
+        position_only=kinematics.position_only,
+        parameters=_parameters(server),
+    )
+
+
+def _parameters(server: GroupServer) -> list[SolverParameter]:
+    """Return the keys of every group, then the solver's own parameters, as they are in force."""
+    kinematics = server.kinematics
+    values = {key: (getattr(kinematics, f), f) for key, f in KINEMATICS_FIELDS.items()}
+    own = solver_schema(solver_spec(kinematics.solver)).complete(kinematics.parameters)
+    values |= {name: (value, name) for name, value in own.items()}
+    return [
+        SolverParameter(
+            name=name, value=_scalar(value), source=kinematics.sources.get(key, 'default')
+        )
+        for name, (value, key) in values.items()
+    ]
+
+
+def _scalar(value: Any) -> str:
+    """Return a value as YAML writes it on one line."""
+    plain = list(value) if isinstance(value, tuple) else value
+    text: str = yaml.safe_dump(plain, default_flow_style=True, width=1_000_000)
+    return text.removesuffix('\n').removesuffix('\n...')
+
+
+DESCRIBE = Service(
+    Describe, '~/describe', 'describe', lambda message: message.group, _write_description
+)
+"""Offered before there is a robot."""
+GROUP_SERVICES = (
+    Service(SolveBatch, '~/solve_batch', 'solve_batch', _read_batch, _write_batch),
+    Service(SolveAll, '~/solve_all', 'solve_all', _read_all, _write_all),
+    Service(ExplainIk, '~/explain_ik', 'explain', _read_explain, _write_explain),
+)
+"""A row for each service that needs a robot."""

@@ -1,0 +1,159 @@
+"""
+One handler for every service: each service is a row with its message type, and how to read, solve and write.
+
+The handler finds the robot and where it is, records the call, and turns every error into a response with a code.
+"""
+
+from collections.abc import Callable
+import logging
+import time
+from typing import Any, NamedTuple
+
+from moveit_msgs.msg import MoveItErrorCodes
+from rclpy.node import Node
+
+from ssik_ros.errors import shorten
+from ssik_ros.results import Cause
+from ssik_ros.ros.conversions.messages import StateWriter
+from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.process.call_records import CallRecords, KEPT
+from ssik_ros.ros.services.status_codes import code_of, write_code
+from ssik_ros.server.loops.loop_server import LoopServer
+from ssik_ros.server.robot_server import RobotServer
+
+_LOGGER = logging.getLogger('ssik_ros.services')
+
+SUCCESS, NO_CAUSE, DEADLINE = int(MoveItErrorCodes.SUCCESS), Cause.NONE, Cause.DEADLINE
+NO_ROBOT = 'The node has no robot yet. Publish its robot_description, or wait until it is loaded.'
+WITHOUT_STATE = frozenset(
+    {
+        MoveItErrorCodes.FAILURE,
+        MoveItErrorCodes.INVALID_GROUP_NAME,
+        MoveItErrorCodes.INVALID_ROBOT_STATE,
+    }
+)
+"""Codes of responses for which the state of the robot did not matter."""
+
+
+class Served(NamedTuple):
+    """A robot that is served: exchanged as a whole when the robot or a parameter changes."""
+
+    server: RobotServer
+    writer: StateWriter
+    loops: LoopServer | None = None
+    task_sets: Any = None
+    """:class:`ssik_ros.server.tasks.task_sets.TaskSets`, if there is a file of them."""
+    origins: tuple[str, str] = ('', '')
+    """Where URDF and SRDF came from."""
+    report_times: bool = False
+    """Whether texts end with the time within the solver."""
+    report_timeout: bool = False
+    """Whether a search that the clock ended has a code of its own."""
+    now: Callable[[], Any] | None = None
+    """Returns the time stamp of responses."""
+
+
+class Service(NamedTuple):
+    """A service: one row of a table."""
+
+    kind: Any
+    """Type of the messages."""
+    name: str
+    method: str
+    """Method of the solving part of :class:`Served`; called with a request and where the robot is."""
+    read: Callable[[Any], Any]
+    """Returns the request in a message."""
+    write: Callable[[Any, Any, Served, Any], None]
+    """Fills a response message from a response, what is served, and the request message; codes are written elsewhere."""
+    part: str = 'server'
+    """Field of :class:`Served` that solves."""
+    unknown_link: int = MoveItErrorCodes.NO_IK_SOLUTION
+    """Code of a request for an unknown link."""
+    is_timed: bool = False
+    """Whether ``report_times`` applies."""
+
+
+class ServiceHandlers:
+    """The handlers of all services of a node; several threads may call them at once."""
+
+    def __init__(self, node: Node, live: LiveState) -> None:
+        """
+        Serve nothing yet.
+
+        :param node: the node; its clock stamps responses.
+        :param live: where the robot is.
+        """
+        self._node, self._live = node, live
+        self.served: Served | None = None
+        self.records: dict[str, CallRecords] = {}
+        """Calls by service."""
+
+    def serve(self, served: Served) -> None:
+        """
+        Serve a robot from the next request on.
+
+        :param served: the robot.
+        """
+        self.served = served._replace(now=lambda: self._node.get_clock().now().to_msg())
+
+    def handler(self, service: Service) -> Callable[[Any, Any], Any]:
+        """
+        Return the handler of a service.
+
+        :param service: its row.
+        """
+        kind, _, method, read, write, part, unknown_link, is_timed = service
+        records = self.records[service.name] = CallRecords()
+        calls, live, clock = records.calls, self._live, time.perf_counter
+        has_code = hasattr(kind.Response(), 'error_code')
+
+        def handle(message: Any, response: Any) -> Any:
+            start, code, cause, is_late = clock(), SUCCESS, NO_CAUSE, False
+            try:
+                served = self.served
+                if served is None:
+                    return _refuse(response, NO_ROBOT)
+                known = live.find(served.server.states)
+                request = read(message)
+                result = getattr(getattr(served, part), method)(request, known.state)
+                write(response, result, served, message)
+                text, cause = result.text, result.cause
+                if cause or result.refusal:
+                    code = code_of(result, unknown_link, served.report_timeout)
+                    is_late = cause != NO_CAUSE and (
+                        cause == DEADLINE or getattr(result, 'clock_ended', False)
+                    )
+                if known.has_defaults and code not in WITHOUT_STATE:
+                    text = self._add_assumption(service, served, request, text)
+                if is_timed and served.report_times:
+                    text = f'{text} [solver {result.solve_ns / 1000:.1f} us]'
+                if has_code:
+                    write_code(response.error_code, code, text)
+            except Exception as error:
+                _LOGGER.exception('Internal fault while answering a request')
+                response = _refuse(kind.Response(), f'{type(error).__name__}: {shorten(error)}')
+                code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
+            calls.append((clock() - start, getattr(response, 'error_code', None), cause, is_late))
+            # A failure is counted at once, because its text may be long.
+            if code != SUCCESS or len(calls) >= KEPT:
+                records.count()
+            return response
+
+        return handle
+
+    def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
+        """Return a text with the assumption about where the robot is; log it for responses without a text."""
+        given = getattr(request, 'state', None)
+        assumption = '' if given is None else self._live.assumption(served.server.states, given)
+        if assumption and not hasattr(service.kind.Response(), 'error_code'):
+            _LOGGER.warning('%s: %s', service.name, assumption)
+        return f'{text} {assumption}'.strip() if assumption else text
+
+
+def _refuse(response: Any, text: str) -> Any:
+    """Return a response that says why there is no result, where the message has a place for a text."""
+    if hasattr(response, 'error_code'):
+        write_code(response.error_code, int(MoveItErrorCodes.FAILURE), text)
+    elif hasattr(response, 'message'):
+        response.message = text
+    return response

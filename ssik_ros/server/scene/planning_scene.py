@@ -1,0 +1,206 @@
+"""A robot among objects: its states, its frames, and the checks that a request asks for."""
+
+from collections.abc import Callable, Collection, Mapping
+import dataclasses
+import functools
+from typing import Protocol
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import describe_choices, ModelError, quote
+from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
+from ssik_ros.server.requests.ik_requests import (
+    AT_MODEL_FRAME,
+    CarriedGiven,
+    FullState,
+    LinkGoal,
+    ObjectGiven,
+    StateGiven,
+)
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
+from ssik_ros.server.scene.constraint_check import ConstraintCheck
+from ssik_ros.server.scene.frames import FrameReader
+from ssik_ros.server.scene.robot_collisions import RobotCollisions
+from ssik_ros.server.scene.states import StateReader
+from ssik_ros.server.scene.world import check_objects, PlacedFrame, SceneWorld, Surroundings
+
+Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
+"""Returns where a frame is, relative to one of the named frames, or why its place is unknown."""
+
+
+class SceneRequest(Protocol):
+    """A request whose solutions may have to satisfy constraints and avoid collisions."""
+
+    state: StateGiven
+    avoid_collisions: bool
+    constraints: ConstraintsGiven
+
+
+class PlanningScene:
+    """A robot with its surroundings; several threads may call it at once."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        world: SceneWorld | None = None,
+        transforms: Transforms | None = None,
+        *,
+        padding: float = 0.0,
+        initial: Mapping[str, float] | None = None,
+    ) -> None:
+        """
+        Index the robot's states and frames.
+
+        :param robot: the robot.
+        :param world: the objects around; None for none.
+        :param transforms: finds frames that are neither links nor objects.
+        :param padding: bodies nearer than this to each other collide [m].
+        :param initial: positions of variables without a reported position; other variables have their defaults.
+        """
+        self.robot = robot
+        self.world = SceneWorld() if world is None else world
+        self._transforms = transforms
+        self._known_frames = frozenset({robot.model_frame, *robot.tree.link_index})
+        self.states = StateReader(robot, initial)
+        self.frames = FrameReader(robot, self._find_frame)
+        self.collisions = RobotCollisions(robot, padding)
+
+    def _find_frame(self, name: str) -> PlacedFrame | str:
+        """Return where a frame is that is no link, or why nobody knows."""
+        placed = self.world.now().find_frame(name)
+        if placed is not None:
+            return placed
+        if self._transforms is None:
+            return ''
+        found = self._transforms(name, self._known_frames)
+        if isinstance(found, PlacedFrame) and found.base == self.robot.model_frame:
+            return found._replace(base='')
+        return found
+
+    def goal_of(
+        self, link: str, around: Callable[[], Surroundings], pose: FloatArray = AT_MODEL_FRAME
+    ) -> LinkGoal:
+        """
+        Return the goal of a link, of a carried object, or of a subframe of a carried object.
+
+        :param link: the name.
+        :param around: returns the objects around the robot.
+        :param pose: (4, 4) in the model frame.
+        """
+        if link and link not in self.robot.tree.link_index:
+            placed = around().find_frame(link)
+            if placed is not None and placed.base:
+                return LinkGoal(placed.base, pose, placed.pose)
+        return LinkGoal(link, pose)
+
+    def around(
+        self, given: StateGiven, state: FullState, current: FullState
+    ) -> Callable[[], Surroundings]:
+        """
+        Return a function that puts the surroundings together at its first call.
+
+        :param given: the state that a request names.
+        :param state: the state that the request is about.
+        :param current: where the robot is.
+        """
+        return functools.cache(lambda: self.surroundings(given.carried, state, current))
+
+    def make_checks(
+        self, request: SceneRequest, state: FullState, current: FullState
+    ) -> CandidateChecks | None:
+        """
+        Return the checks of candidates; None where the request asks for none.
+
+        :param request: the request.
+        :param state: the state that the request is about.
+        :param current: where the robot is.
+        :raises RequestRefused: for what cannot be checked.
+        """
+        if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
+            return None
+        constraints = self.make_constraints(request.constraints, current)
+        if not request.avoid_collisions:
+            return None if constraints is None else CandidateChecks(constraints, None)
+        around = self.surroundings(request.state.carried, state, current)
+        return CandidateChecks(constraints, self.collisions.finder(around))
+
+    def make_constraints(
+        self, given: ConstraintsGiven, current: FullState
+    ) -> ConstraintCheck | None:
+        """
+        Return the check of constraints, if there are any.
+
+        :param given: the constraints.
+        :param current: where the robot is.
+        :raises RequestRefused: for what is not understood.
+        """
+        if given is NO_CONSTRAINTS or given.are_none:
+            return None
+        return ConstraintCheck(
+            self.frames, given, lambda frame: self.frames.in_model_frame(frame, current)
+        )
+
+    def surroundings(
+        self, given: CarriedGiven, state: FullState, current: FullState
+    ) -> Surroundings:
+        """
+        Return the objects around the robot, with those that a request says are carried.
+
+        :param given: what the request says.
+        :param state: the state that the request is about.
+        :param current: where the robot is.
+        :raises RequestRefused: for objects that are none, and unknown links and frames.
+        """
+        around = self.world.now()
+        if given.forgets and around.carried:
+            around = around._replace(carried=())
+        if not given.objects:
+            return around
+        gone = {entry.object.name for entry in given.objects if entry.is_gone}
+        if gone:
+            kept = tuple(c for c in around.carried if c.object.name not in gone)
+            around = around._replace(carried=kept)
+        added = [
+            self.carry(entry, around, state, current)
+            for entry in given.objects
+            if not entry.is_gone
+        ]
+        return around.carry(added)
+
+    def carry(
+        self, given: ObjectGiven, around: Surroundings, state: FullState, current: FullState
+    ) -> CarriedObject:
+        """
+        Return an object as the link has it that carries it.
+
+        :param given: the object.
+        :param around: where an object without shapes stands.
+        :param state: the state in which it is carried.
+        :param current: where the robot is.
+        :raises RequestRefused: for an object that is none, and an unknown link or frame.
+        """
+        if given.link not in self.robot.tree.link_index:
+            choices = describe_choices(given.link, self.robot.tree.link_names)
+            raise RequestRefused(
+                Refusal.BAD_STATE,
+                f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
+                f'{quote(self.robot.name)} does not have. {choices}',
+            )
+        item, frame = given.object, given.frame
+        standing = around.standing_named(item.name)
+        if not item.shapes and standing is not None:
+            item, frame = standing, self.robot.model_frame
+        if frame and frame != given.link:
+            placed = self.frames.in_model_frame(frame, current)
+            pose = item.pose if placed is None else placed @ item.pose
+            item = dataclasses.replace(
+                item, pose=self.frames.model_in_link(given.link, state) @ pose
+            )
+        carried = CarriedObject(item, given.link, given.touch_links)
+        try:
+            check_objects([carried])
+        except ModelError as error:
+            raise RequestRefused(Refusal.BAD_STATE, str(error)) from error
+        return carried
