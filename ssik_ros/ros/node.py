@@ -93,7 +93,7 @@ class IkServer(ProcessNode):
         self._handlers = ServiceHandlers(self, self._live)
         period = self._settings.diagnostics_period
         self._diagnostics = Diagnostics(self, self._handlers.records, period)
-        self._task_set_file = self._read_task_sets()
+        self._task_sets = self._read_task_sets()
         self._scene = SceneTopics(self, self._world, self._planning_scene, self._live)
         self._loading = LoadingReport(_LOGGER.info)
         self.create_timer(
@@ -269,10 +269,8 @@ class IkServer(ProcessNode):
         services = [*MOVEIT_SERVICES]
         if HAS_OWN_MESSAGES:
             services += [*GROUP_SERVICES, *LOOP_SERVICES]
-        if self._task_set_file is not None:
-            from ssik_ros.ros.services.task_set_services import TASK_SET_SERVICES
-
-            services += TASK_SET_SERVICES
+        if self._task_sets is not None:
+            services += self._task_sets.SERVICES
         for service in services:
             self._offer(service)
 
@@ -296,24 +294,23 @@ class IkServer(ProcessNode):
         )
 
     def _read_task_sets(self) -> Any:
-        """Return the content of the task set file; None without one."""
+        """Read the task set file, if there is one; return the module of its services."""
         file = self._settings.task_sets_file
         if not file:
             return None
         if not HAS_OWN_MESSAGES:
             raise ConfigError('task_sets_file needs the package ssik_msgs. Install it.')
         # Tens of modules that a node without such a file does not wait for.
-        from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
+        from ssik_ros.ros.services import task_set_services
 
-        return read_task_set_file(find_task_set_file(file))
+        self._task_set_file = task_set_services.read_file(file)
+        return task_set_services
 
     def _make_task_sets(self, scene: PlanningScene) -> Any:
         """Return the task sets of the file for a robot, warmed up; None without a file."""
-        if self._task_set_file is None:
+        if self._task_sets is None:
             return None
-        from ssik_ros.server.tasks.task_sets import TaskSets
-
-        task_sets = TaskSets(scene, self._task_set_file)
+        task_sets = self._task_sets.TaskSets(scene, self._task_set_file)
         task_sets.warm_up()
         return task_sets
 

@@ -19,6 +19,20 @@ from ssik_ros.server.requests.task_requests import (
     TaskSetsRequest,
     TaskSetsResponse,
 )
+from ssik_ros.server.tasks.task_sets import TaskSets
+from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file, TaskSetFile
+
+__all__ = ('SERVICES', 'TaskSets', 'read_file')
+
+
+def read_file(file: str) -> TaskSetFile:
+    """
+    Return the content of a task set file.
+
+    :param file: its path, or the name of a shipped one.
+    :raises SsikError: when there is no such file, or it is malformed.
+    """
+    return read_task_set_file(find_task_set_file(file))
 
 
 def _read_handle(message: HandleTaskSets.Request) -> TaskSetsRequest:
@@ -114,7 +128,7 @@ def _read_options(message: FindConfigs.Request) -> dict[str, Any]:
 
 
 _LINK = int(MoveItErrorCodes.INVALID_LINK_NAME)
-TASK_SET_SERVICES = (
+SERVICES = (
     Service(
         *(HandleTaskSets, '~/handle_task_sets', 'handle', _read_handle, _write_handle),
         part='task_sets',
