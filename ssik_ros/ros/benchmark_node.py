@@ -35,7 +35,7 @@ from ssik_ros.ros.inputs.running_robot import RobotNotRunning, RunningRobot
 from ssik_ros.ros.parameters.override_check import check_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.ros.process.early_end import EARLY_END, interrupt_once
-from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging
+from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
 from ssik_ros.ros.services.service_solver import ServiceSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
@@ -57,7 +57,7 @@ class BenchmarkNode(Node):
         # Services of its own would make every round trip longer, and nobody would answer them.
         super().__init__(NAME, start_parameter_services=False, **options)
         # First, for a node that a wrong parameter ends is destroyed as well.
-        self._bridge = bridge_logging(self.get_logger())
+        self._bridge = bridge_logging(writer_of(self.get_logger()))
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self)
         self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()

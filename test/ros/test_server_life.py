@@ -57,7 +57,7 @@ def test_description_that_comes_five_seconds_late(tmp_path):
         client.wait_for('ssik_ros/describe')
         time.sleep(5.0)
         assert not client.service_names() & {'/compute_ik', '/solve_ik', '/compute_fk'}
-        assert client.describe().message == 'The node has no robot yet.'
+        assert client.describe().message.startswith('The node has no robot yet. Publish its')
         client.publish_latched('robot_description_semantic', PANDA.srdf)
         client.publish_latched('robot_description', PANDA.urdf)
         server.wait_until_ready()
@@ -328,7 +328,7 @@ def test_signal_while_a_robot_is_being_loaded(tmp_path, record_figure, number):
             server.wait_for_log(
                 'warming up the solvers (step 3 of 4). Left: warming up closed loops'
             )
-            assert client.describe().message == 'The node has no robot yet.'
+            assert client.describe().message.startswith('The node has no robot yet. Publish its')
         record_figure(f'{number.name} to exit, while loading', assert_ends(server, number))
         assert READY not in server.log
 
