@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoint
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
 from ssik_ros.tasks.constants import JointMode, JointType, NODE_KIND, ObjectType
 from ssik_ros.tasks.objects import IkObject, ObjectTable, Reference, Setting
-from ssik_ros.tasks.pose_formats import IDENTITY, read_rotation, to_matrix
+from ssik_ros.tasks.pose_formats import joint_motion, read_rotation, to_matrix
 from ssik_ros.value_class import dataclass
 
 SMALLEST_WEIGHT = 1e-5
@@ -206,17 +206,8 @@ class Joint(IkObject):
 
     def intrinsic_transform(self) -> FloatArray:
         """Return the joint's own motion as the twelve numbers of the kernels."""
-        out = np.array(IDENTITY)
-        if self.kind == JointType.SPHERICAL:
-            so3.from_quaternion(out, *self.rotation)
-            return out
-        value = self.position
-        if self.kind == JointType.REVOLUTE:
-            out[0] = out[4] = math.cos(value)
-            out[3] = math.sin(value)
-            out[1] = -out[3]
-        out[11] = self.node_lead * value
-        return out
+        value = self.rotation if self.kind == JointType.SPHERICAL else self.position
+        return joint_motion(self.kind, value, self._screw_lead)
 
     @property
     def passive(self) -> bool:
@@ -337,5 +328,10 @@ def joint_values(joints: Sequence[Joint], values: FloatArray) -> FloatArray:
 
     :param values: like ``Environment.q``.
     """
+    return values[value_places(joints)]
+
+
+def value_places(joints: Sequence[Joint]) -> IntArray:
+    """Return where the numbers of some joints stand in a vector of all."""
     places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
-    return values[np.array(places, dtype=np.int64)]
+    return np.array(places, dtype=np.int64)

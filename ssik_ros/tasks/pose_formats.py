@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidTarget
 from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.tasks.constants import JointType
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -161,4 +162,19 @@ def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArr
     turn[9:] = 0.0
     out = compose(turn, start)
     out[9:] = (1.0 - fraction) * start[9:] + fraction * end[9:]
+    return out
+
+
+def joint_motion(kind: JointType, value: float | FloatArray, screw_lead: float) -> FloatArray:
+    """Return the pose of what a joint carries in the joint's own frame; a spherical joint has a quaternion."""
+    out = np.array(IDENTITY)
+    if isinstance(value, np.ndarray):
+        so3.from_quaternion(out, *value)
+    elif kind == JointType.PRISMATIC:
+        out[11] = value
+    else:
+        out[0] = out[4] = math.cos(value)
+        out[3] = math.sin(value)
+        out[1] = -out[3]
+        out[11] = screw_lead / (2.0 * math.pi) * value
     return out

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import FrameNotFound, JointNotFound, ModelError, quote
-from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
@@ -29,6 +28,7 @@ from ssik_ros.tasks.pose_formats import (
     compose,
     IDENTITY,
     invert,
+    joint_motion,
     read_pose,
     read_quaternion,
     to_matrix,
@@ -137,22 +137,12 @@ class RobotScene:
         self._items = {item.name: item for item in _tree_items(model, self._passive)}
         for name in passive:
             self._item(name)
-        self._positions: dict[str, float | FloatArray] = {}
+        self._positions = joint_values_of(model.tree, model.default_positions())
         self.driven: set[str] = set()
         """Joints that a controller drives: what is applied becomes their target."""
         self.targets: dict[str, float | FloatArray] = {}
         """Last values that were applied to driven joints."""
-        self._start(model)
         self._write(positions or {})
-
-    def _start(self, model: RobotModel) -> None:
-        """Put all joints at the robot's default."""
-        values = model.default_positions()
-        for index, name in enumerate(model.tree.joint_names):
-            at = int(model.tree.idx_q[index])
-            for part, (offset, size) in joint_parts(name, JointKind(int(model.tree.kinds[index]))):
-                numbers = values[at + offset : at + offset + size]
-                self._positions[part] = float(numbers[0]) if size == 1 else numbers.copy()
 
     def _item(self, name: str) -> SceneItem:
         """Return an item by its name."""
@@ -201,27 +191,13 @@ class RobotScene:
         pose = np.array(IDENTITY)
         while name is not None:
             item = self._item(name)
-            pose = compose(compose(item.pose, self._motion(item)), pose)
+            local = item.pose
+            if item.joint is not None:
+                motion = joint_motion(item.joint, self._positions[name], item.screw_lead)
+                local = compose(local, motion)
+            pose = compose(local, pose)
             name = item.parent
         return pose
-
-    def _motion(self, item: SceneItem) -> FloatArray:
-        """Return a joint's own motion."""
-        out = np.array(IDENTITY)
-        if item.joint is None:
-            return out
-        value = self._positions[item.name]
-        if isinstance(value, np.ndarray):
-            so3.from_quaternion(out, *value)
-            return out
-        if item.joint == JointType.PRISMATIC:
-            out[11] = value
-            return out
-        out[0] = out[4] = math.cos(value)
-        out[3] = math.sin(value)
-        out[1] = -out[3]
-        out[11] = item.screw_lead * value / (2.0 * math.pi)
-        return out
 
     def apply(self, positions: Positions) -> None:
         """Take over joint values; driven joints get them as targets instead."""
@@ -257,7 +233,24 @@ class RobotScene:
                 self._positions[item.name] = item.multiplier * value + item.offset
 
 
-def joint_parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
+def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
+    """Return where in a full state the numbers of each joint of a scene begin, and how many there are."""
+    return {
+        part: (int(tree.idx_q[index]) + offset, size)
+        for index, name in enumerate(tree.joint_names)
+        for part, (offset, size) in _parts(name, JointKind(int(tree.kinds[index])))
+    }
+
+
+def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, float | FloatArray]:
+    """Return the values of a full state by the names of the joints of a scene."""
+    return {
+        part: float(positions[at]) if size == 1 else positions[at : at + size].copy()
+        for part, (at, size) in places_of_joints(tree).items()
+    }
+
+
+def _parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
     """Return the joints that one joint of the tree becomes, each with the first and the number of its values."""
     if kind == JointKind.PLANAR:
         return [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'theta'))]
@@ -297,7 +290,8 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
             placement = placement @ tree.placements[index]
             for part, axis, kind in _axes(tree, index, joint.name):
                 local = placement @ axis
-                items.append(_joint_item(tree, index, part, parent, local, kind, part in passive))
+                item = SceneItem(part, parent, _twelve(local), kind, passive=part in passive)
+                items.append(_with_limits(item, tree, index))
                 parent, placement = part, axis.T
         items.append(SceneItem(names[link], parent, _twelve(placement @ places[link])))
     return items
@@ -319,31 +313,21 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
     return [(name, turn, slide if kind == JointKind.PRISMATIC else JointType.REVOLUTE)]
 
 
-def _joint_item(
-    tree: KinematicTree,
-    index: int,
-    name: str,
-    above: str | None,
-    local: FloatArray,
-    kind: JointType,
-    passive: bool,
-) -> SceneItem:
-    """Return the item of one joint."""
-    at = int(tree.idx_q[index]) + {'y': 1, 'z': 2, 'theta': 2}.get(name.rpartition('/')[2], 0)
+def _with_limits(item: SceneItem, tree: KinematicTree, index: int) -> SceneItem:
+    """Return a joint with its limits, and with the joint that it follows."""
+    at = int(tree.idx_q[index]) + {'y': 1, 'z': 2, 'theta': 2}.get(item.name.rpartition('/')[2], 0)
     lower, upper = float(tree.lower[at]), float(tree.upper[at])
-    endless = kind == JointType.REVOLUTE and not (math.isfinite(lower) or math.isfinite(upper))
+    endless = item.joint == JointType.REVOLUTE and not (
+        math.isfinite(lower) or math.isfinite(upper)
+    )
     limits = None
-    if kind != JointType.SPHERICAL and not endless:
+    if item.joint != JointType.SPHERICAL and not endless:
         limits = max(lower, -FARTHEST), min(upper, FARTHEST)
     leader = int(tree.leaders[index])
-    return SceneItem(
-        name=name,
-        parent=above,
-        pose=_twelve(local),
-        joint=kind,
+    return replace(
+        item,
         limits=limits,
         master=None if leader < 0 else tree.joint_names[leader],
         multiplier=float(tree.multipliers[index]),
         offset=float(tree.offsets[index]),
-        passive=passive,
     )

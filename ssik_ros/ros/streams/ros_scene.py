@@ -27,7 +27,6 @@ from ssik_ros.errors import (
     SsikError,
 )
 from ssik_ros.model.joint_group import name_variables
-from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import require_xml_text
@@ -42,7 +41,13 @@ from ssik_ros.server.scene.states import StateReader
 from ssik_ros.server.scene.world import PlacedFrame
 from ssik_ros.tasks.environment import Environment
 from ssik_ros.tasks.objects import Dummy
-from ssik_ros.tasks.scene import joint_parts, Positions, RobotScene, SceneItem
+from ssik_ros.tasks.scene import (
+    joint_values_of,
+    places_of_joints,
+    Positions,
+    RobotScene,
+    SceneItem,
+)
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -130,7 +135,7 @@ class RosScene:
             self._links = frozenset(robot.tree.link_names)
             self._names = {
                 part: robot.variable_names[at : at + size]
-                for part, (at, size) in self._places(robot.tree).items()
+                for part, (at, size) in places_of_joints(robot.tree).items()
             }
             tree = robot.tree
             own = [index for index, leader in enumerate(tree.leaders) if leader < 0]
@@ -164,25 +169,8 @@ class RosScene:
         state = self._live.current(self._reader)
         if state is not self._known:
             self._known = state
-            self._scene.apply(self._positions(state))
+            self._scene.apply(joint_values_of(self._robot.tree, state.positions))
         return self._scene
-
-    @staticmethod
-    def _places(tree: KinematicTree) -> dict[str, tuple[int, int]]:
-        """Return where in a full state the numbers of each joint of the scene begin, and how many there are."""
-        return {
-            part: (int(tree.idx_q[index]) + offset, size)
-            for index, name in enumerate(tree.joint_names)
-            for part, (offset, size) in joint_parts(name, JointKind(int(tree.kinds[index])))
-        }
-
-    def _positions(self, state: FullState) -> dict[str, float | FloatArray]:
-        """Return the values of a state by the names of the scene's joints."""
-        found: dict[str, float | FloatArray] = {}
-        for part, (at, size) in self._places(self._robot.tree).items():
-            numbers = state.positions[at : at + size]
-            found[part] = float(numbers[0]) if size == 1 else numbers.copy()
-        return found
 
     def structure(self) -> Sequence[SceneItem]:
         """Return links and joints, and all frames of tf that lead to a link; parents first."""

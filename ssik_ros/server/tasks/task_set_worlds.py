@@ -13,13 +13,12 @@ import threading
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.tasks import Environment, RobotScene
 from ssik_ros.tasks.files.task_set_builder import build_environment
 from ssik_ros.tasks.files.task_set_file import TaskSetFile
-from ssik_ros.tasks.joints import Joint, joint_values
-from ssik_ros.tasks.scene import joint_parts
+from ssik_ros.tasks.joints import Joint, joint_values, value_places
+from ssik_ros.tasks.scene import places_of_joints
 
 MOVED = 1e-9
 """A value that an environment takes over with a larger change was outside its limits [rad or m]."""
@@ -126,8 +125,7 @@ class TaskSetWorlds:
 
         :param joints: of any of the environments.
         """
-        rows = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
-        return self._places[np.array(rows, dtype=np.int64)]
+        return self._places[value_places(joints)]
 
     def variable_names(self, joints: Sequence[Joint]) -> list[str]:
         """
@@ -140,13 +138,8 @@ class TaskSetWorlds:
 
 def _places_of_values(robot: RobotModel, world: Environment) -> IntArray:
     """Return where in a full state of the robot each value of an environment stands."""
-    tree = robot.tree
     places = np.zeros(len(world.values), dtype=np.int64)
-    for index, name in enumerate(tree.joint_names):
-        at = int(tree.idx_q[index])
-        for part, (offset, size) in joint_parts(name, JointKind(int(tree.kinds[index]))):
-            joint = world.joint(part)
-            places[joint.place_in_values : joint.place_in_values + size] = np.arange(
-                at + offset, at + offset + size
-            )
+    for part, (at, size) in places_of_joints(robot.tree).items():
+        first = world.joint(part).place_in_values
+        places[first : first + size] = np.arange(at, at + size)
     return places

@@ -39,7 +39,7 @@ from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.environment import TaskSet
 from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
 from ssik_ros.tasks.files.task_set_file import MOST_ITERATIONS, TaskSetFile
-from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.joints import Joint, joint_values, value_places
 from ssik_ros.tasks.paths import PathResult, TOLERANCE
 from ssik_ros.tasks.solve_result import SolveResult
 
@@ -314,7 +314,7 @@ class _Validation:
     ) -> None:
         """Keep what a full state is made of."""
         self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
-        self._places = [j.place_in_values + k for j in joints for k in range(j.size)]
+        self._places = value_places(joints)
         self.refused = 0
 
     def __call__(self, row: FloatArray) -> bool:
