@@ -1,4 +1,4 @@
-"""Configurations that differ by whole turns of joints: the same poses, other values."""
+"""Configurations that differ by windings of joints: same poses, other joint values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Joint, joint_values
 from ssik_ros.tasks.objects import ObjectTable
 
-TURN = 2.0 * math.pi
+WINDING = 2.0 * math.pi
 SLACK = 1e-9
-"""Rounding by which whole turns may end beyond a limit; the value is then put onto the limit [rad]."""
+"""If a winding ends beyond a limit by no more than this rounding, the value is set to the limit [rad]."""
 
 
 def alternate_configs(
@@ -28,15 +28,15 @@ def alternate_configs(
     max_configs: int | None = None,
 ) -> FloatArray:
     """
-    Return (k, n): the product of all whole turns of all joints, in the order of increasing turns.
+    Return (k, n): all combinations of the windings of all joints, in increasing order.
 
-    Only revolute joints with limits, without a screw lead, and whose full turns move no dependent joint, turn; others
-    keep their values.
+    Revolute joints with limits have windings, unless they have a screw lead or a winding moves a dependent joint. All
+    other joints keep their values.
 
     :param values: of all joints of the world; the configuration to start from.
     :param low, ranges: see :meth:`Environment.alternate_configs`.
     :param max_configs: most rows; None for all.
-    :returns: no rows when a joint has no value in the interval asked for.
+    :returns: no rows if a joint has no value in its interval.
     """
     for name, numbers in (('low limits', low), ('ranges', ranges)):
         if numbers is not None and len(numbers) not in (0, len(joints)):
@@ -50,7 +50,7 @@ def alternate_configs(
     choices: list[list[float]] = []
     for index, joint in enumerate(joints):
         numbers = [float(number) for number in joint_values([joint], values)]
-        if not turns(world, joint):
+        if not has_windings(world, joint):
             choices += [[number] for number in numbers]
             continue
         lower, upper = _interval(
@@ -61,14 +61,14 @@ def alternate_configs(
     return np.array(rows, dtype=float).reshape(len(rows), len(choices))
 
 
-def turns(world: ObjectTable, joint: Joint) -> bool:
+def has_windings(world: ObjectTable, joint: Joint) -> bool:
     """Return whether a joint has other values for the same pose."""
     plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
     return plain and joint.dependency is None and world.wraps(joint)
 
 
 def _interval(joint: Joint, value: float, low: float, width: float) -> tuple[float, float]:
-    """Return where a joint may be: its limits, and inside of what was asked for."""
+    """Return the limits of a joint, cut by the interval of the request."""
     lower, upper = joint.limits
     if width > 0.0:
         return max(lower, low), min(upper, low + width)
@@ -79,9 +79,9 @@ def _interval(joint: Joint, value: float, low: float, width: float) -> tuple[flo
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
     """Return all value + 2 pi k in a closed interval, increasing; the value itself is not touched."""
-    first = math.ceil((lower - value - SLACK) / TURN)
-    last = math.floor((upper - value + SLACK) / TURN)
+    first = math.ceil((lower - value - SLACK) / WINDING)
+    last = math.floor((upper - value + SLACK) / WINDING)
     return [
-        value if k == 0 else min(max(value + TURN * k, lower), upper)
+        value if k == 0 else min(max(value + WINDING * k, lower), upper)
         for k in range(first, last + 1)
     ]

@@ -1,4 +1,4 @@
-"""Search for configurations: many starts inside the kernel, validation, whole turns and order in Python."""
+"""Search for configurations: many starts inside the kernel, validation, windings and order in Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ssik_ros.tasks.joints import Joint, joint_values
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
 from ssik_ros.tasks.pose_formats import compose, invert, read_pose
 from ssik_ros.tasks.task_set import TaskSetData
-from ssik_ros.tasks.world import TaskWorld, turn_difference
+from ssik_ros.tasks.world import angle_difference, TaskWorld
 from ssik_ros.value_class import dataclass
 
 Options = TypeVar('Options')
@@ -33,19 +33,19 @@ CHUNK = 16
 """Starts that a worker takes at a time."""
 ENDLESS = 2**62
 MOST_CONFIGS = 4096
-"""Most configurations of one search: whole turns of many joints can be more than any machine holds."""
+"""Most configurations of one search: the windings of many joints can exceed any memory."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a search is asked for."""
+    """Options of a search."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
     max_time: float | None = None
     """Time budget [s]; None for 0.2, or for none when ``max_samples`` is given."""
     max_samples: int | None = None
-    """Most starts; the answer then is the same every time."""
+    """Most starts; the result is then the same every time."""
     p_metric: Sequence[float] = (1.0, 1.0, 1.0, 0.1)
     """Weights of x, y, z and the angle in distances of tips; only constrained rows count."""
     c_metric: Sequence[float] | None = None
@@ -53,7 +53,7 @@ class SearchOptions:
     find_multiple: bool = False
     """Whether to go on after the first configuration."""
     find_alt: bool = True
-    """Whether to add what differs by whole turns."""
+    """Whether to add configurations that differ by windings."""
     max_configs: int | None = None
     """Most configurations."""
     seed: int | None = None
@@ -61,9 +61,9 @@ class SearchOptions:
     validate: Callable[[FloatArray], object] | None = None
     """Takes a configuration (n,) and returns whether it is acceptable."""
     configs: ArrayLike = ()
-    """Configurations (k, n) known before, merged into the answer."""
+    """Configurations (k, n) known before, merged into the result."""
     workers: int = 1
-    """Threads; the answer does not depend on their number unless time runs out."""
+    """Threads; the result does not depend on their number unless time runs out."""
     merge_tolerance: float = 1e-4
     """Configurations nearer than this in every joint are one [rad or m]."""
     target: ArrayLike | None = None
@@ -104,57 +104,57 @@ def find_configs(
 
     :param options: those of :class:`SearchOptions`, by name.
     """
-    asked = read_options(SearchOptions, options)
+    settings = read_options(SearchOptions, options)
     plan = plan_of(world, (task_set,), purpose='search')
-    search = _Search(world, plan, joints, asked)
+    search = _Search(world, plan, joints, settings)
     if plan.valid:
         search.run()
     return search.sorted()
 
 
 class _Search:
-    """One search: starts, what was found, and in which order it is given back."""
+    """One search: starts, configurations found so far, and their order."""
 
     def __init__(
-        self, world: TaskWorld, plan: Plan, joints: Sequence[Joint], asked: SearchOptions
+        self, world: TaskWorld, plan: Plan, joints: Sequence[Joint], settings: SearchOptions
     ) -> None:
-        """Take copies of everything that a search needs."""
+        """Copy everything that a search changes."""
         self.world = world
         self.plan = plan
         self.joints = joints
-        self.asked = asked
+        self.settings = settings
         self.poses = world.poses.copy()
         self.current = world.values.copy()
-        if asked.target is not None and plan.tasks:
-            place_target(world, plan, self.poses, asked.target)
+        if settings.target is not None and plan.tasks:
+            place_target(world, plan, self.poses, settings.target)
         self.size = sum(joint.size for joint in joints)
         self.metric = np.ones(len(joints))
-        if asked.c_metric is not None:
-            self.metric = np.asarray(asked.c_metric, dtype=float)
+        if settings.c_metric is not None:
+            self.metric = np.asarray(settings.c_metric, dtype=float)
             if self.metric.shape != (len(joints),):
                 raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
-        known = np.asarray(asked.configs, dtype=float).reshape(-1, self.size)
+        known = np.asarray(settings.configs, dtype=float).reshape(-1, self.size)
         self.options = self.make_options()
         self.found: list[FloatArray] = []
         for row in known:
             self._merge(row.copy())
 
     def run(self) -> None:
-        """Search until there is enough, or a budget ends it."""
-        asked = self.asked
+        """Search until enough configurations are found or a budget is used up."""
+        settings = self.settings
         # The machine code may have to be loaded from disk, which is no part of the search.
         evaluate(self.plan, self.world, self.current.copy(), self.poses)
-        seconds = asked.max_time
+        seconds = settings.max_time
         if seconds is None:
-            seconds = DEFAULT_TIME if asked.max_samples is None else math.inf
+            seconds = DEFAULT_TIME if settings.max_samples is None else math.inf
         deadline = 0
         if seconds < math.inf:
             deadline = time.monotonic_ns() + int(seconds * 1e9)
-        end = ENDLESS if asked.max_samples is None else asked.max_samples
+        end = ENDLESS if settings.max_samples is None else settings.max_samples
         for values in self._candidates(end, deadline):
             accepted = self._accept(values)
-            full = asked.max_configs is not None and len(self.found) >= asked.max_configs
-            if full or (accepted and not asked.find_multiple):
+            full = settings.max_configs is not None and len(self.found) >= settings.max_configs
+            if full or (accepted and not settings.find_multiple):
                 return
             # Validation and merging take time too.
             if deadline and time.monotonic_ns() >= deadline:
@@ -162,10 +162,10 @@ class _Search:
 
     def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
         """Yield joint values that were found, in the order of their starts."""
-        if self.asked.workers == 1:
+        if self.settings.workers == 1:
             yield from self._scan(0, end, deadline, self.plan.work)
             return
-        works = [self.plan.work.copy() for _ in range(self.asked.workers)]
+        works = [self.plan.work.copy() for _ in range(self.settings.workers)]
         with ThreadPoolExecutor(len(works)) as pool:
             for first in range(0, end, CHUNK * len(works)):
                 starts = [first + CHUNK * k for k in range(len(works))]
@@ -225,7 +225,7 @@ class _Search:
     @property
     def _seed(self) -> int:
         """Return the seed as a number of 63 bits."""
-        return 0 if self.asked.seed is None else int(self.asked.seed) % 2**62
+        return 0 if self.settings.seed is None else int(self.settings.seed) % 2**62
 
     def make_options(self) -> FloatArray:
         """Return the numbers of the search as the kernel wants them."""
@@ -235,21 +235,21 @@ class _Search:
             root = (1.0 + root) ** (1.0 / (nv + 1))
         alphas = [root ** -(k + 1) % 1.0 for k in range(nv)]
         shifts = np.full(nv, 0.5)
-        if self.asked.seed is not None:
-            shifts = np.random.default_rng(self.asked.seed).uniform(size=nv)
-        return np.array([self.asked.max_dist, *self.asked.p_metric, *alphas, *shifts])
+        if self.settings.seed is not None:
+            shifts = np.random.default_rng(self.settings.seed).uniform(size=nv)
+        return np.array([self.settings.max_dist, *self.settings.p_metric, *alphas, *shifts])
 
     def _accept(self, values: FloatArray) -> bool:
         """Merge a configuration and its alternates, those that are valid; return whether there was one."""
-        limit = MOST_CONFIGS if self.asked.max_configs is None else self.asked.max_configs
+        limit = MOST_CONFIGS if self.settings.max_configs is None else self.settings.max_configs
         own = joint_values(self.joints, values)
         rows = [own]
-        if self.asked.find_alt:
+        if self.settings.find_alt:
             others = alternate_configs(self.world, self.joints, values, max_configs=limit)
             rows += [row for row in others if not np.array_equal(row, own)]
         accepted = False
         for row in rows:
-            if self.asked.validate is None or self.asked.validate(row.copy()):
+            if self.settings.validate is None or self.settings.validate(row.copy()):
                 accepted = True
                 if len(self.found) < limit:
                     self._merge(row)
@@ -258,7 +258,10 @@ class _Search:
     def _merge(self, row: FloatArray) -> None:
         """Add a configuration unless it is there already."""
         for other in self.found:
-            if np.abs(self.difference(other, row)).max(initial=0.0) <= self.asked.merge_tolerance:
+            if (
+                np.abs(self.difference(other, row)).max(initial=0.0)
+                <= self.settings.merge_tolerance
+            ):
                 return
         self.found.append(row)
 
@@ -279,7 +282,7 @@ class _Search:
 
 
 def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
-    """Write where a search begins and what it is told into a workspace."""
+    """Write start and options of a search into a workspace."""
     views = packing.WORKSPACE.show(plan.ints, work)
     views.start[:], views.options[:] = current, options
 
@@ -307,7 +310,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
 
 def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return one number per joint: the way from one configuration to another, the short way where turns are free.
+    Return one number per joint: the way from one configuration to another, modulo 2 pi for cyclic joints.
 
     :param a, b: (n,) values of the joints, four for spherical ones.
     """
@@ -318,7 +321,7 @@ def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> 
             cosine = min(1.0, abs(float(a[at : at + 4] @ b[at : at + 4])))
             ways[k] = 2.0 * math.acos(cosine)
         elif joint.cyclic:
-            ways[k] = turn_difference(float(a[at]), float(b[at]))
+            ways[k] = angle_difference(float(a[at]), float(b[at]))
         else:
             ways[k] = b[at] - a[at]
         at += joint.size

@@ -198,13 +198,13 @@ class Environment(World[TaskSet]):
             if max_iterations is not None:
                 numbers = numbers.copy()
                 numbers[handling.MAX_ITERATIONS] = max_iterations
-            answer = RUN(plan.ints, plan.reals, plan.work, self.poses, self.values, numbers)
+            summary = RUN(plan.ints, plan.reals, plan.work, self.poses, self.values, numbers)
             if plan.functions:
                 self.follow()
         else:
             limit = plan.task_sets[0].max_iterations if max_iterations is None else max_iterations
-            answer = handle_by_steps(plan, self, limit, callback)
-        result = SolveResult(plan, answer, plan.outcome.copy(), self.values.copy())
+            summary = handle_by_steps(plan, self, limit, callback)
+        result = SolveResult(plan, summary, plan.outcome.copy(), self.values.copy())
         for task_set in plan.task_sets:
             self.results[task_set] = result
         if sync is not None and (result.success or allow_error):
@@ -266,7 +266,7 @@ class Environment(World[TaskSet]):
         max_configs: int | None = None,
     ) -> FloatArray:
         """
-        Return all configurations (k, n) that differ from the current one by whole turns within limits.
+        Return all configurations (k, n) that differ from the current one by windings within limits.
 
         :param low, ranges: interval of each joint; range 0 for the joint's own, a negative one for a window of that
             width around the current value.
@@ -305,7 +305,7 @@ class Environment(World[TaskSet]):
 
     def save(self, path: str | os.PathLike[str] | None = None) -> bytes:
         """
-        Return the environment as a document, and write it to a file if asked.
+        Return the environment as a document, and write it to a file if there is a path.
 
         :raises ModelError: when functions cannot be saved, naming them.
         """

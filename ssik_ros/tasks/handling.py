@@ -43,8 +43,8 @@ def evaluate(
     write_rates(plan, values)
     table = world.poses if poses is None else poses
     numbers = make_numbers(handling.EVALUATE, 0)
-    answer = handling.run(plan.ints, plan.reals, plan.work, table, values, numbers)
-    return bool(answer[0]), answer[2], answer[3]
+    result = handling.run(plan.ints, plan.reals, plan.work, table, values, numbers)
+    return bool(result[0]), result[2], result[3]
 
 
 def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
@@ -69,7 +69,7 @@ def handle_by_steps(
     plan: Plan, world: TaskWorld, max_iterations: int, callback: Callback | None
 ) -> tuple[int, int, float, float]:
     """
-    Solve step by step from Python, where functions of the user have a say.
+    Solve step by step from Python, where functions of the user take part.
 
     :param callback: sees and may replace the rows of every task set in every step.
     :returns: reason bits, steps, largest linear and angular error.

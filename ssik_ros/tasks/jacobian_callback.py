@@ -71,13 +71,13 @@ def combine(
     plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
 ) -> tuple[int, bool]:
     """
-    Ask the callback for every task set and write the step that results into the workspace.
+    Call the callback for every task set, and write the resulting step into the workspace.
 
     :returns: reason bits, 0 when there is a step; whether the callback changed nothing.
     """
     stages = []
     for index in range(len(plan.task_sets)):
-        stage = _ask(plan, callback, iteration, index)
+        stage = _call(plan, callback, iteration, index)
         if stage is None:
             return int(Reason.INVALID_CALLBACK_DATA), False
         stages.append(stage)
@@ -98,7 +98,7 @@ def combine(
     return 0, all(stage.own for stage in stages)
 
 
-def _ask(
+def _call(
     plan: Plan,
     callback: Callable[[Any], Mapping[str, Any] | None],
     iteration: int,
@@ -115,14 +115,14 @@ def _ask(
         for dof in range(joint.columns)
     ]
     data = CallbackData(jacobian.copy(), e.copy(), names, columns, task_set.handle, iteration)
-    answer = callback(data) or {}
-    unknown = [key for key in answer if key not in KEYS]
+    returned = callback(data) or {}
+    unknown = [key for key in returned if key not in KEYS]
     if unknown:
         raise InvalidOption.unknown(f'The callback returned {quote(unknown[0])}', unknown[0], KEYS)
     m, n = jacobian.shape
     shapes = {'jacobian': (m, n), 'e': (m,), 'dq': (n,), 'jacobianPinv': (n, m)}
     arrays: dict[str, FloatArray] = {}
-    for key, value in answer.items():
+    for key, value in returned.items():
         if value is None:
             continue
         array = np.asarray(value, dtype=float)
@@ -196,7 +196,7 @@ def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
 
 
 def _strict(stages: list[_Stage], scales: FloatArray) -> list[FloatArray]:
-    """Return the motion that each task set adds without changing what those above it ask for, to first order."""
+    """Return the motion that each task set adds without changing the rows of those above it, to first order."""
     levels = []
     total = np.zeros(len(scales))
     projector = np.eye(len(scales))

@@ -139,7 +139,7 @@ class ObjectTable(ABC):
 
     @abstractmethod
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a full turn of a joint moves nothing, its dependent joints included."""
+        """Return whether a winding of a joint changes no pose, dependent joints included."""
 
     @abstractmethod
     def erase(self, reference: Reference) -> None:

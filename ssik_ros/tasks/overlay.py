@@ -168,16 +168,16 @@ class Overlay:
                 ends = np.stack([radius * np.cos(angles), radius * np.sin(angles), rise], axis=1)
                 local = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 3)
             pose = self._at(joint)
-            turn = pose[:9].reshape(3, 3)
-            ranges.append(local @ turn.T + pose[9:])
-            marks += [pose[9:], pose[9:] + radius * turn[:, 0]]
+            rotation = pose[:9].reshape(3, 3)
+            ranges.append(local @ rotation.T + pose[9:])
+            marks += [pose[9:], pose[9:] + radius * rotation[:, 0]]
         return [
             (13, 'line_list', GREY, LINE, np.concatenate([np.empty((0, 3)), *ranges]), ''),
             (14, 'line_list', WHITE, LINE, np.array(marks).reshape(-1, 3), ''),
         ]
 
     def _errors(self) -> list[tuple[int, str, Color, float, FloatArray, str]]:
-        """Return the line from tip to target, and the errors in words when asked for."""
+        """Return the line from tip to target, and the errors as text if wanted."""
         if self.tip.target is None:
             return []
         tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]

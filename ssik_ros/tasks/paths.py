@@ -29,7 +29,7 @@ from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.value_class import dataclass
 
 TOLERANCE = 1e-6
-"""Largest deviation of a tip from its line unless told otherwise [m, rad]."""
+"""Default of the largest deviation of a tip from its line [m, rad]."""
 OUT_OF_REACH = 'out of reach, or reachable only beyond a limit or past a singularity'
 DEEPEST = 6
 """How often the way between two points is halved to follow a branch."""
@@ -40,7 +40,7 @@ class PathResult:
     """A path, or how far it went."""
 
     configs: FloatArray
-    """(n, k) configurations of all points; none after a failure, unless the part before it was asked for."""
+    """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
     ok: bool
     failed_index: int | None = None
     """The point that could not be reached or was refused."""

@@ -43,7 +43,7 @@ class Plan:
     valid: bool
     """Whether every task set has a task that takes part."""
     numbers: IntArray
-    """What the kernel is told in a handling."""
+    """Numbers of the kernel call that solves."""
     rows: tuple[tuple[tuple[Task, int], ...], ...]
     """For each task set, task and constraint (0 to 5) of each row but those of limits."""
     functions: bool
@@ -72,7 +72,7 @@ class Plan:
 
 
 def make_numbers(task: int, max_iterations: int) -> IntArray:
-    """Return what the kernel is told: a task, and the most steps of it."""
+    """Return the numbers of a kernel call: what to do, and the most steps."""
     numbers = np.zeros(handling.NUMBERS, dtype=np.int64)
     numbers[handling.ACTION] = task
     numbers[handling.MAX_ITERATIONS] = max_iterations

@@ -138,14 +138,14 @@ def to_matrix(pose: FloatArray) -> FloatArray:
 
 def compose(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the product of two poses."""
-    turn = a[:9].reshape(3, 3)
-    return np.concatenate([(turn @ b[:9].reshape(3, 3)).ravel(), turn @ b[9:] + a[9:]])
+    rotation = a[:9].reshape(3, 3)
+    return np.concatenate([(rotation @ b[:9].reshape(3, 3)).ravel(), rotation @ b[9:] + a[9:]])
 
 
 def invert(a: FloatArray) -> FloatArray:
     """Return the inverse of a pose."""
-    turn = a[:9].reshape(3, 3).T
-    return np.concatenate([turn.ravel(), -turn @ a[9:]])
+    rotation = a[:9].reshape(3, 3).T
+    return np.concatenate([rotation.ravel(), -rotation @ a[9:]])
 
 
 def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArray:
@@ -157,10 +157,10 @@ def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArr
     if fraction == 0.0 or fraction == 1.0:
         return (start if fraction == 0.0 else end).copy()
     x, y, z = se3.relative_rotation_vector(start, end)
-    turn = np.empty(12)
-    so3.exp(turn, fraction * x, fraction * y, fraction * z)
-    turn[9:] = 0.0
-    out = compose(turn, start)
+    rotation = np.empty(12)
+    so3.exp(rotation, fraction * x, fraction * y, fraction * z)
+    rotation[9:] = 0.0
+    out = compose(rotation, start)
     out[9:] = (1.0 - fraction) * start[9:] + fraction * end[9:]
     return out
 

@@ -298,7 +298,7 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
 
 
 def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatArray, JointType]]:
-    """Return name, turn of the frame to the axis, and type of each joint that a joint of the tree becomes."""
+    """Return name, rotation of z to the axis, and type of each joint that a joint of the tree becomes."""
     kind = JointKind(int(tree.kinds[index]))
     slide, identity = JointType.PRISMATIC, np.eye(4)
     if kind == JointKind.SPHERICAL:
@@ -309,8 +309,8 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
             return [*flat, (f'{name}/theta', identity, JointType.REVOLUTE)]
         ball = (f'{name}/rotation', identity, JointType.SPHERICAL)
         return [*flat, (f'{name}/z', identity, slide), ball]
-    turn = rotation_to_axis(np.asarray(tree.axes[index]))
-    return [(name, turn, slide if kind == JointKind.PRISMATIC else JointType.REVOLUTE)]
+    rotation = rotation_to_axis(np.asarray(tree.axes[index]))
+    return [(name, rotation, slide if kind == JointKind.PRISMATIC else JointType.REVOLUTE)]
 
 
 def _with_limits(item: SceneItem, tree: KinematicTree, index: int) -> SceneItem:

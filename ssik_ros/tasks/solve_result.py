@@ -20,23 +20,23 @@ NOTHING: FloatArray = np.empty(0)
 class SolveResult:
     """What a solve did; numbers belong to the joint values that it left."""
 
-    __slots__ = ('_answer', '_plan', '_snapshot', 'overlays', 'q')
+    __slots__ = ('_plan', '_snapshot', '_summary', 'overlays', 'q')
 
     def __init__(
         self,
         plan: Plan,
-        answer: tuple[int, int, float, float],
+        summary: tuple[int, int, float, float],
         snapshot: FloatArray,
         q: FloatArray,
     ) -> None:
         """
         Keep the numbers; everything else is worked out on demand.
 
-        :param answer: reason bits, steps, largest linear and angular error.
+        :param summary: reason bits, steps, largest linear and angular error.
         :param snapshot: errors of all tasks, then limit hits of all columns.
         """
         self._plan = plan
-        self._answer = answer
+        self._summary = summary
         self._snapshot = snapshot
         self.overlays: tuple[Overlay, ...] = ()
         """Overlays of all tasks, if ``debug`` asks for them."""
@@ -54,32 +54,32 @@ class SolveResult:
     @property
     def success(self) -> bool:
         """Return whether every tip is within its precision."""
-        return not self._answer[0] & FAILED
+        return not self._summary[0] & FAILED
 
     @property
     def iterations(self) -> int:
         """Return how many steps were taken."""
-        return self._answer[1]
+        return self._summary[1]
 
     @property
     def linear(self) -> float:
         """Return the largest distance left at any tip, over its selected rows [m]."""
-        return self._answer[2]
+        return self._summary[2]
 
     @property
     def angular(self) -> float:
         """Return the largest angle left at any tip [rad]."""
-        return self._answer[3]
+        return self._summary[3]
 
     @property
     def reason(self) -> Reason:
         """Return what happened, as bits."""
-        return Reason(self._answer[0])
+        return Reason(self._summary[0])
 
     @property
     def outcome(self) -> Outcome:
         """Return the result as ported scripts know it."""
-        if self._answer[0] & Reason.NOT_PERFORMED:
+        if self._summary[0] & Reason.NOT_PERFORMED:
             return Outcome.NOT_PERFORMED
         return Outcome.SUCCESS if self.success else Outcome.FAIL
 
@@ -111,7 +111,7 @@ class SolveResult:
 
     def describe(self) -> str:
         """Return one sentence that says what happened."""
-        texts = [text for bit, text in REASON_TEXT.items() if self._answer[0] & bit]
+        texts = [text for bit, text in REASON_TEXT.items() if self._summary[0] & bit]
         state = 'solved' if self.success else 'not solved'
         left = f'{self.linear:.3g} m and {self.angular:.3g} rad left'
         return f'{state} after {counted(self.iterations, "step")}, {left}' + ''.join(

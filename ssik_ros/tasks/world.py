@@ -257,7 +257,7 @@ class World(ObjectTable, Generic[Member]):
         return out
 
     def _dependent_joints(self) -> tuple[tuple[Joint, ...], frozenset[int]]:
-        """Return dependent joints, masters first, and the slots of joints whose full turns move another one."""
+        """Return dependent joints, masters first, and the slots of joints whose windings move another joint."""
         if self._dependents[0] != self.version:
             ordered: list[Joint] = []
             geared: set[int] = set()
@@ -285,7 +285,7 @@ class World(ObjectTable, Generic[Member]):
         return self._dependent_joints()[0]
 
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a full turn of a joint moves nothing, its dependent joints included."""
+        """Return whether a winding of a joint changes no pose, dependent joints included."""
         return item.slot not in self._dependent_joints()[1]
 
     def follow(self, values: FloatArray | None = None) -> None:
@@ -430,8 +430,8 @@ def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
 
 
-def turn_difference(a: float, b: float) -> float:
-    """Return the shortest turn from an angle to another [rad]."""
+def angle_difference(a: float, b: float) -> float:
+    """Return the difference of two angles, within half a winding [rad]."""
     return math.remainder(b - a, 2.0 * math.pi)
 
 

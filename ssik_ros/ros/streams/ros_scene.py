@@ -2,7 +2,7 @@
 The scene of IK environments over ROS 2.
 
 Structure comes from ``robot_description``, values from ``joint_states``, poses of other frames from tf; joint values go back
-as messages. The node is its user's, and has to be spun while the scene is asked; every method may be called from another thread.
+as messages. The user owns the node and has to spin it while the scene is in use; every method may be called from another thread.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -59,7 +59,7 @@ PREFIX = 'ik/'
 
 
 class SceneNotReady(SolverError):
-    """The topics have not brought yet what a scene was asked for."""
+    """The topics have not delivered what the scene needs yet."""
 
 
 class RosScene:
@@ -83,7 +83,7 @@ class RosScene:
         :param node: subscribes and publishes.
         :param robot: the robot; None for the one on the topic ``robot_description``, the first that comes.
         :param max_age: joint values that were reported longer ago, or never, are refused [s]; None takes what there
-            is, and the robot's default where nobody reports.
+            is, and the robot's default for joints without a report.
         :param passive: names of joints that solves are not to move.
         :param driven: joints that a controller moves: their values go to it as a trajectory of one point.
         :param joint_topic: where the values of all other joints are published.
@@ -149,7 +149,7 @@ class RosScene:
                 raise JointNotFound(f'The robot has no joint {quote(name)}. {choices}', name=name)
 
     def missing(self) -> str:
-        """Return what the scene still waits for, in words; nothing when it can be asked."""
+        """Return what the scene still waits for as text; empty if it is ready."""
         with self._lock:
             if self._scene is None:
                 return f'No robot has come on {self._description.names} yet.'
@@ -240,7 +240,7 @@ class RosScene:
 
     def broadcast(self, environment: Environment, prefix: str = PREFIX) -> None:
         """
-        Publish the frames of an environment that nobody else publishes on /tf, relative to the root link.
+        Publish the frames of an environment that no other node publishes on /tf, relative to the root link.
 
         :param environment: made from this scene; its dummies that did not come from here are published.
         :param prefix: of their names.

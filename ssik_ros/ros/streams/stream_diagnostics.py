@@ -1,4 +1,4 @@
-"""What a stream did, on ``/diagnostics``."""
+"""Statistics of a stream on ``/diagnostics``."""
 
 import math
 
@@ -34,7 +34,7 @@ class StreamDiagnostics:
         node.create_timer(period, self.publish, callback_group=MutuallyExclusiveCallbackGroup())
 
     def publish(self) -> None:
-        """Publish the figures since the last report."""
+        """Publish the statistics since the last report."""
         report = self._records.report()
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()

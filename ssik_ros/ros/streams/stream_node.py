@@ -2,7 +2,7 @@
 The node ``ik_stream``: task sets that follow target poses from topics, with a joint command in every cycle.
 
 It is a process of its own, so that no search of another client delays its cycles. Its clock is the machine's monotonic one,
-whatever ROS time does.
+independent of ROS time.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ NAME = 'ik_stream'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
 _LOGGER = logging.getLogger('ssik_ros.stream')
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Of targets only the newest one counts; best effort hears reliable publishers too."""
+"""Only the newest target counts; a best-effort subscription receives from reliable publishers too."""
 COMMANDS = 10
 """Commands that wait for a slow listener."""
 
@@ -77,14 +77,14 @@ class StreamNode(ProcessNode):
         self._source = RobotSource(self, _source_parameters(self._settings), self._load)
         self._stream: TaskSetStream | None = None
         self._cycle = 0
-        self._said: tuple[TrackStatus, str] | None = None
+        self._logged: tuple[TrackStatus, str] | None = None
 
     def start(self) -> None:
         """Load the robot, or wait for it."""
         self._source.start()
 
     def _load(self, description: RobotDescription) -> None:
-        """Load the robot and begin; what is wrong ends the node unless the topic can bring another robot."""
+        """Load the robot and start the stream; an error ends the node unless the topic can bring another robot."""
         if self._stream is not None:
             _LOGGER.warning('Another robot came; the stream stays with the one it began with.')
             return
@@ -154,7 +154,7 @@ class StreamNode(ProcessNode):
         self._stream.take(name, pose, stamp, now)
 
     def _state(self) -> FullState | None:
-        """Return where the robot is; None where joints that would move did not say so lately."""
+        """Return the state of the robot; None if a joint that would move was not reported lately."""
         limit = self._settings.max_state_age
         stream = self._stream
         assert stream is not None
@@ -163,14 +163,14 @@ class StreamNode(ProcessNode):
         return self._live.current(self._planning_scene.states)
 
     def _step(self) -> None:
-        """Publish the command of one cycle, and what is to be said about it."""
+        """Publish the command and the status of one cycle."""
         assert self._stream is not None
         begun = time.monotonic()
         step = self._stream.step(begun, self._state())
         self._cycle += 1
         stamp = self.get_clock().now().to_msg()
-        # A joint that is held is told so once: others may move it then.
-        is_first = self._said is None or self._said[0] is not TrackStatus.HELD
+        # The hold command is sent once; after it others may move the joints.
+        is_first = self._logged is None or self._logged[0] is not TrackStatus.HELD
         if step.positions is not None and (step.status is not TrackStatus.HELD or is_first):
             values = step.positions[self._stream.places]
             self._commands.publish(
@@ -180,19 +180,19 @@ class StreamNode(ProcessNode):
             )
         latency = self._records.take(step, begun, time.monotonic())
         self._statuses.publish(_write_status(step, stamp, self._cycle, latency))
-        self._say(step)
+        self._log_change(step)
 
-    def _say(self, step: StreamStep) -> None:
+    def _log_change(self, step: StreamStep) -> None:
         """Log that the status or its cause is another one now."""
-        said = step.status, step.cause.name
-        if said != self._said:
-            self._said = said
+        status = step.status, step.cause.name
+        if status != self._logged:
+            self._logged = status
             level = logging.INFO if step.status is TrackStatus.OK else logging.WARNING
             _LOGGER.log(level, '%s', describe_step(step))
 
 
 def _source_parameters(settings: Any) -> Any:
-    """Return the parameters that say where the robot comes from; an SRDF is not waited for."""
+    """Return the parameters that locate the robot; no SRDF is needed."""
     return SimpleNamespace(
         robot_description=settings.robot_description,
         robot_description_semantic='',
@@ -210,7 +210,7 @@ def _source_parameters(settings: Any) -> Any:
 
 def describe_step(step: StreamStep) -> str:
     """
-    Return what the log says about a cycle: its status, the cause if there is one, and why.
+    Return the log line of a cycle: its status, its cause if there is one, and the reason.
 
     :param step: of the stream.
     """

@@ -15,7 +15,7 @@ except ImportError:
 
 
 class StreamOverlay:
-    """Publishes what the tasks of a stream look like, while somebody listens."""
+    """Publishes what the tasks of a stream look like, if somebody subscribed."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class StreamOverlay:
         tasks = [task for task_set in stream.task_sets for task in task_set.tasks]
         self._overlays = [
             stream.world.debug_overlay(
-                # A joint's frame has no name that RViz could know.
+                # RViz does not know the frame of a joint.
                 task.tip,
                 None if isinstance(task.base, Joint) else task.base,
                 text=True,

@@ -1,5 +1,5 @@
 """
-Requests about task sets by name, as services receive them, and their answers.
+Requests and responses of the services for task sets.
 
 Task sets, targets and tips are those of a task set file; poses are (4, 4) in named frames.
 """

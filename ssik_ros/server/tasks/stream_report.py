@@ -1,4 +1,4 @@
-"""What a stream did in a while: counts and the distribution of latencies."""
+"""Statistics of a stream over a period: counts of cycles and quantiles of latencies."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,13 +14,13 @@ _PASSIVE = (StreamCause.NO_TARGET, StreamCause.NO_STATE)
 
 
 class StreamReport(NamedTuple):
-    """Figures of a while."""
+    """Statistics since the last report."""
 
     cycles: int
     statuses: dict[str, int]
     """Cycles by status, and by cause where there is one."""
     missed: int
-    """Cycles for which no new target had come, though targets had come before."""
+    """Cycles without a new target after the first target."""
     late: int
     """Cycles that began late."""
     latencies: tuple[float, float, float, float]
@@ -32,7 +32,7 @@ class StreamRecords:
 
     def __init__(self, period: float) -> None:
         """
-        Begin with nothing.
+        Start empty.
 
         :param period: of the cycles [s].
         """
@@ -49,7 +49,7 @@ class StreamRecords:
         """
         Record a cycle; return the latency of its target, zero where it was not new [s].
 
-        :param step: what came out.
+        :param step: result of the cycle.
         :param begun, ended: when [s].
         """
         self._cycles += 1
@@ -71,7 +71,7 @@ class StreamRecords:
         return latency
 
     def report(self) -> StreamReport:
-        """Return the figures since the last report, and begin anew."""
+        """Return the statistics since the last report, and reset them."""
         quantiles = [np.nan] * 4
         if self._latencies:
             quantiles = np.quantile(self._latencies, (0.5, 0.95, 0.99, 1.0)).tolist()

@@ -1,8 +1,8 @@
 """
-Task sets that follow targets in cycles: one command each, and an honest word about it.
+Task sets that follow targets in cycles: each cycle returns one command and its status.
 
-Times are those of a monotonic clock, in seconds. Targets count from their arrival; what their stamps say decides only which
-of two is the newer one.
+Times are those of a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides which
+of two targets is newer.
 """
 
 from collections.abc import Sequence
@@ -39,15 +39,15 @@ class StreamCause(IntEnum):
     LIMITS = 2
     """A joint stopped at a limit."""
     UNREACHED = 3
-    """The steps of one cycle did not lead there: out of reach, or past a singularity."""
+    """The steps of one cycle did not reach the target: it is out of reach, or past a singularity."""
     NO_STATE = 4
-    """Nobody says where the joints are that a motion would begin with."""
+    """The positions of the joints are unknown, so that no motion can start."""
     NO_TARGET = 5
     STALE = 6
-    """A target that had come does not come any more."""
+    """A target has not been updated within its largest age."""
     BAD_TARGET = 7
     FRAME = 8
-    """Nobody knows where the frame of a target is."""
+    """The frame of a target is unknown."""
     SINGULAR = 9
     """A step was not finite."""
 
@@ -57,7 +57,7 @@ class Arrived(NamedTuple):
 
     pose: FramedPose
     stamp: int
-    """What the sender says [ns]; zero for nothing."""
+    """Stamp of the sender [ns]; zero for none."""
     at: float
     """When it came [s]."""
     number: int
@@ -73,9 +73,9 @@ class StreamStep(NamedTuple):
     positions: FloatArray | None
     """(nq) of the robot: the command, or the last one where the status is HELD; None where there was none."""
     newest: Arrived | None
-    """The newest target that the command knows."""
+    """The newest target that the command takes into account."""
     is_new: bool
-    """Whether that one was not known to the cycle before."""
+    """Whether this target arrived since the cycle before."""
     linear: float = math.nan
     angular: float = math.nan
 
@@ -132,7 +132,7 @@ class TaskSetStream:
             for frame in self._content.frames
             if any(e.target is self.world[frame.name] for g in self.task_sets for e in g.tasks)
         )
-        """Frames of the file that can be placed: those that a tip is to meet."""
+        """Frames of the file that are the target of a tip."""
         self._follows = any(
             frame.follow is not None for frame in self._content.frames if frame.name in used
         )
@@ -175,7 +175,7 @@ class TaskSetStream:
         Return the command of one cycle.
 
         :param now: [s].
-        :param current: where the robot is; None where nobody knows.
+        :param current: where the robot is; None where unknown.
         """
         newest = max(self._latest.values(), key=lambda item: item.number, default=None)
         is_new = newest is not None and newest.number > self._known
@@ -192,7 +192,7 @@ class TaskSetStream:
         elif self._held_since is None:
             self._held_since = now
         elif now - self._held_since > self.settings.max_age:
-            # Others may move the robot meanwhile; before, it is on its way to the last command.
+            # After this time others may have moved the robot; before, it still moves to the last command.
             self.begins = True
         return step._replace(newest=newest, is_new=is_new)
 
@@ -240,8 +240,8 @@ class TaskSetStream:
         """
         Take a step that brings the tips nearer, or none; return what is left, and whether the step was shortened.
 
-        Where a target cannot be met, the end of a solve is somewhere; step after step it would lead the arm around. What
-        brings nearer is looked for with more and more damping: in the end that is the gradient.
+        If a target cannot be met, a solve may end anywhere, and the arm would wander from cycle to cycle. The step is
+        therefore repeated with growing damping, towards the gradient, until it reduces the error.
         """
         world = self.world
         end = world.values.copy()
@@ -278,7 +278,7 @@ class TaskSetStream:
         return ''
 
     def _place(self, current: FullState, begins: bool) -> None:
-        """Put targets where they are now; those that begin where a tip is are put there at the beginning."""
+        """Place the targets; frames defined at a tip are placed when a motion starts."""
         left_out = {*self._unused, *self._latest}
         if not begins:
             left_out |= {frame.name for frame in self._content.frames if frame.at is not None}
@@ -298,7 +298,7 @@ class TaskSetStream:
         return in_root(self._scene, what, pose, current, current)
 
     def _slow_down(self, before: FloatArray) -> bool:
-        """Shorten the motion of a cycle to what joints may move in it; return whether it was too long."""
+        """Shorten the motion of a cycle to the velocity limits; return whether it was too long."""
         way = self._worlds.way(before, self.world.values)
         moving = way != 0.0
         # A joint whose velocity limit is zero may not move at all.
@@ -326,7 +326,7 @@ def _cost(result: SolveResult) -> list[float]:
 def _judge(
     result: SolveResult, is_slowed: bool, hits: Sequence[str]
 ) -> tuple[TrackStatus, StreamCause, str]:
-    """Return what to say about a command."""
+    """Return status, cause and text of a command."""
     if result.success:
         return TrackStatus.OK, StreamCause.NONE, ''
     text = f'{result.describe()}.'

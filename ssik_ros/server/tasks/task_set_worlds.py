@@ -1,8 +1,8 @@
 """
-Environments of one robot with the task sets of one file, lent to one question at a time.
+A pool of environments of one robot with the task sets of one file.
 
-An environment serves one thread. Those that are idle are kept, and every loan begins as the file left it, so that
-answers depend on nothing but their question.
+An environment serves one thread. A request borrows one; idle ones are kept. Each loan starts in the state that the file
+defines, so that a response depends on its request only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ from ssik_ros.tasks.joints import Joint, joint_values, value_places
 from ssik_ros.tasks.scene import places_of_joints
 
 MOVED = 1e-9
-"""A value that an environment takes over with a larger change was outside its limits [rad or m]."""
+"""If a value changes by more than this when it is written, it was outside its limits [rad or m]."""
 
 
 class TaskSetWorlds:
-    """The environments; may be asked from several threads at once."""
+    """A pool of environments; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
         """
@@ -55,7 +55,7 @@ class TaskSetWorlds:
     @contextmanager
     def lent(self, positions: FloatArray) -> Iterator[Environment]:
         """
-        Lend an environment whose joints stand at a full state, and whose frames are where the file has them.
+        Lend an environment with its joints at a full state and its frames where the file defines them.
 
         :param positions: (nq) of the robot; values beyond limits are moved to them.
         """
@@ -80,7 +80,7 @@ class TaskSetWorlds:
 
     def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """
-        Return the way from values to others, without whole turns of endless joints.
+        Return the difference of joint values; that of cyclic joints within half a winding.
 
         :param before, after: like ``Environment.q``.
         """
@@ -90,7 +90,7 @@ class TaskSetWorlds:
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
-        Return the joints that did not keep the values they were given, because of their limits.
+        Return the joints whose values were outside their limits.
 
         :param positions: (nq) as they were given.
         :param world: lent for them.
@@ -106,7 +106,7 @@ class TaskSetWorlds:
 
     def full_positions(self, positions: FloatArray, values: FloatArray) -> FloatArray:
         """
-        Return a full state (nq) with the values of an environment; whole turns of endless joints stay as they were.
+        Return a full state (nq) with the values of an environment; cyclic joints keep their windings.
 
         :param positions: (nq) where the joints were before.
         :param values: like ``Environment.q``.
@@ -114,7 +114,7 @@ class TaskSetWorlds:
         before = positions[self._places]
         out = positions.copy()
         out[self._places] = before + self.way(before, values)
-        # Where nothing is endless, the very numbers.
+        # Joints that are not cyclic keep the numbers bit for bit.
         plain = self._plain
         out[self._places[plain]] = values[plain]
         return out

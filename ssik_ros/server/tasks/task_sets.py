@@ -1,7 +1,7 @@
 """
 The task sets of a file, asked by name: targets met, configurations found, tips led.
 
-What is wrong with a question is an answer too, with the codes of every other service. Nothing is remembered between two
+What is wrong with a request is an answer too, with the codes of every other service. Nothing is remembered between two
 questions.
 """
 
@@ -52,7 +52,7 @@ LONGEST_TIME = 3600.0
 
 
 class TaskSets:
-    """Answers questions about the task sets of one file; may be asked from several threads at once."""
+    """Answers questions about the task sets of one file; several threads may call it at once."""
 
     def __init__(self, scene: PlanningScene, content: TaskSetFile) -> None:
         """
@@ -79,57 +79,57 @@ class TaskSets:
             if tip.target is not None:
                 task_set.generate_path(None, tip, 2, tolerance=None)
 
-    def handle(self, question: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
+    def handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         """
-        Answer a question for joint values that meet targets.
+        Return joint values that meet targets.
 
-        :param question: the question.
-        :param current: where the robot is, for what the question does not name.
+        :param request: task sets, targets and state by name.
+        :param current: where the robot is, for what the request does not name.
         """
         try:
-            return self._handle(question, current)
+            return self._handle(request, current)
         except SsikError as error:
             return TaskSetsResponse(*_tell(error))
 
-    def find_configs(self, question: ConfigsRequest, current: FullState) -> ConfigsResponse:
+    def find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
         """
-        Answer a question for configurations.
+        Return configurations that meet targets.
 
-        :param question, current: as for :meth:`handle`.
+        :param request, current: as for :meth:`handle`.
         """
         try:
-            return self._find_configs(question, current)
+            return self._find_configs(request, current)
         except SsikError as error:
             return ConfigsResponse(*_tell(error))
 
-    def lead(self, question: LedPathRequest, current: FullState) -> LedPathResponse:
+    def lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
         """
-        Answer a question for a path of a tip.
+        Return a path of a tip.
 
-        :param question, current: as for :meth:`handle`.
+        :param request, current: as for :meth:`handle`.
         """
         try:
-            return self._lead(question, current)
+            return self._lead(request, current)
         except SsikError as error:
             return LedPathResponse(*_tell(error))
 
-    def _handle(self, question: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
-        names = self.find_task_sets(question.task_sets)
-        if question.max_iterations > MOST_ITERATIONS:
+    def _handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
+        names = self.find_task_sets(request.task_sets)
+        if request.max_iterations > MOST_ITERATIONS:
             raise RequestRefused(
                 Refusal.BAD_OPTION,
-                f'max_iterations is {question.max_iterations}, above {MOST_ITERATIONS}.',
+                f'max_iterations is {request.max_iterations}, above {MOST_ITERATIONS}.',
             )
-        state = self.scene.states.merge(current, question.state)
+        state = self.scene.states.merge(current, request.state)
         with self.worlds.lent(state.positions) as world:
             notes = self.worlds.moved_inside(state.positions, world)
             task_sets = [world.task_sets[name] for name in names]
-            self._place(world, task_sets, question.targets, state, current)
+            self._place(world, task_sets, request.targets, state, current)
             options: dict[str, Any] = {}
-            if question.priority:
-                options['priority'] = question.priority
-            if question.max_iterations:
-                options['max_iterations'] = question.max_iterations
+            if request.priority:
+                options['priority'] = request.priority
+            if request.max_iterations:
+                options['max_iterations'] = request.max_iterations
             result = world.solve(task_sets, **options)
             cause = Cause.NONE if result.success else Cause.BUDGET
             if result.reason & Reason.CANNOT_INVERT:
@@ -151,18 +151,18 @@ class TaskSets:
                 limit_hits={joint.name: hit for joint, hit in result.limit_hits.items()},
             )
 
-    def _find_configs(self, question: ConfigsRequest, current: FullState) -> ConfigsResponse:
-        (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
-        state = self.scene.states.merge(current, question.state)
-        checks = self.scene.make_checks(question, state, current)
-        options = dict(question.options)
+    def _find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
+        (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
+        state = self.scene.states.merge(current, request.state)
+        checks = self.scene.make_checks(request, state, current)
+        options = dict(request.options)
         if options.get('max_time') is None:
             options['max_time'] = SAMPLED_TIME if options.get('max_samples') else DEFAULT_TIME
         options['max_time'] = min(options['max_time'], LONGEST_TIME)
         with self.worlds.lent(state.positions) as world:
             task_set = world.task_sets[name]
-            joints = _find_joints(world, task_set, question.joints)
-            self._place(world, [task_set], question.targets, state, current)
+            joints = _find_joints(world, task_set, request.joints)
+            self._place(world, [task_set], request.targets, state, current)
             validate = self._validation(world, task_set, joints, state, checks)
             start = time.perf_counter()
             rows = task_set.find_configs(
@@ -185,31 +185,31 @@ class TaskSets:
             clock_ended,
         )
 
-    def _lead(self, question: LedPathRequest, current: FullState) -> LedPathResponse:
-        (name,) = self.find_task_sets([question.task_set] if question.task_set else [], only=True)
-        _require_path(question)
-        state = self.scene.states.merge(current, question.state)
-        checks = self.scene.make_checks(question, state, current)
+    def _lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
+        (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
+        _require_path(request)
+        state = self.scene.states.merge(current, request.state)
+        checks = self.scene.make_checks(request, state, current)
         options: dict[str, Any] = {
-            'partial': question.partial,
-            'max_joint_step': question.max_joint_step or None,
-            'tolerance': None if question.tolerance < 0.0 else question.tolerance or TOLERANCE,
+            'partial': request.partial,
+            'max_joint_step': request.max_joint_step or None,
+            'tolerance': None if request.tolerance < 0.0 else request.tolerance or TOLERANCE,
         }
         with self.worlds.lent(state.positions) as world:
             task_set = world.task_sets[name]
-            joints = _find_joints(world, task_set, question.joints)
-            tip = _find_tip(task_set, question.tip)
-            self._place(world, [task_set], question.targets, state, current)
+            joints = _find_joints(world, task_set, request.joints)
+            tip = _find_tip(task_set, request.tip)
+            self._place(world, [task_set], request.targets, state, current)
             options['validate'] = self._validation(world, task_set, joints, state, checks)
             chosen = [joint.name for joint in joints]
-            if question.waypoints:
+            if request.waypoints:
                 way = [
                     in_root(self.scene, 'waypoint', pose, state, current)
-                    for pose in question.waypoints
+                    for pose in request.waypoints
                 ]
                 path = task_set.follow_path(chosen, tip, way, **options)
             else:
-                path = task_set.generate_path(chosen, tip, question.points, **options)
+                path = task_set.generate_path(chosen, tip, request.points, **options)
         cause, text = _why_ended(path, checks)
         return LedPathResponse(
             Refusal.NONE,
@@ -254,7 +254,7 @@ class TaskSets:
         state: FullState,
         current: FullState,
     ) -> None:
-        """Put the frames of the file where they are now, then those that a question names."""
+        """Put the frames of the file where they are now, then those that a request names."""
         given: dict[str, FloatArray] = {}
         for target in targets:
             if target.name not in self._frames:
@@ -330,7 +330,7 @@ class _Validation:
 
 
 def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
-    """Return what is wrong with a question that was not answered."""
+    """Return what is wrong with a request that was not answered."""
     refusal = Refusal.FAULT
     if isinstance(error, RequestRefused):
         refusal = error.refusal
@@ -399,19 +399,19 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
     return chosen
 
 
-def _require_path(question: LedPathRequest) -> None:
+def _require_path(request: LedPathRequest) -> None:
     """Refuse numbers of a path that have no meaning."""
     text = ''
-    if question.waypoints and question.points:
+    if request.waypoints and request.points:
         text = 'A path has either points or waypoints.'
-    elif not question.waypoints and question.points < 2:
-        text = f'A straight path needs at least two points, not {question.points}.'
-    elif max(question.points, len(question.waypoints)) > MOST_POINTS:
+    elif not request.waypoints and request.points < 2:
+        text = f'A straight path needs at least two points, not {request.points}.'
+    elif max(request.points, len(request.waypoints)) > MOST_POINTS:
         text = f'A path has at most {MOST_POINTS} points.'
-    elif not 0.0 <= question.max_joint_step < math.inf:
-        text = f'max_joint_step is {question.max_joint_step:g}, no finite number of at least zero.'
-    elif not (question.tolerance == -1.0 or 0.0 <= question.tolerance < math.inf):
-        text = f'The tolerance is {question.tolerance:g}, neither -1 nor a finite number of at least zero.'
+    elif not 0.0 <= request.max_joint_step < math.inf:
+        text = f'max_joint_step is {request.max_joint_step:g}, no finite number of at least zero.'
+    elif not (request.tolerance == -1.0 or 0.0 <= request.tolerance < math.inf):
+        text = f'The tolerance is {request.tolerance:g}, neither -1 nor a finite number of at least zero.'
     if text:
         raise RequestRefused(Refusal.BAD_OPTION, text)
 

@@ -80,7 +80,7 @@ def findConfigs(
     Return configurations that meet all targets of a task set, the nearest first.
 
     :param params: ``maxDist``, ``maxTime``, ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``, ``auxData``.
-    :param configs: configurations known before, merged into the answer.
+    :param configs: configurations known before, merged into the result.
     """
     chosen = {**SEARCH_PARAMS, **_known(params, tuple(SEARCH_PARAMS), 'parameter of a search')}
     found = task_set_of(environmentHandle, ikGroupHandle).find_configs(
@@ -103,7 +103,7 @@ def getAlternateConfigs(
     lowLimits: Sequence[float] | None = None,
     ranges: Sequence[float] | None = None,
 ) -> list[float]:
-    """Return all configurations that differ from the current one by whole turns, one behind the other."""
+    """Return all configurations that differ from the current one by windings, one behind the other."""
     found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
     return [float(number) for number in found.ravel()]
 
@@ -140,7 +140,7 @@ def computeJacobian(
     """
     Return Jacobian, row by row, and error of a chain; poses are in the world.
 
-    The rows are geometric, as the document has them: the target has a say in the error only.
+    The rows are geometric, as the document has them: the target enters the error only.
     """
     jacobian, error = environment_of(environmentHandle).jacobian(
         lastJoint,

@@ -67,7 +67,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class TaskSetFile:
-    """What a task set file says."""
+    """Content of a task set file."""
 
     source: str
     """The file's name for messages."""
@@ -101,7 +101,7 @@ def find_task_set_file(name: str) -> Path:
 
 def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
     """
-    Return what a task set file says.
+    Return the content of a task set file.
 
     :param path: the file.
     :raises DescriptionNotFound: when there is no such file.
@@ -112,7 +112,7 @@ def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
 
 def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetFile:
     """
-    Return what the content of a task set file says.
+    Return the content of a task set file from its mapping.
 
     :param content: the mapping.
     :param source: the file's name for messages.
