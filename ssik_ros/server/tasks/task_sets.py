@@ -1,8 +1,8 @@
 """
-The task sets of a file, asked by name: targets met, configurations found, tips led.
+Requests about the task sets of a file, by name: targets, configurations and paths.
 
-What is wrong with a request is an answer too, with the codes of every other service. Nothing is remembered between two
-questions.
+A wrong request gets a response too, with the codes of all other services. Nothing is remembered between two
+requests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ LONGEST_TIME = 3600.0
 
 
 class TaskSets:
-    """Answers questions about the task sets of one file; several threads may call it at once."""
+    """Serves the task sets of one file; several threads may call it at once."""
 
     def __init__(self, scene: PlanningScene, content: TaskSetFile) -> None:
         """
