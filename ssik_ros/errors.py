@@ -9,6 +9,7 @@ inherits from :class:`SsikError` and from the built-in class that users of the a
 from collections.abc import Iterable
 import difflib
 import functools
+from typing import Any
 
 LONGEST_QUOTE = 200
 """Longest text from outside in a message [characters]."""
@@ -239,3 +240,12 @@ class InvalidParameter(ConfigError):
 
 class UnknownGroup(ConfigError, KeyError):
     """A configuration names a group that the robot does not have."""
+
+
+class LocatedMapping(dict[str, Any]):
+    """A mapping with the place of each key, as ``file:line``."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        super().__init__()
+        self.places: dict[str, str] = {}

@@ -11,16 +11,13 @@ import math
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ssik_ros.errors import ConfigError, describe_choices, DescriptionNotFound, quote
-
-
-class LocatedMapping(dict[str, Any]):
-    """A mapping with the place of each key, as ``file:line``."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        super().__init__()
-        self.places: dict[str, str] = {}
+from ssik_ros.errors import (
+    ConfigError,
+    describe_choices,
+    DescriptionNotFound,
+    LocatedMapping,
+    quote,
+)
 
 
 def parse_yaml(text: str, source: str = 'text') -> Any:

@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from ssik_ros.errors import ConfigError, quote
-from ssik_ros.strict_yaml import LocatedMapping
+from ssik_ros.errors import ConfigError, LocatedMapping, quote
 
 _INT = re.compile(r'^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$')
 _FLOAT = re.compile(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import SolverError
+from ssik_ros.errors import LocatedMapping, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -32,7 +32,7 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import build_problem, PoseConstraint
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, make_group_kinematics
-from ssik_ros.strict_yaml import LocatedMapping, parse_yaml
+from ssik_ros.strict_yaml import parse_yaml
 
 PROTOCOL = 1
 """Counts the changes of what the host calls; a host built for another number refuses to start."""

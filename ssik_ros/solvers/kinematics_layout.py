@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import logging
 from typing import Any
 
-from ssik_ros.errors import ConfigError, quote
-from ssik_ros.strict_yaml import LocatedMapping, location
+from ssik_ros.errors import ConfigError, LocatedMapping, quote
+from ssik_ros.strict_yaml import location
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')
 

@@ -17,6 +17,7 @@ from ssik_ros.errors import (
     describe_choices,
     InvalidParameter,
     list_names,
+    LocatedMapping,
     misspelt_name,
     nearest_name,
     quote,
@@ -33,7 +34,7 @@ from ssik_ros.solvers.registry import (
     solver_schema,
     solver_spec,
 )
-from ssik_ros.strict_yaml import LocatedMapping, read_yaml
+from ssik_ros.strict_yaml import read_yaml
 from ssik_ros.value_class import dataclass
 
 _LOGGER = logging.getLogger('ssik_ros.solvers.kinematics_yaml')

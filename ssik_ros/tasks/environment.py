@@ -10,16 +10,18 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.tasks import handling
-from ssik_ros.tasks import configuration_search, document, paths, scene_link
 from ssik_ros.tasks.alternates import alternate_configs
+from ssik_ros.tasks.configuration_search import find_configs
 from ssik_ros.tasks.constants import Constraint
+from ssik_ros.tasks.document import load as load_document, save as save_document
 from ssik_ros.tasks.handling import Callback, handle_by_steps, jacobian_of
 from ssik_ros.tasks.joints import Joint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
-from ssik_ros.tasks.paths import PathResult
+from ssik_ros.tasks.paths import follow_path, generate_path, PathResult
 from ssik_ros.tasks.plan import Plan, plan_of
 from ssik_ros.tasks.scene import Scene, SceneMaps
+from ssik_ros.tasks.scene_link import Copier, copy_all, sync_from, sync_to
 from ssik_ros.tasks.solve_result import not_performed, SolveResult
 from ssik_ros.tasks.task_set import Task, TaskSetData
 from ssik_ros.tasks.world import Priority, read_priority, TaskSetReference, World
@@ -46,7 +48,7 @@ class TaskSet(TaskSetData):
         :param base: frame of the scene where the chain begins; None for the world.
         :returns: the task, and which scene object is which object here.
         """
-        return scene_link.Copier(self.world, scene).add_task(self, base, tip, target, constraints)
+        return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
     @property
     def joints(self) -> tuple[Joint, ...]:
@@ -92,7 +94,7 @@ class TaskSet(TaskSetData):
 
         :param joints: whose values a configuration holds; None for the joints of the task set.
         """
-        return configuration_search.find_configs(self.world, self, self._chosen(joints), options)
+        return find_configs(self.world, self, self._chosen(joints), options)
 
     def generate_path(
         self, joints: Sequence[Reference] | None, tip: Reference, points: int, **options: Any
@@ -104,9 +106,7 @@ class TaskSet(TaskSetData):
         :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
         """
         dummy = self.world.dummy(tip)
-        return paths.generate_path(
-            self.world, self, self._chosen(joints), dummy, points, **options
-        )
+        return generate_path(self.world, self, self._chosen(joints), dummy, points, **options)
 
     def follow_path(
         self,
@@ -121,7 +121,7 @@ class TaskSet(TaskSetData):
         :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
         """
         dummy = self.world.dummy(tip)
-        return paths.follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
+        return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
 
     def _chosen(self, joints: Sequence[Reference] | None) -> tuple[Joint, ...]:
         """Return joints by their references, those of the task set for None."""
@@ -149,7 +149,7 @@ class Environment(World[TaskSet]):
         :param scene: see :mod:`ssik_ros.tasks.scene`.
         """
         environment = cls(name)
-        scene_link.copy_all(environment, scene)
+        copy_all(environment, scene)
         return environment
 
     def make_task_set(self, name: str, handle: int) -> TaskSet:
@@ -281,9 +281,7 @@ class Environment(World[TaskSet]):
 
         :param task_sets: whose joints and targets; None for everything that came from the scene.
         """
-        scene_link.sync_from(
-            self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets))
-        )
+        sync_from(self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets)))
 
     def sync_to(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
@@ -291,9 +289,7 @@ class Environment(World[TaskSet]):
 
         :param task_sets: whose joints; None for everything that came from the scene.
         """
-        scene_link.sync_to(
-            self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets))
-        )
+        sync_to(self, scene, None if task_sets is None else tuple(map(self.task_set, task_sets)))
 
     def debug_overlay(self, tip: Reference, base: Reference = None, **options: Any) -> Overlay:
         """
@@ -309,7 +305,7 @@ class Environment(World[TaskSet]):
 
         :raises ModelError: when functions cannot be saved, naming them.
         """
-        return document.save(self, path)
+        return save_document(self, path)
 
     @classmethod
     def load(cls, source: bytes | str | os.PathLike[str]) -> Environment:
@@ -320,7 +316,7 @@ class Environment(World[TaskSet]):
         :raises DocumentError: when the document is malformed, naming the item.
         """
         environment = cls()
-        document.load(environment, source)
+        load_document(environment, source)
         return environment
 
     def copy(self) -> Environment:

@@ -12,6 +12,7 @@ import pytest
 
 from ssik_ros.errors import SsikError
 from ssik_ros.tasks import compat as ik, RobotScene
+from ssik_ros.tasks.compat import registry
 from ssik_ros.tasks.compat.registry import environment_of, overlay_of
 
 TABLE = {line.partition('(')[0]: line for line in NAMES.split('\n') if line}
@@ -70,7 +71,7 @@ def test_there_are_81_names_and_six_of_them_warn():
 def env():
     handle = sim.createEnvironment()
     yield handle
-    if handle in ik.worlds.registry._environments:
+    if handle in registry._environments:
         sim.eraseEnvironment(handle)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ssik_ros.errors import InvalidParameter, quote
+from ssik_ros.errors import InvalidParameter, LocatedMapping, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
 from ssik_ros.ros.parameters.parameter_library import load_parameters
 from ssik_ros.solvers.kinematics_layout import find_groups
@@ -24,7 +24,7 @@ from ssik_ros.solvers.kinematics_yaml import (
     parse_kinematics,
 )
 from ssik_ros.solvers.registry import DEFAULT_SOLVER, is_known, solver_schema, solver_spec
-from ssik_ros.strict_yaml import LocatedMapping, read_yaml
+from ssik_ros.strict_yaml import read_yaml
 
 PREFIX = 'robot_description_kinematics.'
 RUN_TIME = 'set at run time'

@@ -9,9 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ssik_ros.errors import InvalidOption, quote
-from ssik_ros.tasks.compat import registry
 from ssik_ros.tasks.compat.registry import (
+    current_scene,
     environment_of,
+    keep_overlay,
     read_function,
     reference,
     task_set_of,
@@ -59,13 +60,13 @@ def handleGroups(
     chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
         [task_set_of(environmentHandle, handle) for handle in ikGroupHandles],
-        sync=registry.current_scene() if chosen.get('syncWorlds') else None,
+        sync=current_scene() if chosen.get('syncWorlds') else None,
         allow_error=bool(chosen.get('allowError')),
         debug=int(chosen.get('debug', 0)),
         callback=read_function(chosen.get('callback')),
     )
     for overlay in result.overlays:
-        registry.keep_overlay(overlay)
+        keep_overlay(overlay)
     return int(result.outcome), int(result.reason), [result.linear, result.angular]
 
 

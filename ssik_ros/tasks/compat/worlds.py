@@ -6,10 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssik_ros.errors import InvalidOption
-from ssik_ros.tasks import document
-from ssik_ros.tasks.compat import registry
-from ssik_ros.tasks.compat.registry import environment_of, task_set_of
+from ssik_ros.tasks.compat.registry import (
+    current_scene,
+    drop_environment,
+    drop_overlay,
+    environment_of,
+    keep_overlay,
+    reference,
+    register,
+    scene_handle,
+    scene_name,
+    task_set_of,
+)
 from ssik_ros.tasks.constants import WORLD
+from ssik_ros.tasks.document import load as load_document
 from ssik_ros.tasks.environment import Environment
 
 
@@ -17,17 +27,17 @@ def createEnvironment(flags: int = 0) -> int:
     """Return the handle of a new environment; ``flags`` is reserved."""
     if flags != 0:
         raise InvalidOption(f'The flags of an environment are reserved and 0, not {flags}.')
-    return registry.register(Environment(priority='nested'))
+    return register(Environment(priority='nested'))
 
 
 def eraseEnvironment(environmentHandle: int) -> None:
     """Drop an environment and its overlays."""
-    registry.drop_environment(environmentHandle)
+    drop_environment(environmentHandle)
 
 
 def duplicateEnvironment(environmentHandle: int) -> int:
     """Return the handle of a copy, in which all handles are the same; dependencies keep their callbacks."""
-    return registry.register(environment_of(environmentHandle).copy())
+    return register(environment_of(environmentHandle).copy())
 
 
 def save(environmentHandle: int) -> bytes:
@@ -37,19 +47,19 @@ def save(environmentHandle: int) -> bytes:
 
 def load(environmentHandle: int, data: bytes) -> None:
     """Fill an empty environment from a document of :func:`save`; other formats are refused."""
-    document.load(environment_of(environmentHandle), bytes(data))
+    load_document(environment_of(environmentHandle), bytes(data))
 
 
 def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
     """Return the handle of marker data for a chain; again for the same tip replaces them."""
     environment = environment_of(environmentHandle)
-    base = registry.reference(baseHandle)
-    return registry.keep_overlay(environment.debug_overlay(tipHandle, base))
+    base = reference(baseHandle)
+    return keep_overlay(environment.debug_overlay(tipHandle, base))
 
 
 def eraseDebugOverlay(objectHandle: int) -> None:
     """Erase an overlay."""
-    registry.drop_overlay(objectHandle)
+    drop_overlay(objectHandle)
 
 
 def addElementFromScene(
@@ -61,22 +71,22 @@ def addElementFromScene(
     constraints: int,
 ) -> tuple[int, dict[int, int], dict[int, int]]:
     """Copy a chain from the scene in use; return the task and which scene object is which object here."""
-    scene = registry.current_scene()
-    base = None if baseHandle == WORLD else registry.scene_name(baseHandle)
-    tip, target = registry.scene_name(tipHandle), registry.scene_name(targetHandle)
+    scene = current_scene()
+    base = None if baseHandle == WORLD else scene_name(baseHandle)
+    tip, target = scene_name(tipHandle), scene_name(targetHandle)
     task_set = task_set_of(environmentHandle, ikGroup)
     task, maps = task_set.add_task_from_scene(scene, base, tip, target, constraints)
-    to_ik = {registry.scene_handle(name): handle for name, handle in maps.to_ik.items()}
+    to_ik = {scene_handle(name): handle for name, handle in maps.to_ik.items()}
     return task.handle, to_ik, {handle: number for number, handle in to_ik.items()}
 
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """Take joint values and target poses of some task sets from the scene in use."""
     task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
-    environment_of(environmentHandle).sync_from(registry.current_scene(), task_sets)
+    environment_of(environmentHandle).sync_from(current_scene(), task_sets)
 
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """Give the joint values of some task sets to the scene in use."""
     task_sets = [task_set_of(environmentHandle, handle) for handle in ikGroups]
-    environment_of(environmentHandle).sync_to(registry.current_scene(), task_sets)
+    environment_of(environmentHandle).sync_to(current_scene(), task_sets)
