@@ -352,3 +352,13 @@ def test_the_checker_finds_cycles(package, tmp_path):
     sources = {'model/a': 'import ssik_ros.model.b', 'model/b': 'import ssik_ros.model.a'}
     package(sources)
     assert set(find_cycle(tmp_path / PACKAGE)) == {'model.a', 'model.b'}
+
+
+def test_no_class_name_stands_twice():
+    """One word, one meaning: whoever searches for a class finds one."""
+    homes = {}
+    for path in list_modules(ROOT).values():
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path))
+    assert not {name: found for name, found in homes.items() if len(found) > 1}

@@ -108,7 +108,7 @@ class ClosedChainSolver(SearchSolver):
         except IndexError:
             posed = self._first.twin()
         try:
-            code = _Search(self, posed, run).run(timeout_ns, is_far)
+            code = _ClosedChainSearch(self, posed, run).run(timeout_ns, is_far)
         finally:
             self._idle.append(posed)
         if code == state.FOUND:
@@ -136,7 +136,7 @@ class ClosedChainSolver(SearchSolver):
         return super().explain(code, counters, targets, problem, options)
 
 
-class _Search:
+class _ClosedChainSearch:
     """One request: starts, descents and the solutions found."""
 
     def __init__(self, solver: ClosedChainSolver, posed: GroupMechanism, run: Run) -> None:

@@ -611,7 +611,7 @@ def _pack_constraint(
     return [int(value) for value in ints], reals
 
 
-class _Chain(NamedTuple):
+class _FrameChain(NamedTuple):
     """The joints between a target's frame and the tip that is to reach it, all joints at zero."""
 
     slides: NDArray[np.bool_]
@@ -647,7 +647,7 @@ def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -
 
 
 def _without_limits(
-    problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _Chain | None
+    problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _FrameChain | None
 ) -> UnlimitedReach | BallReach | None:
     """Return the reach of a constraint's chain with unlimited slides; None if it is unknown."""
     if chain is not None:
@@ -671,7 +671,7 @@ def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstra
 
 def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
-) -> _Chain | None:
+) -> _FrameChain | None:
     """Return the chain of a constraint whose target is in the root frame and has position rows; None if no hull exists."""
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
@@ -697,7 +697,7 @@ def _chain_of(
     tip = pose @ placement @ (IDENTITY if constraint.tool is None else constraint.tool)
     lower, upper = np.array(travel).T
     chain = np.array(slides), np.array(axes), np.array(points), lower, upper
-    return _Chain(*chain, tip, is_full_pose)
+    return _FrameChain(*chain, tip, is_full_pose)
 
 
 def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:

@@ -113,7 +113,7 @@ class StateResponse(NamedTuple):
         )
 
 
-class Description(NamedTuple):
+class RobotReport(NamedTuple):
     """Planning groups that are served."""
 
     refusal: Refusal
@@ -296,14 +296,14 @@ class RobotServer:
         response = self.solve(request, current)
         return response._replace(text=f'{response.text} {UNCHECKED}') if asked else response
 
-    def describe(self, group: str, current: FullState) -> Description:
+    def describe(self, group: str, current: FullState) -> RobotReport:
         """Return one planning group, or all of them for an empty name."""
         if group and group not in self.groups:
             choices = describe_choices(group, self.groups)
             text = f'There is no group {quote(group)}. {choices}'
-            return Description(Refusal.UNKNOWN_GROUP, Cause.UNKNOWN_GROUP, text)
+            return RobotReport(Refusal.UNKNOWN_GROUP, Cause.UNKNOWN_GROUP, text)
         names = (group,) if group else tuple(self.groups)
-        return Description(NO_REFUSAL, NO_CAUSE, '', [self.groups[name] for name in names])
+        return RobotReport(NO_REFUSAL, NO_CAUSE, '', [self.groups[name] for name in names])
 
     def _resolve(
         self, request: IkRequest, current: FullState, group: GroupServer, state: FullState

@@ -17,7 +17,7 @@ from ssik_ros.tasks.constants import (
 )
 from ssik_ros.tasks.document import DocumentError
 from ssik_ros.tasks.environment import Environment, TaskSet
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Dummy
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import PathResult
@@ -30,7 +30,7 @@ __all__ = [
     'DocumentError',
     'Dummy',
     'Environment',
-    'Joint',
+    'IkJoint',
     'JointMode',
     'JointType',
     'Marker',

@@ -11,7 +11,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.objects import ObjectTable
 
 WINDING = 2.0 * math.pi
@@ -21,7 +21,7 @@ SLACK = 1e-9
 
 def alternate_configs(
     world: ObjectTable,
-    joints: Sequence[Joint],
+    joints: Sequence[IkJoint],
     values: FloatArray,
     low: Sequence[float] | None = None,
     ranges: Sequence[float] | None = None,
@@ -61,13 +61,13 @@ def alternate_configs(
     return np.array(rows, dtype=float).reshape(len(rows), len(choices))
 
 
-def has_windings(world: ObjectTable, joint: Joint) -> bool:
+def has_windings(world: ObjectTable, joint: IkJoint) -> bool:
     """Return whether a joint has other values for the same pose."""
     plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
     return plain and joint.dependency is None and world.wraps(joint)
 
 
-def _interval(joint: Joint, value: float, low: float, width: float) -> tuple[float, float]:
+def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[float, float]:
     """Return the limits of a joint, cut by the interval of the request."""
     lower, upper = joint.limits
     if width > 0.0:

@@ -18,7 +18,7 @@ from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.constants import JointType, Reason
 from ssik_ros.tasks.handling import evaluate, take_step
-from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
 from ssik_ros.tasks.pose_formats import compose, invert, read_pose
 from ssik_ros.tasks.task_set import TaskSetData
@@ -97,7 +97,7 @@ def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
 
 
 def find_configs(
-    world: TaskWorld, task_set: TaskSetData, joints: Sequence[Joint], options: Mapping[str, Any]
+    world: TaskWorld, task_set: TaskSetData, joints: Sequence[IkJoint], options: Mapping[str, Any]
 ) -> FloatArray:
     """
     Return configurations (k, n) of some joints, sorted by distance to the current one.
@@ -106,17 +106,17 @@ def find_configs(
     """
     settings = read_options(SearchOptions, options)
     plan = plan_of(world, (task_set,), purpose='search')
-    search = _Search(world, plan, joints, settings)
+    search = _ConfigurationSearch(world, plan, joints, settings)
     if plan.valid:
         search.run()
     return search.sorted()
 
 
-class _Search:
+class _ConfigurationSearch:
     """One search: starts, configurations found so far, and their order."""
 
     def __init__(
-        self, world: TaskWorld, plan: Plan, joints: Sequence[Joint], settings: SearchOptions
+        self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
     ) -> None:
         """Copy everything that a search changes."""
         self.world = world
@@ -308,7 +308,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
     return smallest < math.inf
 
 
-def joint_differences(joints: Sequence[Joint], a: FloatArray, b: FloatArray) -> FloatArray:
+def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -> FloatArray:
     """
     Return one number per joint: the way from one configuration to another, modulo 2 pi for cyclic joints.
 

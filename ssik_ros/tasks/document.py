@@ -21,7 +21,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, counted, ModelError, quote, SsikError
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Dependency, Joint
+from ssik_ros.tasks.joints import Dependency, IkJoint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import to_matrix
 from ssik_ros.tasks.task_set import TaskSetData
@@ -128,18 +128,18 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
     matrix = to_matrix(local)
     entry: dict[str, Any] = {
         'name': item.name,
-        'kind': item.kind.name.lower() if isinstance(item, Joint) else 'dummy',
+        'kind': item.kind.name.lower() if isinstance(item, IkJoint) else 'dummy',
         'parent': _plain(item.parent),
         'pose': matrix[:3].tolist(),
     }
     if isinstance(item, Dummy):
         entry['target'] = _plain(item.target)
-    if isinstance(item, Joint):
+    if isinstance(item, IkJoint):
         entry |= _joint_entry(item)
     return entry
 
 
-def _joint_entry(joint: Joint) -> dict[str, Any]:
+def _joint_entry(joint: IkJoint) -> dict[str, Any]:
     """Return what is saved of a joint beyond other objects."""
     place, rule = joint.place_in_values, joint.dependency
     special = {
@@ -281,7 +281,7 @@ def _fill(environment: TaskWorld, document: Mapping[str, Any]) -> None:
         _hang(environment, item, entry)
     for entry in document['objects']:
         item = environment[entry['name']]
-        if isinstance(item, Joint):
+        if isinstance(item, IkJoint):
             _depend(environment, item, entry['dependency'])
         elif entry['target'] is not None:
             _known(environment, entry['target'], f'target of {quote(item.name)}')
@@ -328,7 +328,7 @@ def _pose(value: object, what: str) -> FloatArray:
     return np.concatenate([rows[:, :3].ravel(), rows[:, 3]])
 
 
-def _set_joint(joint: Joint, entry: Mapping[str, Any], what: str) -> None:
+def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
     """Write the settings and the value of a joint."""
     lead = _number(entry['screw_lead'], f'screw lead of {what}')
     lower, upper = _numbers(entry['limits'], 2, f'limits of {what}')
@@ -368,7 +368,7 @@ def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> N
     environment.changed()
 
 
-def _depend(environment: TaskWorld, joint: Joint, entry: Any) -> None:
+def _depend(environment: TaskWorld, joint: IkJoint, entry: Any) -> None:
     """Give a joint its dependency."""
     if entry is None:
         return
@@ -376,7 +376,7 @@ def _depend(environment: TaskWorld, joint: Joint, entry: Any) -> None:
     _keys(entry, DEPENDENCY, what)
     _known(environment, entry['master'], f'master in the {what}')
     master = environment[entry['master']]
-    if not isinstance(master, Joint) or JointType.SPHERICAL in (master.kind, joint.kind):
+    if not isinstance(master, IkJoint) or JointType.SPHERICAL in (master.kind, joint.kind):
         raise DocumentError(f'The {what} is on something that no joint can depend on.')
     if master.driver() is joint or master is joint:
         raise DocumentError(f'The {what} closes a cycle.')

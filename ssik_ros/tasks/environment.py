@@ -15,7 +15,7 @@ from ssik_ros.tasks.configuration_search import find_configs
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.document import load as load_document, save as save_document
 from ssik_ros.tasks.handling import Callback, handle_by_steps, jacobian_of
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.paths import follow_path, generate_path, PathResult
@@ -51,12 +51,12 @@ class TaskSet(TaskSetData):
         return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
     @property
-    def joints(self) -> tuple[Joint, ...]:
+    def joints(self) -> tuple[IkJoint, ...]:
         """Return the joints that a solve moves, in the order of the Jacobian's columns."""
         return plan_of(self.world, (self,)).joints
 
     @property
-    def limit_hits(self) -> dict[Joint, float]:
+    def limit_hits(self) -> dict[IkJoint, float]:
         """Return the joints of the task set that stopped at a limit in the last solve, and the signed overshoot."""
         result = self.world.results.get(self)
         hits = {} if result is None else result.limit_hits
@@ -123,7 +123,7 @@ class TaskSet(TaskSetData):
         dummy = self.world.dummy(tip)
         return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
 
-    def _chosen(self, joints: Sequence[Reference] | None) -> tuple[Joint, ...]:
+    def _chosen(self, joints: Sequence[Reference] | None) -> tuple[IkJoint, ...]:
         """Return joints by their references, those of the task set for None."""
         return self.joints if joints is None else tuple(map(self.world.joint, joints))
 

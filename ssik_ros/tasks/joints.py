@@ -33,7 +33,7 @@ DEFAULTS = {
 class Dependency:
     """A joint's value as a function of another joint's."""
 
-    master: Joint
+    master: IkJoint
     multiplier: float = 1.0
     offset: float = 0.0
     function: Callable[..., float] | None = None
@@ -42,7 +42,7 @@ class Dependency:
     with_handles: bool = False
     """Whether the function takes (environment handle, joint handle, value), as ported scripts have it."""
 
-    def value(self, joint: Joint, position: float) -> float:
+    def value(self, joint: IkJoint, position: float) -> float:
         """Return the dependent value for a value of the master."""
         if self.function is None:
             return position * self.multiplier + self.offset
@@ -58,7 +58,7 @@ class Dependency:
             )
         return number
 
-    def rate(self, joint: Joint, position: float) -> float:
+    def rate(self, joint: IkJoint, position: float) -> float:
         """Return the derivative of the dependent value by the master's."""
         if self.function is None:
             return self.multiplier
@@ -68,7 +68,7 @@ class Dependency:
         return (ahead - self.value(joint, position - DIFFERENCE)) / (2.0 * DIFFERENCE)
 
 
-def _finite(value: float, joint: Joint, what: str) -> float:
+def _finite(value: float, joint: IkJoint, what: str) -> float:
     """Return a finite number or refuse it."""
     number = float(value)
     if not math.isfinite(number):
@@ -76,7 +76,7 @@ def _finite(value: float, joint: Joint, what: str) -> float:
     return number
 
 
-def _read_mode(joint: Joint, value: int) -> JointMode:
+def _read_mode(joint: IkJoint, value: int) -> JointMode:
     """Return a joint mode."""
     try:
         return JointMode(value)
@@ -84,12 +84,12 @@ def _read_mode(joint: Joint, value: int) -> JointMode:
         raise InvalidOption(f'{quote(value)} is no joint mode; 0 is passive, 2 is ik.') from None
 
 
-def _read_weight(joint: Joint, value: float) -> float:
+def _read_weight(joint: IkJoint, value: float) -> float:
     """Return a weight, at least the smallest one."""
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
 
 
-def _read_margin(joint: Joint, value: float) -> float:
+def _read_margin(joint: IkJoint, value: float) -> float:
     """Return a distance that is not negative."""
     number = _finite(value, joint, 'limit margin')
     if number < 0.0:
@@ -99,7 +99,7 @@ def _read_margin(joint: Joint, value: float) -> float:
     return number
 
 
-def _read_max_step(joint: Joint, value: float) -> float:
+def _read_max_step(joint: IkJoint, value: float) -> float:
     """Return a length that is not zero."""
     number = _finite(value, joint, 'largest step')
     if number <= 0.0:
@@ -109,7 +109,7 @@ def _read_max_step(joint: Joint, value: float) -> float:
     return number
 
 
-class Joint(IkObject):
+class IkJoint(IkObject):
     """A joint that turns about, or slides along, its own z axis; a spherical one turns freely."""
 
     object_type = ObjectType.JOINT
@@ -301,7 +301,7 @@ class Joint(IkObject):
             self._after_limits()
             return
         self._must_be_scalar('dependency')
-        if not isinstance(other, Joint) or other.kind == JointType.SPHERICAL or other is self:
+        if not isinstance(other, IkJoint) or other.kind == JointType.SPHERICAL or other is self:
             raise InvalidOption(f'Joint {quote(self.name)} cannot depend on {quote(other.name)}.')
         numbers = _finite(multiplier, self, 'multiplier'), _finite(offset, self, 'offset')
         item = other
@@ -314,7 +314,7 @@ class Joint(IkObject):
         self.world.changed()
         self.world.follow()
 
-    def driver(self) -> Joint:
+    def driver(self) -> IkJoint:
         """Return the joint that finally drives this one: itself when it depends on none."""
         joint = self
         while joint._dependency is not None:
@@ -322,7 +322,7 @@ class Joint(IkObject):
         return joint
 
 
-def joint_values(joints: Sequence[Joint], values: FloatArray) -> FloatArray:
+def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
     """
     Return the numbers of some joints from a vector of all, one behind the other; four for a spherical one.
 
@@ -331,7 +331,7 @@ def joint_values(joints: Sequence[Joint], values: FloatArray) -> FloatArray:
     return values[value_places(joints)]
 
 
-def value_places(joints: Sequence[Joint]) -> IntArray:
+def value_places(joints: Sequence[IkJoint]) -> IntArray:
     """Return where the numbers of some joints stand in a vector of all."""
     places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
     return np.array(places, dtype=np.int64)

@@ -16,7 +16,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.markers import Color, Marker
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.handling import jacobian_of
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.pose_formats import compose, IDENTITY, invert
 from ssik_ros.tasks.world import TaskWorld
@@ -116,7 +116,7 @@ class Overlay:
         """Return lines from the base through every moved frame, and points at objects that are no joints."""
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
-        plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, Joint)]
+        plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]
         points = np.array(plain).reshape(-1, 3)
         return [
             (3, 'line_list', BLACK, LINE, np.array(lines).reshape(-1, 3), ''),
@@ -132,7 +132,7 @@ class Overlay:
         for index, (color, half) in enumerate(kinds):
             axes, balls = [], []
             for joint in chain:
-                if not isinstance(joint, Joint) or _kind_of(joint) != index:
+                if not isinstance(joint, IkJoint) or _kind_of(joint) != index:
                     continue
                 pose = self._at(joint)
                 if joint.kind == JointType.SPHERICAL:
@@ -154,7 +154,7 @@ class Overlay:
         """Return lines from limit to limit of each joint that has limits, and a mark where it is."""
         ranges, marks = [], []
         for joint in chain:
-            if not isinstance(joint, Joint) or joint.cyclic or joint.size > 1:
+            if not isinstance(joint, IkJoint) or joint.cyclic or joint.size > 1:
                 continue
             radius = self.scale * ARC
             lower, upper = (limit - joint.position for limit in joint.limits)
@@ -194,7 +194,7 @@ class Overlay:
         return shapes
 
 
-def _kind_of(joint: Joint) -> int:
+def _kind_of(joint: IkJoint) -> int:
     """Return 0 for a joint that moves, 1 for one that depends on another, 2 for a passive one."""
     if joint.dependency is not None:
         return 1

@@ -20,7 +20,7 @@ from ssik_ros.tasks.configuration_search import (
     write_start,
 )
 from ssik_ros.tasks.handling import evaluate
-from ssik_ros.tasks.joints import Joint, joint_values
+from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.objects import Dummy
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
 from ssik_ros.tasks.pose_formats import compose, interpolate, invert, read_pose
@@ -95,7 +95,7 @@ class PathOptions:
 def generate_path(
     world: TaskWorld,
     task_set: TaskSetData,
-    joints: Sequence[Joint],
+    joints: Sequence[IkJoint],
     tip: Dummy,
     points: int,
     **options: Any,
@@ -118,7 +118,7 @@ def generate_path(
 def follow_path(
     world: TaskWorld,
     task_set: TaskSetData,
-    joints: Sequence[Joint],
+    joints: Sequence[IkJoint],
     tip: Dummy,
     poses: Sequence[ArrayLike] | FloatArray,
     **options: Any,
@@ -151,7 +151,7 @@ class _Walk:
         self,
         world: TaskWorld,
         task_set: TaskSetData,
-        joints: Sequence[Joint],
+        joints: Sequence[IkJoint],
         tip: Dummy,
         options: PathOptions,
     ) -> None:

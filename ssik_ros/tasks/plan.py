@@ -12,7 +12,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.constants import JointType, Method, TaskSetFlag
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import IkObject
 from ssik_ros.tasks.task_set import Task, TaskSetData
 from ssik_ros.tasks.world import TaskWorld
@@ -36,7 +36,7 @@ class Plan:
     ints: IntArray
     reals: FloatArray
     work: FloatArray
-    joints: tuple[Joint, ...]
+    joints: tuple[IkJoint, ...]
     """Joints with columns, in their order."""
     tasks: tuple[Task, ...]
     """Tasks that take part, in the order of their rows."""
@@ -48,9 +48,9 @@ class Plan:
     """For each task set, task and constraint (0 to 5) of each row but those of limits."""
     functions: bool
     """Whether the value of some joint of the environment is a function of the user."""
-    slaves: tuple[tuple[int, Joint], ...]
+    slaves: tuple[tuple[int, IkJoint], ...]
     """Nodes of joints that depend on others through functions; their rates change with the values."""
-    views: packing.Workspace
+    views: packing.TaskWorkspace
     """The arrays of the workspace by their names."""
     outcome: FloatArray
     """Errors of all tasks, then limit hits of all columns: a view of the workspace."""
@@ -79,7 +79,7 @@ def make_numbers(task: int, max_iterations: int) -> IntArray:
     return numbers
 
 
-class _Chain:
+class _TaskChain:
     """Which joints a task moves by, and on what its frames hang."""
 
     def __init__(self, task: Task) -> None:
@@ -92,7 +92,7 @@ class _Chain:
         self.base = task.base
         self.joints = self._solved_joints()
 
-    def _solved_joints(self) -> list[Joint]:
+    def _solved_joints(self) -> list[IkJoint]:
         """Return the joints of the chain from the base on; none when the base does not carry the tip."""
         if self.base is not None and self.base not in self.tip:
             return []
@@ -100,7 +100,7 @@ class _Chain:
         own = self.tip[first:]
         if self.task.closure:
             own = own + [item for item in self.target if item not in self.tip]
-        return [item for item in own if isinstance(item, Joint)]
+        return [item for item in own if isinstance(item, IkJoint)]
 
 
 def _line(item: IkObject | None) -> list[IkObject]:
@@ -108,7 +108,7 @@ def _line(item: IkObject | None) -> list[IkObject]:
     return [] if item is None else list(item.ancestors())[::-1]
 
 
-def _column_of(joint: Joint) -> Joint | None:
+def _column_of(joint: IkJoint) -> IkJoint | None:
     """Return the joint whose column moves a joint, if any does."""
     driver = joint.driver()
     return None if driver.passive else driver
@@ -123,8 +123,8 @@ class _Packer:
         self.search = purpose == 'search'
         self.plain = purpose in ('rows', 'geometry')
         self.at_target = purpose == 'geometry'
-        self.columns: dict[Joint, int] = {}
-        self.nodes: dict[Joint, int] = {}
+        self.columns: dict[IkJoint, int] = {}
+        self.nodes: dict[IkJoint, int] = {}
         self.node_i: list[list[int]] = []
         self.node_f: list[list[float]] = []
         self.node_run: list[list[int]] = []
@@ -138,9 +138,9 @@ class _Packer:
         self.rows = 0
         self.widest = 0
         self.row_names: list[tuple[tuple[Task, int], ...]] = []
-        self.slaves: list[tuple[int, Joint]] = []
+        self.slaves: list[tuple[int, IkJoint]] = []
 
-    def add_columns(self, joints: Sequence[Joint]) -> None:
+    def add_columns(self, joints: Sequence[IkJoint]) -> None:
         """Give the drivers of joints their columns."""
         for joint in joints:
             driver = _column_of(joint)
@@ -156,16 +156,16 @@ class _Packer:
         node, rest = -1, []
         for item in line:
             rest.append(item.slot)
-            column = _column_of(item) if isinstance(item, Joint) else None
+            column = _column_of(item) if isinstance(item, IkJoint) else None
             if column is None or column not in self.columns:
                 continue
-            assert isinstance(item, Joint)
+            assert isinstance(item, IkJoint)
             if item not in self.nodes:
                 self._append_node(item, column, node, rest)
             node, rest = self.nodes[item], []
         return node, rest
 
-    def _append_node(self, joint: Joint, column: Joint, parent: int, run: list[int]) -> None:
+    def _append_node(self, joint: IkJoint, column: IkJoint, parent: int, run: list[int]) -> None:
         """Write the row of a joint; one that depends through functions reads its own value."""
         source, multiplier, offset, plain = joint, 1.0, 0.0, True
         while source.dependency is not None and source.dependency.function is None:
@@ -186,7 +186,7 @@ class _Packer:
         self.run += run
         return [len(self.run) - len(run), len(run)]
 
-    def add_task(self, chain: _Chain, gain: bool) -> tuple[tuple[Task, int], ...]:
+    def add_task(self, chain: _TaskChain, gain: bool) -> tuple[tuple[Task, int], ...]:
         """Write the rows of a task; return task and constraint of each row."""
         task = chain.task
         lines = (chain.constraint_base, chain.target, chain.tip)
@@ -211,14 +211,14 @@ class _Packer:
         self.task_f.append([*(ones if gain else error_weights), *error_weights, *task.precision])
         return tuple((task, k) for k in rows)
 
-    def _add_path(self, chain: _Chain, lines: Sequence[list[IkObject]]) -> None:
+    def _add_path(self, chain: _TaskChain, lines: Sequence[list[IkObject]]) -> None:
         """Write which nodes move which frames of a task."""
         bits = (layout.MOVES_A, layout.MOVES_GOAL, layout.MOVES_B)
         moves: dict[int, int] = {}
         for line, bit in zip(lines, bits, strict=True):
             for item in line:
                 own = chain.task.target_motion or item in chain.joints
-                if isinstance(item, Joint) and item in self.nodes and own:
+                if isinstance(item, IkJoint) and item in self.nodes and own:
                     node = self.nodes[item]
                     moves[node] = moves.get(node, 0) | bit
         for node, moved in sorted(moves.items()):
@@ -228,14 +228,14 @@ class _Packer:
             if moved and moved != sum(bits):
                 self.path.append([node, moved])
 
-    def add_task_set(self, task_set: TaskSetData, chains: list[_Chain]) -> None:
+    def add_task_set(self, task_set: TaskSetData, chains: list[_TaskChain]) -> None:
         """Write the rows of a task set."""
         first_row, first_task = self.rows, len(self.task_i)
         names: tuple[tuple[Task, int], ...] = ()
         gain = task_set.weights_mode == 'gain' and not self.search
         for chain in chains:
             names += self.add_task(chain, gain)
-        own: dict[Joint, None] = {}
+        own: dict[IkJoint, None] = {}
         for chain in chains:
             own |= dict.fromkeys(j for j in map(_column_of, chain.joints) if j is not None)
         margins = []
@@ -320,7 +320,7 @@ def make_plan(
     packer = _Packer(world, purpose)
     chains = []
     for task_set in task_sets:
-        own = [_Chain(task) for task in task_set.tasks if task.enabled]
+        own = [_TaskChain(task) for task in task_set.tasks if task.enabled]
         taking_part = [chain for chain in own if any(map(_column_of, chain.joints))]
         chains.append(taking_part)
         for chain in taking_part:
@@ -334,7 +334,7 @@ def _pack(
     world: TaskWorld,
     task_sets: tuple[TaskSetData, ...],
     packer: _Packer,
-    chains: list[list[_Chain]],
+    chains: list[list[_TaskChain]],
     nested: bool,
 ) -> Plan:
     """Write all tables into the two arrays and make a workspace."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ssik_ros.errors import FrameNotFound, InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.scene import LinkedTask, Scene, SceneItem, SceneMaps
 from ssik_ros.tasks.task_set import Task, TaskSetData
 from ssik_ros.tasks.world import TaskWorld
@@ -112,7 +112,7 @@ class Copier:
         return task, self.maps
 
 
-def write_value(joint: Joint, value: Any) -> None:
+def write_value(joint: IkJoint, value: Any) -> None:
     """Give a joint the value it has in a scene."""
     if joint.kind == JointType.SPHERICAL:
         joint.rotation = value

@@ -7,7 +7,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.tasks.constants import Outcome, Reason, REASON_TEXT
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.overlay import Overlay
 from ssik_ros.tasks.plan import Plan
 from ssik_ros.tasks.task_set import Task
@@ -98,9 +98,9 @@ class SolveResult:
         )
 
     @property
-    def limit_hits(self) -> dict[Joint, float]:
+    def limit_hits(self) -> dict[IkJoint, float]:
         """Return the joints that stopped at a limit, and by how much they would have gone beyond, with sign."""
-        found: dict[Joint, float] = {}
+        found: dict[IkJoint, float] = {}
         hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0
         for joint in self._plan.joints if len(hits) else ():

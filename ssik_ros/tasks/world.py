@@ -22,7 +22,7 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.tasks import packing, task_rows
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Dummy, IkObject, ObjectTable, Reference, write_settings
 from ssik_ros.tasks.pose_formats import IDENTITY, read_pose, read_quaternion
 from ssik_ros.tasks.scene import SceneMaps
@@ -68,7 +68,7 @@ class World(ObjectTable, Generic[Member]):
             np.empty((0, 2), np.int64),
             np.empty(0),
         )
-        self._dependents: tuple[int, tuple[Joint, ...], frozenset[int]] = (-1, (), frozenset())
+        self._dependents: tuple[int, tuple[IkJoint, ...], frozenset[int]] = (-1, (), frozenset())
 
     @abstractmethod
     def make_task_set(self, name: str, handle: int) -> Member:
@@ -78,17 +78,17 @@ class World(ObjectTable, Generic[Member]):
         """Return the name and what is inside."""
         return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.task_sets), "task set")}>'
 
-    def joint(self, reference: Reference) -> Joint:
+    def joint(self, reference: Reference) -> IkJoint:
         """Return a joint; a KeyError when there is none, an InvalidOption when the object is no joint."""
         found = self.find(reference)
-        if not isinstance(found, Joint):
+        if not isinstance(found, IkJoint):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
         return found
 
     @property
-    def joints(self) -> tuple[Joint, ...]:
+    def joints(self) -> tuple[IkJoint, ...]:
         """Return all joints, in the order in which they were made."""
-        return tuple(item for item in self.slots if isinstance(item, Joint))
+        return tuple(item for item in self.slots if isinstance(item, IkJoint))
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class World(ObjectTable, Generic[Member]):
         parent: Reference = None,
         pose: ArrayLike | None = None,
         **settings: Any,
-    ) -> Joint:
+    ) -> IkJoint:
         """
         Add a joint; its axis is the z axis of its pose.
 
@@ -175,7 +175,7 @@ class World(ObjectTable, Generic[Member]):
         name = self._new_name(name, 'joint', 'an object', self._by_name)
         above = self.find(parent)
         local = _local_pose(pose, name)
-        joint = Joint(self, name, self._next_handle, len(self.slots), type_, len(self.values))
+        joint = IkJoint(self, name, self._next_handle, len(self.slots), type_, len(self.values))
         rest = [0.0, 0.0, 0.0, 1.0] if type_ == JointType.SPHERICAL else [0.0]
         self.values = np.concatenate([self.values, rest])
         self._register(joint, above, local)
@@ -256,10 +256,10 @@ class World(ObjectTable, Generic[Member]):
         task_rows.fold(out, run, *self.slot_tables(), self.poses, self.values, moved, spare)
         return out
 
-    def _dependent_joints(self) -> tuple[tuple[Joint, ...], frozenset[int]]:
+    def _dependent_joints(self) -> tuple[tuple[IkJoint, ...], frozenset[int]]:
         """Return dependent joints, masters first, and the slots of joints whose windings move another joint."""
         if self._dependents[0] != self.version:
-            ordered: list[Joint] = []
+            ordered: list[IkJoint] = []
             geared: set[int] = set()
             waiting = [joint for joint in self.joints if joint.dependency is not None]
             while waiting:
@@ -280,7 +280,7 @@ class World(ObjectTable, Generic[Member]):
             self._dependents = (self.version, tuple(ordered), frozenset(geared))
         return self._dependents[1], self._dependents[2]
 
-    def dependent_joints(self) -> tuple[Joint, ...]:
+    def dependent_joints(self) -> tuple[IkJoint, ...]:
         """Return the joints that depend on others, masters first."""
         return self._dependent_joints()[0]
 
@@ -323,8 +323,8 @@ class World(ObjectTable, Generic[Member]):
         for other in self.slots:
             if isinstance(other, Dummy) and other._target is item:
                 other._target = None
-            rule = other._dependency if isinstance(other, Joint) else None
-            if isinstance(other, Joint) and rule is not None and rule.master is item:
+            rule = other._dependency if isinstance(other, IkJoint) else None
+            if isinstance(other, IkJoint) and rule is not None and rule.master is item:
                 other._dependency = None
         for name, task_set in tuple(self.task_sets.items()):
             if task_set.tasks:
@@ -340,7 +340,7 @@ class World(ObjectTable, Generic[Member]):
         del self._by_name[item.name], self._by_handle[item.handle]
         for slot, other in enumerate(self.slots):
             other.slot = slot
-        if isinstance(item, Joint):
+        if isinstance(item, IkJoint):
             gone = range(item.place_in_values, item.place_in_values + item.size)
             self.values = np.delete(self.values, list(gone))
             for joint in self.joints:
@@ -371,7 +371,7 @@ class World(ObjectTable, Generic[Member]):
             twin._parent = None if item._parent is None else twins[item._parent]
             if isinstance(item, Dummy) and item._target is not None:
                 twin._target = twins[item._target]  # type: ignore[attr-defined]
-            if isinstance(item, Joint) and item._dependency is not None:
+            if isinstance(item, IkJoint) and item._dependency is not None:
                 master: Any = twins[item._dependency.master]
                 twin._dependency = replace(item._dependency, master=master)  # type: ignore[attr-defined]
         for name, task_set in self.task_sets.items():

@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.value_class import dataclass
-from ssik_ros.view.solids import join, Solid
+from ssik_ros.view.solids import join, Surface
 
 OVERSAMPLING = 2
 """Samples along each edge of a pixel."""
@@ -100,10 +100,10 @@ class Picture:
         self._shape = height, width
         self._focal = 0.5 * height / np.tan(np.radians(0.5 * camera.angle))
         self._background = np.array(background)
-        self._opaque: list[tuple[Solid, Colour]] = []
-        self._ghosts: list[tuple[list[tuple[Solid, Colour]], float]] = []
+        self._opaque: list[tuple[Surface, Colour]] = []
+        self._ghosts: list[tuple[list[tuple[Surface, Colour]], float]] = []
 
-    def add(self, solid: Solid, colour: Colour) -> None:
+    def add(self, solid: Surface, colour: Colour) -> None:
         """
         Add an opaque solid.
 
@@ -112,7 +112,7 @@ class Picture:
         """
         self._opaque.append((solid, colour))
 
-    def add_ghost(self, solids: list[tuple[Solid, Colour]], opacity: float) -> None:
+    def add_ghost(self, solids: list[tuple[Surface, Colour]], opacity: float) -> None:
         """
         Add solids that show what is behind them, but not one another.
 
@@ -161,7 +161,7 @@ class Picture:
         flat = seen[:, :2] / distance * (self._focal, -self._focal) + (0.5 * width, 0.5 * height)
         return np.hstack((flat, seen[:, 2:]))
 
-    def _layer(self, solids: list[tuple[Solid, Colour]]) -> tuple[FloatArray, FloatArray]:
+    def _layer(self, solids: list[tuple[Surface, Colour]]) -> tuple[FloatArray, FloatArray]:
         """Return the depth (infinite where nothing is) and the colour of each sample."""
         whole = join([solid for solid, _ in solids])
         colours = np.concatenate(

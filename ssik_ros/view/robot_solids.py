@@ -11,7 +11,7 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.view.renderer import Colour
-from ssik_ros.view.solids import join, make_box, make_cylinder, make_mesh, make_sphere, Solid
+from ssik_ros.view.solids import join, make_box, make_cylinder, make_mesh, make_sphere, Surface
 
 PLAIN: Colour = (0.78, 0.8, 0.83)
 """Colour of links without a material."""
@@ -40,7 +40,7 @@ class RobotSolids:
 
     def at(
         self, positions: FloatArray, colour: Colour | None = None
-    ) -> list[tuple[Solid, Colour]]:
+    ) -> list[tuple[Surface, Colour]]:
         """
         Return the solids with their colours at a state of the robot.
 
@@ -67,7 +67,7 @@ class RobotSolids:
         corners = corners if len(corners) else np.zeros((1, 3))
         return np.stack((corners.min(axis=0), corners.max(axis=0)))
 
-    def _parts_of(self, link: XmlElement) -> list[tuple[Solid, Colour]]:
+    def _parts_of(self, link: XmlElement) -> list[tuple[Surface, Colour]]:
         """Return the solids of a link in its frame."""
         elements = list(link.find_all('visual')) or list(link.find_all('collision'))
         parts = []
@@ -77,7 +77,7 @@ class RobotSolids:
                 parts.append((solid.moved(origin_pose(element)), self._colour_of(element)))
         return parts
 
-    def _read_solid(self, element: XmlElement) -> Solid | None:
+    def _read_solid(self, element: XmlElement) -> Surface | None:
         holder = element.find('geometry')
         described = next(iter(holder.children), None) if holder is not None else None
         if described is None:
@@ -90,7 +90,7 @@ class RobotSolids:
             return make_cylinder(described.number('radius'), described.number('length'))
         return self._read_mesh(described)
 
-    def _read_mesh(self, described: XmlElement) -> Solid | None:
+    def _read_mesh(self, described: XmlElement) -> Surface | None:
         if described.tag != 'mesh':
             return None
         mesh: Any = load_mesh(described, self.robot, import_coal())

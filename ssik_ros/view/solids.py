@@ -15,7 +15,7 @@ SMOOTH = np.cos(np.radians(40.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Solid:
+class Surface:
     """A surface of triangles."""
 
     corners: FloatArray
@@ -23,29 +23,29 @@ class Solid:
     normals: FloatArray
     """(k, 3, 3) unit normal at each corner."""
 
-    def moved(self, pose: FloatArray) -> 'Solid':
+    def moved(self, pose: FloatArray) -> 'Surface':
         """
         Return the solid at another place.
 
         :param pose: (4, 4) rigid transform.
         """
-        return Solid(self.corners @ pose[:3, :3].T + pose[:3, 3], self.normals @ pose[:3, :3].T)
+        return Surface(self.corners @ pose[:3, :3].T + pose[:3, 3], self.normals @ pose[:3, :3].T)
 
 
-def join(solids: list[Solid]) -> Solid:
+def join(solids: list[Surface]) -> Surface:
     """
     Return one solid with the triangles of several; no solids give no triangles.
 
     :param solids: the solids.
     """
     empty = np.zeros((0, 3, 3))
-    return Solid(
+    return Surface(
         np.concatenate([empty, *(solid.corners for solid in solids)]),
         np.concatenate([empty, *(solid.normals for solid in solids)]),
     )
 
 
-def make_box(size: ArrayLike) -> Solid:
+def make_box(size: ArrayLike) -> Surface:
     """
     Return a box around the origin.
 
@@ -60,10 +60,10 @@ def make_box(size: ArrayLike) -> Solid:
             a, b, c, d = (half * (normal + i * u + j * v) for i, j in _SQUARE)
             corners += [(a, b, c), (a, c, d)]
             normals += 2 * [3 * [normal]]
-    return Solid(np.array(corners), np.array(normals))
+    return Surface(np.array(corners), np.array(normals))
 
 
-def make_cylinder(radius: float, length: float, top: float | None = None) -> Solid:
+def make_cylinder(radius: float, length: float, top: float | None = None) -> Surface:
     """
     Return a cylinder around the z axis, with the origin in its middle; another top radius gives a cone.
 
@@ -83,7 +83,7 @@ def make_cylinder(radius: float, length: float, top: float | None = None) -> Sol
     return join([side, *caps])
 
 
-def make_sphere(radius: float) -> Solid:
+def make_sphere(radius: float) -> Surface:
     """
     Return a sphere around the origin.
 
@@ -97,7 +97,7 @@ def make_sphere(radius: float) -> Solid:
     return join([_strip(radius * a, radius * b, a, b) for a, b in itertools.pairwise(rings)])
 
 
-def make_tube(points: FloatArray, radius: float) -> Solid:
+def make_tube(points: FloatArray, radius: float) -> Surface:
     """
     Return a round line through points.
 
@@ -112,7 +112,7 @@ def make_tube(points: FloatArray, radius: float) -> Solid:
     return join(pieces)
 
 
-def make_frame(size: float) -> list[tuple[Solid, tuple[float, float, float]]]:
+def make_frame(size: float) -> list[tuple[Surface, tuple[float, float, float]]]:
     """
     Return three arrows with their colours: x red, y green, z blue.
 
@@ -128,7 +128,7 @@ def make_frame(size: float) -> list[tuple[Solid, tuple[float, float, float]]]:
     return arrows
 
 
-def make_mesh(vertices: FloatArray, triangles: IntArray) -> Solid:
+def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
     """
     Return the surface of a mesh, smooth where its triangles meet at a small angle.
 
@@ -145,26 +145,26 @@ def make_mesh(vertices: FloatArray, triangles: IntArray) -> Solid:
     mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
     smooth = mean[places]
     is_smooth = np.einsum('kij,kj->ki', smooth, flat) > SMOOTH
-    return Solid(corners, np.where(is_smooth[:, :, None], smooth, flat[:, None, :]))
+    return Surface(corners, np.where(is_smooth[:, :, None], smooth, flat[:, None, :]))
 
 
 _SQUARE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
 
 
-def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArray) -> Solid:
+def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArray) -> Surface:
     """Return the surface between two closed lines of equally many points, with the normals at both."""
     first = np.stack((low[:-1], low[1:], high[1:]), axis=1)
     second = np.stack((low[:-1], high[1:], high[:-1]), axis=1)
     normals = np.stack((below[:-1], below[1:], above[1:]), axis=1)
     others = np.stack((below[:-1], above[1:], above[:-1]), axis=1)
-    return Solid(np.concatenate((first, second)), np.concatenate((normals, others)))
+    return Surface(np.concatenate((first, second)), np.concatenate((normals, others)))
 
 
-def _fan(rim: FloatArray, centre: FloatArray) -> Solid:
+def _fan(rim: FloatArray, centre: FloatArray) -> Surface:
     """Return a flat disk whose normal points away from the origin."""
     middle = np.broadcast_to(centre, rim[:-1].shape)
     normals = np.broadcast_to(centre / np.linalg.norm(centre), (len(middle), 3, 3))
-    return Solid(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
+    return Surface(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
 
 
 def _at(point: FloatArray) -> FloatArray:

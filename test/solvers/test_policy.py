@@ -12,7 +12,7 @@ from ssik_ros.solvers.auto.policy import (
     find_closed_form,
     Knowledge,
     knowledge_of,
-    Method,
+    SolveMethod,
     uses_closed_form,
     Wanted,
 )
@@ -81,9 +81,9 @@ def test_every_decision_ends_and_names_each_method_for_a_reason(knowledge):
     for wanted, is_tuned, is_locked in itertools.product(Wanted, (True, False), (True, False)):
         methods = choose(knowledge, wanted, is_tuned=is_tuned, is_locked=is_locked)
         assert methods
-        assert Method.CLOSED_FORM not in methods or knowledge > Knowledge.NOTHING
-        assert not is_tuned or methods == (Method.POSE_IK,)
-        first = methods[0] == Method.CLOSED_FORM
+        assert SolveMethod.CLOSED_FORM not in methods or knowledge > Knowledge.NOTHING
+        assert not is_tuned or methods == (SolveMethod.POSE_IK,)
+        first = methods[0] == SolveMethod.CLOSED_FORM
         if not (is_tuned or is_locked) and knowledge >= Knowledge.ALL:
             assert first or (wanted == Wanted.ONE and knowledge == Knowledge.ALL)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.tasks import Constraint, Environment, Joint, JointType
+from ssik_ros.tasks import Constraint, Environment, IkJoint, JointType
 
 
 def random_pose(rng, reach=0.4):
@@ -37,7 +37,7 @@ def walk(item, moved=True):
     if item is None:
         return np.eye(4)
     above = walk(item.parent) @ local(item)
-    return above @ motion(item) if moved and isinstance(item, Joint) else above
+    return above @ motion(item) if moved and isinstance(item, IkJoint) else above
 
 
 def shortest_turn(start, end):

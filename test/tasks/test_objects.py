@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import SsikError
-from ssik_ros.tasks import Environment, Joint
+from ssik_ros.tasks import Environment, IkJoint
 from ssik_ros.tasks.pose_formats import interpolate, read_pose
 
 KINDS = ('revolute', 'prismatic', 'spherical', 'screw')
@@ -31,7 +31,7 @@ def test_poses_are_those_of_a_plain_walk(world):
                 continue
             relative = np.linalg.inv(walk(other)) @ walk(item, moved=False)
             np.testing.assert_allclose(item.matrix(other), relative, atol=1e-12)
-        if isinstance(item, Joint):
+        if isinstance(item, IkJoint):
             expected = np.linalg.inv(walk(item, moved=False)) @ walk(item)
             np.testing.assert_allclose(item.intrinsic, expected, atol=1e-12)
 
@@ -76,7 +76,7 @@ def test_erasing_keeps_the_others_where_they_are(world):
     assert 'stem1' not in world and len(world.q) == sum(joint.size for joint in world.joints)
     for name, item in world.objects.items():
         np.testing.assert_allclose(item.matrix(), before[name], atol=1e-12)
-        if isinstance(item, Joint):
+        if isinstance(item, IkJoint):
             np.testing.assert_allclose(item.intrinsic, values[name], atol=1e-12)
     assert [item.slot for item in world.slots] == list(range(len(world.slots)))
 

@@ -12,7 +12,7 @@ from ssik_ros.view.solids import (
     make_mesh,
     make_sphere,
     make_tube,
-    Solid,
+    Surface,
 )
 
 RED, BLUE = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
@@ -119,7 +119,7 @@ def test_solids_that_cross_show_the_nearer_part_of_each():
 
 def test_a_triangle_behind_the_camera_is_left_out():
     corners = np.array([[[5.0, 0.0, 1.0], [3.0, 1.0, 1.0], [3.0, -1.0, 1.2]]])
-    assert (draw((Solid(corners, np.ones((1, 3, 3))), RED)) == 255).all()
+    assert (draw((Surface(corners, np.ones((1, 3, 3))), RED)) == 255).all()
 
 
 def test_light_comes_from_above():

@@ -263,7 +263,7 @@ class Block(NamedTuple):
     work: np.ndarray
 
 
-class Tables(NamedTuple):
+class ChainTables(NamedTuple):
     """The tables of a compiled chain, as views."""
 
     node: Annotated[Ints, 'ints[NODES]', NODE_INTS]
@@ -276,7 +276,7 @@ class Tables(NamedTuple):
     factors: Annotated[Floats, 'ints[NODES]', NODE_REALS]
 
 
-class Workspace(NamedTuple):
+class ChainWorkspace(NamedTuple):
     """Scratch and results of a solve, as views of one float array."""
 
     poses: Annotated[Floats, 'ints[NODES]', 12]
@@ -331,8 +331,8 @@ class Workspace(NamedTuple):
     numbers: Annotated[Floats, NUMBERS]
 
 
-TABLES = Layout(Tables, COUNTS, globals())
-WORKSPACE = Layout(Workspace, TABLES.end, globals())
+TABLES = Layout(ChainTables, COUNTS, globals())
+WORKSPACE = Layout(ChainWorkspace, TABLES.end, globals())
 RESULT = WORKSPACE.entry('errors')
 """Header entry of the first array that a result keeps; the result ends with the workspace."""
 HEADER = WORKSPACE.end
@@ -365,7 +365,7 @@ def view_block(address):
 @inline_kernel
 def view_chain(address):
     """
-    Return the :class:`Block` at an address, its :class:`Tables` and its :class:`Workspace`.
+    Return the :class:`Block` at an address, its :class:`ChainTables` and its :class:`ChainWorkspace`.
 
     All arrays as arguments would cost a call more than their addresses do.
     """

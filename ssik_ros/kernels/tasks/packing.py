@@ -113,7 +113,7 @@ SET_ERRORS = 2
 LONGER_SIDE = 'max(ints[WIDEST], ints[VARIABLES])'
 
 
-class Tables(NamedTuple):
+class TaskTables(NamedTuple):
     """The tables of packed task sets, as views."""
 
     slot_i: Annotated[Ints, 'ints[SLOTS]', SLOT_INTS]
@@ -133,7 +133,7 @@ class Tables(NamedTuple):
     follower_f: Annotated[Floats, 'ints[FOLLOWERS]', FOLLOWER_REALS]
 
 
-class Workspace(NamedTuple):
+class TaskWorkspace(NamedTuple):
     """Scratch and state of a solve, as views of one float array."""
 
     node_f: Annotated[Floats, 'ints[NODES]', layout.NODE_REALS]
@@ -204,8 +204,8 @@ class Workspace(NamedTuple):
     """Norm of each set's residual before the step, and where its own level ended."""
 
 
-TABLES = Layout(Tables, COUNTS, globals())
-WORKSPACE = Layout(Workspace, TABLES.end, globals())
+TABLES = Layout(TaskTables, COUNTS, globals())
+WORKSPACE = Layout(TaskWorkspace, TABLES.end, globals())
 HEADER = WORKSPACE.end
 AT_RUN = TABLES.entry('run')
 AT_TASK_F = TABLES.entry('task_f')

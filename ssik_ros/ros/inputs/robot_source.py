@@ -36,7 +36,7 @@ LIMITS_PREFIX = 'robot_description_planning.'
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class DescriptionText:
     """One description and where it was found."""
 
     source: TextSource
@@ -49,8 +49,8 @@ class Description:
 class RobotDescription:
     """Everything that makes a robot."""
 
-    urdf: Description
-    srdf: Description | None
+    urdf: DescriptionText
+    srdf: DescriptionText | None
     joint_limits: Any
     """Mapping or path; None for none."""
     xacro_args: Mapping[str, str] | None
@@ -165,13 +165,13 @@ class RobotSource:
         """
         return self._inputs[topic].names
 
-    def _listen(self, topic: str, what: str, take: Callable[[Description], None]) -> None:
+    def _listen(self, topic: str, what: str, take: Callable[[DescriptionText], None]) -> None:
         """Subscribe to a latched topic; what is not XML text is logged and ignored."""
 
         def hear(message: String) -> None:
             origin = f'topic {self._inputs[topic].name}'
             try:
-                take(Description(require_xml_text(message.data, what), origin))
+                take(DescriptionText(require_xml_text(message.data, what), origin))
             except ModelError as error:
                 _LOGGER.error('A message of %s is ignored. %s', origin, error)
 
@@ -179,7 +179,7 @@ class RobotSource:
             self._node, String, topic, hear, LATCHED, callback_group=self._callbacks
         )
 
-    def _take_urdf(self, urdf: Description) -> None:
+    def _take_urdf(self, urdf: DescriptionText) -> None:
         """Take a robot; an SRDF of another robot is then waited for anew."""
         if self._urdf is not None and self._urdf.source == urdf.source:
             return
@@ -191,7 +191,7 @@ class RobotSource:
                 self._srdf, self._unfit_srdf = None, other
         self._go_on()
 
-    def _take_srdf(self, srdf: Description) -> None:
+    def _take_srdf(self, srdf: DescriptionText) -> None:
         """Take a semantic description."""
         if self._srdf is not None and self._srdf.source == srdf.source:
             return
@@ -230,24 +230,24 @@ class RobotSource:
         if self._urdf is not None:
             self._hand_out(self._urdf)
 
-    def _hand_out(self, urdf: Description) -> None:
+    def _hand_out(self, urdf: DescriptionText) -> None:
         most = int(self._parameters.max_robot_joints)
         self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
 
-    def _given_urdf(self) -> Description | None:
+    def _given_urdf(self) -> DescriptionText | None:
         """Return the URDF of a parameter, a file or a package."""
         parameters = self._parameters
         if parameters.robot_description:
-            return Description(parameters.robot_description, 'parameter robot_description')
+            return DescriptionText(parameters.robot_description, 'parameter robot_description')
         if parameters.robot_description_file:
             return _file(parameters.robot_description_file)
         return None if self._files is None else _file(self._files.urdf_path)
 
-    def _given_srdf(self) -> Description | None:
+    def _given_srdf(self) -> DescriptionText | None:
         """Return the SRDF of a parameter, a file or a package."""
         parameters = self._parameters
         if parameters.robot_description_semantic:
-            return Description(
+            return DescriptionText(
                 parameters.robot_description_semantic, 'parameter robot_description_semantic'
             )
         if parameters.semantic_file:
@@ -284,10 +284,10 @@ def _find_files(parameters: Any) -> MoveItConfig | None:
     return find_moveit_config(package) if package else None
 
 
-def _file(path: str | Path) -> Description:
+def _file(path: str | Path) -> DescriptionText:
     """Return a description in a file, which has to exist."""
     found = _require_file(path)
-    return Description(found, str(found))
+    return DescriptionText(found, str(found))
 
 
 def _require_file(path: str | Path) -> Path:

@@ -34,7 +34,7 @@ from ssik_ros.server.requests.ik_requests import (
     IkRequest,
 )
 from ssik_ros.server.requests.refusals import Refusal
-from ssik_ros.server.robot_server import Description
+from ssik_ros.server.robot_server import RobotReport
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS
 from ssik_ros.solvers.registry import solver_schema, solver_spec
 
@@ -157,7 +157,7 @@ def _write_explain(
 
 
 def _write_description(
-    message: Describe.Response, described: Description, served: Served, request: Any
+    message: Describe.Response, described: RobotReport, served: Served, request: Any
 ) -> None:
     message.message = described.text
     if described.text:

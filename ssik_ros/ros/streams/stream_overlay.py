@@ -4,7 +4,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
 from ssik_ros.server.tasks.task_set_stream import TaskSetStream
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 
 try:
     from visualization_msgs.msg import MarkerArray
@@ -42,7 +42,7 @@ class StreamOverlay:
             stream.world.debug_overlay(
                 # RViz does not know the frame of a joint.
                 task.tip,
-                None if isinstance(task.base, Joint) else task.base,
+                None if isinstance(task.base, IkJoint) else task.base,
                 text=True,
                 limits=True,
             )

@@ -35,7 +35,7 @@ from ssik_ros.solvers.auto.policy import (
     choose,
     find_closed_form,
     knowledge_of,
-    Method,
+    SolveMethod,
     Wanted,
 )
 from ssik_ros.solvers.closed_form.labels import number_branches
@@ -52,7 +52,7 @@ ONE_BRANCH = 0.05
 """Solutions of a search that are nearer than this in every joint count as one branch [rad or m]."""
 ROUNDING = 1e-7
 """How far the error that a solver claims and the measured one may be apart [m or rad]."""
-NOWHERE: FloatArray = np.empty((0, 0))
+NO_POSES: FloatArray = np.empty((0, 0))
 """The pose of a goal of which only the link is asked for."""
 SEARCHED = 'several distinct solutions found by a search, not all there are'
 
@@ -218,10 +218,10 @@ class BranchFinder:
         if closed_form is None:
             return [(own, f'no closed form ({why_none}): {SEARCHED}')]
         beside = f'closed form made beside the solver of the group, {own.name}'
-        solvers: dict[Method, tuple[IkSolver, str]] = {
-            Method.CLOSED_FORM: (closed_form, f'{beside}; {closed_form.reason}'),
+        solvers: dict[SolveMethod, tuple[IkSolver, str]] = {
+            SolveMethod.CLOSED_FORM: (closed_form, f'{beside}; {closed_form.reason}'),
             # Its tolerance is wider: a pose typed by hand for an arm of five joints, or at the end of its reach.
-            Method.SEARCH: (own, f'the closed form does not reach the pose: {SEARCHED}'),
+            SolveMethod.SEARCH: (own, f'the closed form does not reach the pose: {SEARCHED}'),
         }
         return [solvers[method] for method in choose(knowledge_of(closed_form), Wanted.SEVERAL)]
 
@@ -302,7 +302,7 @@ class BranchFinder:
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
         """Return, for each tip, forward kinematics of what is to be at its target."""
-        led = [self.led_link(solver, LinkGoal(tip, NOWHERE)) for tip in solver.tip_frames]
+        led = [self.led_link(solver, LinkGoal(tip, NO_POSES)) for tip in solver.tip_frames]
         for goal in goals:
             led[self.server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
         return led

@@ -17,7 +17,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.tasks import Environment, RobotScene
 from ssik_ros.tasks.files.task_set_builder import build_environment
 from ssik_ros.tasks.files.task_set_file import TaskSetFile
-from ssik_ros.tasks.joints import Joint, joint_values, value_places
+from ssik_ros.tasks.joints import IkJoint, joint_values, value_places
 from ssik_ros.tasks.scene import places_of_joints
 
 MOVED = 1e-9
@@ -119,7 +119,7 @@ class TaskSetWorlds:
         out[self._places[plain]] = values[plain]
         return out
 
-    def places(self, joints: Sequence[Joint]) -> IntArray:
+    def places(self, joints: Sequence[IkJoint]) -> IntArray:
         """
         Return where in a full state the values of some joints stand.
 
@@ -127,7 +127,7 @@ class TaskSetWorlds:
         """
         return self._places[value_places(joints)]
 
-    def variable_names(self, joints: Sequence[Joint]) -> list[str]:
+    def variable_names(self, joints: Sequence[IkJoint]) -> list[str]:
         """
         Return the names of the numbers of some joints, as the robot's states have them.
 

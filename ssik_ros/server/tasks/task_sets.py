@@ -39,7 +39,7 @@ from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.environment import TaskSet
 from ssik_ros.tasks.files.task_set_builder import frames_in_use, place_frames
 from ssik_ros.tasks.files.task_set_file import MOST_ITERATIONS, TaskSetFile
-from ssik_ros.tasks.joints import Joint, joint_values, value_places
+from ssik_ros.tasks.joints import IkJoint, joint_values, value_places
 from ssik_ros.tasks.paths import PathResult, TOLERANCE
 from ssik_ros.tasks.solve_result import SolveResult
 
@@ -284,7 +284,7 @@ class TaskSets:
         self,
         world: Environment,
         task_set: TaskSet,
-        joints: Sequence[Joint],
+        joints: Sequence[IkJoint],
         state: FullState,
         checks: CandidateChecks | None,
     ) -> '_Validation | None':
@@ -308,7 +308,7 @@ class _Validation:
         self,
         worlds: TaskSetWorlds,
         world: Environment,
-        joints: Sequence[Joint],
+        joints: Sequence[IkJoint],
         state: FullState,
         checks: CandidateChecks,
     ) -> None:
@@ -368,7 +368,7 @@ def in_root(
     return placed
 
 
-def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[Joint]:
+def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[IkJoint]:
     """Return joints by name, those of a task set for none."""
     for name in names:
         if name not in world.joint_names:

@@ -57,7 +57,7 @@ class Wanted(Enum):
     SEVERAL = 'several solutions'
 
 
-class Method(Enum):
+class SolveMethod(Enum):
     """How a request is solved."""
 
     CLOSED_FORM = 'closed form'
@@ -71,7 +71,7 @@ def choose(
     *,
     is_tuned: bool = False,
     is_locked: bool = False,
-) -> tuple[Method, ...]:
+) -> tuple[SolveMethod, ...]:
     """
     Return the methods for a request, in the order in which they are tried.
 
@@ -83,15 +83,15 @@ def choose(
     """
     wants_nearest = wanted == Wanted.NEAREST
     if is_tuned or (wants_nearest and knowledge < Knowledge.ALL):
-        return (Method.POSE_IK,)
+        return (SolveMethod.POSE_IK,)
     if knowledge == Knowledge.NOTHING:
-        return Method.SEARCH, Method.POSE_IK
+        return SolveMethod.SEARCH, SolveMethod.POSE_IK
     if is_locked and knowledge >= Knowledge.ALL:
-        return (Method.SEARCH,)
+        return (SolveMethod.SEARCH,)
     if wanted != Wanted.ONE or knowledge == Knowledge.ALL_AT_ONCE:
-        return Method.CLOSED_FORM, Method.SEARCH
-    more = () if knowledge == Knowledge.ALL else (Method.SEARCH,)
-    return Method.SEARCH, Method.CLOSED_FORM, *more
+        return SolveMethod.CLOSED_FORM, SolveMethod.SEARCH
+    more = () if knowledge == Knowledge.ALL else (SolveMethod.SEARCH,)
+    return SolveMethod.SEARCH, SolveMethod.CLOSED_FORM, *more
 
 
 def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> boo
         them.
     """
     methods = choose(knowledge, Wanted.SEVERAL, is_tuned=bool(parameters.keys() - {TOLERANCE}))
-    return methods[0] == Method.CLOSED_FORM
+    return methods[0] == SolveMethod.CLOSED_FORM
 
 
 def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:

@@ -23,8 +23,8 @@ from ssik_ros.solvers.auto.policy import (
     find_closed_form,
     Knowledge,
     knowledge_of_arm,
-    Method,
     ONLY_OF_POSE_IK,
+    SolveMethod,
     Wanted,
 )
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
@@ -138,7 +138,7 @@ class AutoSolver:
     @property
     def _uses_pose_ik(self) -> bool:
         """Return whether PoseIK solves every request."""
-        return self._methods[0] == Method.POSE_IK
+        return self._methods[0] == SolveMethod.POSE_IK
 
     @property
     def knowledge(self) -> Knowledge:
@@ -165,7 +165,7 @@ class AutoSolver:
     @property
     def tier(self) -> str:
         """Return ``closed_form`` if one solves at once, ``iterative`` if a search comes first."""
-        first = self._methods[0] == Method.CLOSED_FORM
+        first = self._methods[0] == SolveMethod.CLOSED_FORM
         return self._closed_form.tier if first and self._closed_form else 'iterative'
 
     @property
@@ -174,7 +174,7 @@ class AutoSolver:
         first = self._methods[0].value
         if self._closed_form is None:
             return f'{first}, as there is no closed form to ask ({self._no_closed_form})'
-        if self._methods[0] == Method.CLOSED_FORM:
+        if self._methods[0] == SolveMethod.CLOSED_FORM:
             return self._closed_form.reason
         if self._uses_pose_ik:
             return f'{first}, as the nearest posture is no sample of {self._closed_form.reason}'
@@ -189,14 +189,14 @@ class AutoSolver:
         known, methods = self._closed_form, self._methods_for(request)
         if known is None or self._uses_pose_ik:
             return self.reason
-        if Method.CLOSED_FORM not in methods:
+        if SolveMethod.CLOSED_FORM not in methods:
             held = list_names(request.locked or ())
             return f'{methods[0].value}, as with {held} locked a pose is reached by chance only'
         if request.max_solutions > 1:
             return f'{known.reason}; it knows several solutions'
         if self._wanted == Wanted.NEAREST:
             return f'{known.reason}; it knows which of all branches is the nearest'
-        if methods[0] == Method.CLOSED_FORM:
+        if methods[0] == SolveMethod.CLOSED_FORM:
             return f'{known.reason}; a seed that is near is followed by {methods[1].value} instead'
         starts = self._first_starts.settings.slimit
         return (
@@ -204,7 +204,7 @@ class AutoSolver:
             f'when {counted(starts, "start")} find nothing'
         )
 
-    def _methods_for(self, request: SolveRequest) -> tuple[Method, ...]:
+    def _methods_for(self, request: SolveRequest) -> tuple[SolveMethod, ...]:
         """Return the methods for a request, in the order in which they are tried."""
         most = request.max_solutions
         several = self._wanted == Wanted.ONE and isinstance(most, int | np.integer) and most > 1
@@ -239,11 +239,11 @@ class AutoSolver:
         if tried is not None and (tried.status is SOLVED or self._is_complete or _is_final(tried)):
             return tried
         methods, stop = self._methods_for(request), _Deadline(request, began)
-        if methods[0] == Method.POSE_IK:
+        if methods[0] == SolveMethod.POSE_IK:
             return self._pose_ik.solve(request)
-        if self._closed_form is None or Method.CLOSED_FORM not in methods:
+        if self._closed_form is None or SolveMethod.CLOSED_FORM not in methods:
             return self._search_only(request, tried, stop)
-        if tried is None and methods[0] == Method.SEARCH:
+        if tried is None and methods[0] == SolveMethod.SEARCH:
             tried = self._first_starts.solve(request)
             if _is_final(tried):
                 return tried

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.tasks.compat.registry import environment_of, handle_of, object_of, reference
 from ssik_ros.tasks.constants import WORLD
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_twelve
 
 
@@ -25,8 +25,8 @@ def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int]
     if not 0 <= index < len(items):
         return None
     item = items[index]
-    joint = isinstance(item, Joint)
-    return item.handle, item.name, joint, int(item.kind) if isinstance(item, Joint) else 0
+    joint = isinstance(item, IkJoint)
+    return item.handle, item.name, joint, int(item.kind) if isinstance(item, IkJoint) else 0
 
 
 def getObjectHandle(environmentHandle: int, objectName: str) -> int:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from ssik_ros.errors import DimensionMismatch
 from ssik_ros.tasks.compat.registry import environment_of, handle_of, read_function, reference
 from ssik_ros.tasks.constants import JointType
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.pose_formats import to_euler, to_seven, to_twelve
 
 
-def _joint(environment: int, handle: int) -> Joint:
+def _joint(environment: int, handle: int) -> IkJoint:
     """Return a joint by its handle."""
     return environment_of(environment).joint(handle)
 

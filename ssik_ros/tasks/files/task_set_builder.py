@@ -10,7 +10,7 @@ from ssik_ros.strict_yaml import refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.environment import Environment, TaskSet
 from ssik_ros.tasks.files.task_set_file import FileEntry, FileFrame, TaskSetFile
-from ssik_ros.tasks.joints import Joint
+from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Dummy, IkObject
 from ssik_ros.tasks.scene import Scene
 
@@ -111,7 +111,7 @@ def _add_frame(environment: Environment, frame: FileFrame) -> None:
 def _set_joint(environment: Environment, entry: FileEntry) -> None:
     """Write the settings of a joint."""
     item = environment.objects.get(entry.name)
-    if not isinstance(item, Joint):
+    if not isinstance(item, IkJoint):
         hint = describe_choices(entry.name, environment.joint_names)
         refuse(entry.place, f'{quote(entry.name)} is no joint of the robot', hint)
     for key, value in entry.settings.items():
@@ -123,7 +123,7 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
             refuse(entry.place, f'joint {quote(entry.name)}: {error}')
 
 
-def _require_limits(joint: Joint, limits: tuple[float, float], place: str) -> None:
+def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
     """Refuse limits that are wider than those of the robot."""
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')
