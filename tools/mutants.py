@@ -48,7 +48,7 @@ ROW_TESTS = 'test/tasks/test_rows.py'
 PRIORITY_TESTS = 'test/tasks/test_priorities.py'
 SOLVE_TESTS = 'test/tasks/test_solving.py'
 STREAM = 'ssik_ros/server/tasks/task_set_stream.py'
-STREAM_TESTS = 'test/serving/test_task_set_stream.py'
+STREAM_TESTS = 'test/server/test_task_set_stream.py'
 TASK_SET_FILES = 'ssik_ros/tasks/files/task_set_builder.py'
 TASK_SET_FILE_TESTS = 'test/tasks/test_task_set_files.py'
 SEARCH_TESTS = 'test/tasks/test_searches.py'
@@ -56,10 +56,10 @@ CHAIN_DESCENT = 'ssik_ros/kernels/mechanisms/descent.py'
 CHAIN_ROWS = 'ssik_ros/kernels/mechanisms/mechanism.py'
 CHAIN_TESTS = 'test/mechanisms/test_solver.py'
 COLUMN_TESTS = 'test/mechanisms/test_columns.py'
-POSTURE_SEARCH = 'test/analytic/test_posture_search.py'
-NEWTON_PROMISES = 'test/newton/test_newton_promises.py'
-NEWTON_INPUT = 'test/newton/test_newton_wrong_input.py'
-NEWTON_STEP = 'test/newton/test_bounded_step.py'
+POSTURE_SEARCH = 'test/closed_form/test_posture_search.py'
+NEWTON_PROMISES = 'test/search/test_newton_promises.py'
+NEWTON_INPUT = 'test/search/test_newton_wrong_input.py'
+NEWTON_STEP = 'test/search/test_bounded_step.py'
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +431,7 @@ MUTANTS = (
         'w.gradient[v] += scale * (reach - below) ** 2',
         'w.gradient[v] -= scale * (reach - below) ** 2',
         (
-            'test/newton/test_null_space.py::test_the_pull_away_from_limits_is_the_gradient_of_its_objective_and_the_formula',
+            'test/search/test_null_space.py::test_the_pull_away_from_limits_is_the_gradient_of_its_objective_and_the_formula',
         ),
     ),
     Mutant(
@@ -441,7 +441,7 @@ MUTANTS = (
         'centre[at] - bounds[v], centre[at] + bounds[v]',
         'centre[at] - 2 * bounds[v], centre[at] + 2 * bounds[v]',
         (
-            'test/newton/test_tracking.py::test_a_far_target_is_approached_at_the_speed_that_is_allowed',
+            'test/search/test_tracking.py::test_a_far_target_is_approached_at_the_speed_that_is_allowed',
         ),
     ),
     Mutant(
@@ -496,7 +496,7 @@ MUTANTS = (
         'if open_chains:',
         'if False:',
         (
-            'test/loop_serving/test_passive_joints.py::'
+            'test/server_loops/test_passive_joints.py::'
             'test_a_state_with_open_loops_is_none_and_leaves_no_trace',
         ),
     ),

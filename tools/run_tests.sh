@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=$1
 shift
-checked=(test/kernels test/analytic test/newton test/tasks test/mechanisms)
+checked=(test/kernels test/closed_form test/search test/tasks test/mechanisms)
 options=()
 if [ "$#" -eq 0 ]; then
   [ "$suite" = all ] || options+=(-m 'not slow')

@@ -4,4 +4,4 @@ from pathlib import Path
 import sys
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path += [str(TESTS / name) for name in ('serving', 'solvers', 'ros_units', 'promises')]
+sys.path += [str(TESTS / name) for name in ('server', 'solvers', 'ros_units', 'promises')]

@@ -144,7 +144,7 @@ print(hashlib.sha256(b''.join(answers_of(robot, requests_of(robot, 200)))).hexdi
 def in_a_process():
     """Return a process that prints the digest of two hundred answers."""
     folder = ROOT / 'config' / 'robots' / 'panda_moveit_config' / 'config'
-    tests = [str(ROOT / 'test' / name) for name in ('cases', 'serving', 'solvers')]
+    tests = [str(ROOT / 'test' / name) for name in ('cases', 'server', 'solvers')]
     text = IN_A_PROCESS.format(
         paths=[*tests, str(ROOT)],
         urdf=str(folder / 'panda.urdf'),
