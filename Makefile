@@ -74,7 +74,7 @@ bench: $(BENCH_READY)  ## Compare with the peers, in a venv of their own (BENCH_
 	then timeout 1800 python bench/round_trip.py $(ROUND_TRIP_ARGS) && python bench/start_up.py --ratios $(START_UP_ARGS); \
 	else echo 'No round trips over ROS: rclpy and moveit_msgs are not here (make setup brings them).'; fi
 
-benchmarks: bench  ## Run make bench and write docs/benchmarks.md from it
+benchmarks: bench  ## Run make bench and write docs/benchmarks/results.md from it
 	PYTHONPATH="$(CURDIR)" .venv-bench/bin/python bench/document.py $(DOCUMENT_ARGS)
 
 bench-check: setup  ## Compare the hot kernels with those of the last release (CHECK_ARGS=...)

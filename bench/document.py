@@ -1,5 +1,5 @@
 """
-Write ``docs/benchmarks.md`` and its pictures from the last run: ``python bench/document.py --help``.
+Write ``docs/benchmarks/results.md`` and its pictures from the last run: ``python bench/document.py --help``.
 
 Reads what the programs of ``make bench`` left in ``bench_output/``; nothing is measured here.
 """
@@ -28,11 +28,11 @@ from bench.goals import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / 'docs' / 'benchmarks.md'
+PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
 HEAD = """# Benchmarks
 
 The figures of one run. `bench/document.py` wrote this page; `make benchmarks` measures anew and writes it again, in about ten
-minutes. How it is measured, and more programs: [peers_bench.md](peers_bench.md).
+minutes. How it is measured, and more programs: [method.md](method.md).
 """
 GOAL_HEADER = (
     'class',

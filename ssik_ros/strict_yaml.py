@@ -28,7 +28,7 @@ def parse_yaml(text: str, source: str = 'text') -> Any:
     :param source: the file's name for messages.
     :raises ConfigError: with source, line and column.
     """
-    # Many robots need no YAML: the import of PyYAML waits for the first text (docs/performance.md).
+    # Many robots need no YAML: the import of PyYAML waits for the first text (docs/explanation/performance.md).
     from ssik_ros.yaml_loader import load_text
 
     return load_text(text, source)

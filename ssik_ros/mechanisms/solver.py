@@ -113,7 +113,7 @@ class Solver(OptionAttributes):
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         mechanism = self._mechanism
-        # The condition of :attr:`mechanism`, inlined (docs/performance.md).
+        # The condition of :attr:`mechanism`, inlined (docs/explanation/performance.md).
         if mechanism is None or mechanism.storage.stale or self.roots != self._compiled_roots:
             mechanism = self.mechanism
         storage = mechanism.storage

@@ -1,4 +1,4 @@
-"""Groups A and B of the cases (docs/cases.md): what is returned, and limits, turns and endless joints."""
+"""Groups A and B of the cases (docs/reference/cases.md): what is returned, and limits, turns and endless joints."""
 
 import json
 import warnings

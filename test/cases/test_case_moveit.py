@@ -1,5 +1,5 @@
 """
-Groups F, G and H of the cases (docs/cases.md), and those of C to E that need messages: without processes.
+Groups F, G and H of the cases (docs/reference/cases.md), and those of C to E that need messages: without processes.
 
 Handlers are those of the node, asked with the messages of its services.
 """

@@ -1,5 +1,5 @@
 """
-Cases that need the real node (docs/cases.md): one process for all, its clock paused, and one more to be ended.
+Cases that need the real node (docs/reference/cases.md): one process for all, its clock paused, and one more to be ended.
 
 Simulated time is asked for and nobody publishes a clock: all deadlines have to be kept nevertheless.
 """

@@ -1,5 +1,5 @@
 """
-Group J of the cases (docs/cases.md), and collisions and smoothest paths with known truth.
+Group J of the cases (docs/reference/cases.md), and collisions and smoothest paths with known truth.
 
 The planar arm has links of 0.5, 0.4 and 0.2 m: a pose within reach has two postures, each the other one's mirror image
 at the line to the wrist, and both can be written down.

@@ -1,4 +1,4 @@
-"""Groups C and D of the cases (docs/cases.md): kinds of joints and chains; frames, tips and tools."""
+"""Groups C and D of the cases (docs/reference/cases.md): kinds of joints and chains; frames, tips and tools."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Group E of the cases (docs/cases.md) without processes: budgets, load, determinism. Times are bounds, not figures."""
+"""Group E of the cases (docs/reference/cases.md) without processes: budgets, load, determinism. Times are bounds, not figures."""
 
 from concurrent.futures import ThreadPoolExecutor
 import hashlib

@@ -58,7 +58,7 @@ def test_the_nodes_reader_knows_the_plugins_keys(caplog):
 
 
 def test_the_files_of_the_page_are_read_without_a_warning(caplog):
-    page = (ROOT / 'docs/moveit.md').read_text(encoding='utf-8')
+    page = (ROOT / 'docs/reference/moveit.md').read_text(encoding='utf-8')
     blocks = re.findall(r'^```yaml\n(.*?)^```', page, re.M | re.S)
     blocks = [block for block in blocks if 'kinematics_solver_service' not in block]
     read = [parse_kinematics(parse_yaml(block)) for block in blocks]

@@ -1,4 +1,4 @@
-"""Rows of the returned state and of ``compute_fk`` (docs/cases.md)."""
+"""Rows of the returned state and of ``compute_fk`` (docs/reference/cases.md)."""
 
 import server_process  # noqa: F401  (skips without ROS)
 

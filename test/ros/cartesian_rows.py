@@ -1,4 +1,4 @@
-"""Rows of ``compute_cartesian_path`` (docs/cases.md)."""
+"""Rows of ``compute_cartesian_path`` (docs/reference/cases.md)."""
 
 import itertools
 

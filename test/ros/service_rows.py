@@ -1,7 +1,7 @@
 """
 What MoveIt's services do, row by row, as questions with known answers; MoveIt's order of checks is part of it.
 
-Each function yields questions of one row and is named by its id (docs/cases.md); the truth is constructed: postures come
+Each function yields questions of one row and is named by its id (docs/reference/cases.md); the truth is constructed: postures come
 first, poses are computed from them, and what is wrong was made wrong on purpose.
 """
 

@@ -45,7 +45,7 @@ def compare(ints, reals, work, q):
     t = layout.view_tables(ints, reals)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
-    # Sines and cosines have a pass of their own, see docs/performance.md.
+    # Sines and cosines have a pass of their own, see docs/explanation/performance.md.
     for i in range(n):
         value = q[t.node_i[i, layout.NODE_Q]]
         value = value * node_f[i, layout.NODE_MULTIPLIER] + node_f[i, layout.NODE_OFFSET]

@@ -10,7 +10,7 @@ their limits are those that bind, by how far they end beyond them, at the turn n
 
 **Degenerate cases.** Out of reach of the links the iteration ends away from the pose, and no limit is to blame.
 
-**References.** docs/ros2.md.
+**References.** docs/reference/ros2.md.
 """
 
 import math

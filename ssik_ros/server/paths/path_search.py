@@ -13,7 +13,7 @@ finds from each posture of the layer before.
 **Degenerate cases.** Near singularities steps are long although the way is continuous: where no posture of a sample
 joins, the line between the samples is halved until all parts join, down to 1e-5 of it. A change of branch never does.
 
-**References.** docs/ros2.md.
+**References.** docs/reference/ros2.md.
 """
 
 from collections.abc import Callable, Sequence

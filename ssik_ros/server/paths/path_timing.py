@@ -12,7 +12,7 @@ u_(i+1)^2 <= u_i^2 + 2 A_i L_i, and the same backward. A line takes 2 L_i / (u_i
 **Degenerate cases.** Points that repeat are left out. Both ends are at rest, so every line has u > 0 somewhere; where a
 corner would stop the path on both sides of a line, a floor below u keeps times finite.
 
-**References.** docs/ros2.md.
+**References.** docs/reference/ros2.md.
 """
 
 import numpy as np

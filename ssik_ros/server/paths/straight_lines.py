@@ -8,7 +8,7 @@ steps is max(floor(d / d_max), floor(a / (3.5 d_max))) + 1 for the distance d an
 
 **Degenerate cases.** At half a turn the axis is one of the two that there are.
 
-**References.** docs/ros2.md.
+**References.** docs/reference/ros2.md.
 """
 
 import math

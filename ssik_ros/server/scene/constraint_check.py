@@ -11,7 +11,7 @@ the components of its rotation vector.
 **Degenerate cases.** Where cos b = 0, a and c turn about one axis, and only their sum (or difference) is known: the
 constraint holds if all of it fits into a or all of it into c. A frame that is a link moves with the posture.
 
-**References.** moveit_msgs/Constraints; see docs/ros2.md.
+**References.** moveit_msgs/Constraints; see docs/reference/ros2.md.
 """
 
 from collections.abc import Callable

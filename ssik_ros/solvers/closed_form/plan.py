@@ -357,7 +357,7 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
     options = plan.options
     missed, may_miss = 0, 0 if plan.drift == 0.0 else PROBES - APPROXIMATE_PROBES
     for _ in range(PROBES):
-        # Not by numpy's generators: importing them delays the first solution, see docs/performance.md.
+        # Not by numpy's generators: importing them delays the first solution, see docs/explanation/performance.md.
         posture = np.array([restarts.uniform(random) for _ in range(plan.size)])
         posture = np.pi * (2.0 * posture - 1.0)
         posture[slides] *= size / np.pi

@@ -32,7 +32,7 @@ from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.search.solver import nanoseconds
 
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
-"""Members of enumerations by plain names, see docs/performance.md."""
+"""Members of enumerations by plain names, see docs/explanation/performance.md."""
 
 
 class AnalyticSolver:
