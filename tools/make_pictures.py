@@ -44,6 +44,15 @@ def draw_branches() -> None:
     save_picture(FOLDER / 'ur5e_branches.png', picture)
 
 
+def draw_my_robot() -> None:
+    """Draw a UR5e in one posture, as the first tutorial does."""
+    arm = load('ur5e', 'base_link', 'tool0')
+    q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
+    state = state_of(arm, q)
+    picture = RobotPictures(arm.robot, [state], size=(720, 480)).draw([state], frames=[arm.fk(q)])
+    save_picture(FOLDER / 'my_robot.png', picture)
+
+
 def draw_self_motion() -> None:
     """Draw a Panda that moves its elbow while its hand stays."""
     arm = load('panda', 'panda_link0', 'panda_link8')
@@ -60,6 +69,7 @@ def draw_self_motion() -> None:
 
 PICTURES: dict[str, Callable[[], None]] = {
     'ur5e_branches': draw_branches,
+    'my_robot': draw_my_robot,
     'panda_self_motion': draw_self_motion,
 }
 

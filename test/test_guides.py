@@ -1,0 +1,29 @@
+"""The guides: every block of code runs as pasted, and prints what the page shows."""
+
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+import ros_lines
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = [
+    page
+    for folder in ('tutorials', 'how_to', 'gallery')
+    for page in sorted((ROOT / 'docs' / folder).rglob('*.md'))
+]
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+
+
+@pytest.mark.parametrize('page', GUIDES, ids=lambda page: str(page.relative_to(ROOT / 'docs')))
+def test_a_guide_prints_what_it_shows(page):
+    script = ROOT / 'tools/run_pages.py'
+    done = subprocess.run([sys.executable, script, page], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_ros2_lines_name_what_there_is(page):
+    for words in ros_lines.read_lines(page.read_text(encoding='utf-8')):
+        ros_lines.check(words)
