@@ -9,6 +9,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from enum import IntEnum
 import math
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -93,17 +94,8 @@ Report = tuple[Any, int, int, float, float, float, Any]
 NEW = tuple.__new__
 
 
-def _solved_text(
-    solutions: int, position: float, rotation: float, searches: int, iterations: int
-) -> str:
-    """Return the sentence about a success."""
-    found = counted(solutions, 'solution')
-    work = _work_text(searches, iterations)
-    return f'{found}; the first is off by {position:.3g} m and {rotation:.3g} rad ({work}).'
-
-
-def _work_text(searches: int, iterations: int) -> str:
-    return f'{counted(searches, "search")}, {counted(iterations, "iteration")}'
+_SOLVED_TEXT = '{}; the first is off by {:.3g} m and {:.3g} rad ({}, {}).'.format
+"""Returns the sentence about a success from its number of solutions, errors, searches and iterations."""
 
 
 class IkResult:
@@ -225,28 +217,22 @@ class IkResult:
 
         :param left_over: what the nearest state leaves, in words, from someone who knows its poses.
         """
+        work = counted(self.searches, 'search'), counted(self.iterations, 'iteration')
         if self.status == _SOLVED:
             rows = self.errors.tolist()
-            left = rows[0]
-            return _solved_text(
-                len(rows),
-                max(left[0::2], default=0.0),
-                max(left[1::2], default=0.0),
-                self.searches,
-                self.iterations,
-            )
+            position, rotation = (max(rows[0][kind::2], default=0.0) for kind in (0, 1))
+            return _SOLVED_TEXT(counted(len(rows), 'solution'), position, rotation, *work)
         known = ''
         if math.isfinite(self.residual):
             off = left_over or f'{self.residual:.3g} (norm over m and rad)'
             known = f'; the nearest state seen is off by {off}'
-        work = _work_text(self.searches, self.iterations)
         clock = ' The clock ended the search.' if self.clock_ended else ''
         sure = ''
         if self.is_proved:
             sure = f', {PROOF}'
         elif self.cause == Cause.LIMITS:
             sure = ', as far as a search can tell'
-        return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({work}).{clock}'
+        return f'No solution: {CAUSE_TEXT[self.cause]}{sure}{known} ({", ".join(work)}).{clock}'
 
 
 FIELDS = tuple(IkResult.__annotations__)
@@ -284,10 +270,7 @@ class OneSolution(IkResult):
         result._q, result._report = q, report
         return result
 
-    @property
-    def q(self) -> FloatArray:
-        """Return (n,): the solution."""
-        return self._q
+    q = property(attrgetter('_q'), doc='Return (n,): the solution.')
 
     @property
     def solutions(self) -> FloatArray:  # type: ignore[override]
@@ -323,4 +306,5 @@ class OneSolution(IkResult):
         :param left_over: not read.
         """
         iterations, searches, _, position, rotation = self._report[1:6]
-        return _solved_text(1, position, rotation, searches, iterations)
+        work = counted(searches, 'search'), counted(iterations, 'iteration')
+        return _SOLVED_TEXT('1 solution', position, rotation, *work)

@@ -28,7 +28,7 @@ from bench.ros.executors import EXECUTORS
 from ssik_ros.ros import node
 from ssik_ros.ros.process import node_process
 from ssik_ros.ros.services.service_handlers import Service, ServiceHandlers
-from ssik_ros.server.groups.group_server import GroupServer
+from ssik_ros.server.robot_server import RobotServer
 
 SERVICE_DEPTH = 1000
 """As many requests in flight as the product's service keeps by default."""
@@ -78,7 +78,7 @@ class Clocks:
             return self._timed(handler, self._handler) if is_timed else handler
 
         setattr(ServiceHandlers, 'handler', make_timed)  # noqa: B010
-        setattr(GroupServer, 'solve', self._timed(GroupServer.solve, self._solver))  # noqa: B010
+        setattr(RobotServer, 'solve', self._noted(RobotServer.solve))  # noqa: B010
 
     @staticmethod
     def _timed(function: Callable[..., Any], times: list[int]) -> Callable[..., Any]:
@@ -90,6 +90,14 @@ class Clocks:
                 times.append(perf_counter_ns() - begin)
 
         return timed
+
+    def _noted(self, solve: Callable[..., Any]) -> Callable[..., Any]:
+        def solve_noted(*arguments: Any) -> Any:
+            response = solve(*arguments)
+            self._solver.append(response.solve_ns)
+            return response
+
+        return solve_noted
 
     def write(self, path: Path) -> None:
         """

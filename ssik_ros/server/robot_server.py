@@ -12,6 +12,7 @@ import itertools
 import logging
 import math
 import operator
+from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -241,54 +242,70 @@ class RobotServer:
             state = self.states.merge(current, request.state)
             link, framed = request.links[:1], request.poses[:1]
             # Most requests name one pose of one link in the model frame, and neither constraints nor collisions.
-            if (
+            if not (
                 len(request.poses) == 1 == len(request.links)
                 and link[0] in self._links
                 and framed[0].frame in self._model_frames
                 and request.constraints is NO_CONSTRAINTS
                 and not request.avoid_collisions
+                and (solver := group.solver) is not None
+                and len(solver.tip_frames) == 1
                 and all(map(IS_WITHIN, map(abs, flatten(framed[0].pose.tolist()))))
             ):
-                goals = [NEW(LinkGoal, (link[0], framed[0].pose, None))]
-                resolved = NEW(_Resolved, (group, state, goals, None))
-            else:
                 resolved = self._resolve(request, current, group, state)
-            limits = None if resolved.checks is None else _narrow_limits(resolved)
-            if isinstance(limits, str):
-                text = f'No solution: the joint constraints leave no room: {limits}.'
-                refused = IkResponse(Refusal.NONE, Cause.CONSTRAINTS, text)
-                return _with_notes(request, resolved, refused)
-            result, solve_ns = group.solve(
-                resolved.goals,
-                state,
-                timeout=request.timeout,
-                accepts=resolved.checks,
-                limits=limits,
-            )
-            if result.status != SOLVED:
-                unsolved = self._describe_failure(request, resolved, result, solve_ns, limits)
-                return _with_notes(request, resolved, unsolved)
-            response: IkResponse = NEW(
-                IkResponse,
-                (
-                    NO_REFUSAL,
-                    NO_CAUSE,
-                    result.summary(),
-                    group.with_group(state, result.solutions[0]),
-                    result,
-                    solve_ns,
-                    (),
-                ),
-            )
+                return self._solve_resolved(request, resolved)
+            asked = group.request_one(solver, link[0], framed[0].pose, state, request.timeout)
+            begin = perf_counter_ns()
+            result = solver.solve(asked)
+            solve_ns = perf_counter_ns() - begin
             seed = state.positions[group.places].tolist()
-            if state.contradicted or not (
-                all(map(IS_AT_MOST, group.lowest, seed))
-                and all(map(IS_AT_MOST, seed, group.highest))
+            if (
+                result.status != SOLVED
+                or state.contradicted
+                or not all(map(IS_AT_MOST, group.lowest, seed))
+                or not all(map(IS_AT_MOST, seed, group.highest))
             ):
-                return _with_notes(request, resolved, response)
-            return response
+                goals = [LinkGoal(link[0], framed[0].pose)]
+                resolved = _Resolved(group, state, goals, None)
+                return self._respond(request, resolved, result, solve_ns)
+            solution = group.with_group(state, result.q)
+            said = NO_REFUSAL, NO_CAUSE, result.summary(), solution, result, solve_ns, ()
+            return NEW(IkResponse, said)
         except SsikError as error:
             return IkResponse(*_explain_refusal(error))
+
+    def _solve_resolved(self, request: IkRequest, resolved: _Resolved) -> IkResponse:
+        """Return the response to any request whose names are looked up."""
+        limits = _narrow_limits(resolved)
+        if isinstance(limits, str):
+            text = f'No solution: the joint constraints leave no room: {limits}.'
+            refused = IkResponse(Refusal.NONE, Cause.CONSTRAINTS, text)
+            return _with_notes(request, resolved, refused)
+        result, solve_ns = resolved.group.solve(
+            resolved.goals,
+            resolved.state,
+            timeout=request.timeout,
+            accepts=resolved.checks,
+            limits=limits,
+        )
+        return self._respond(request, resolved, result, solve_ns, limits)
+
+    def _respond(
+        self,
+        request: IkRequest,
+        resolved: _Resolved,
+        result: IkResult,
+        solve_ns: int,
+        limits: JointBounds | None = None,
+    ) -> IkResponse:
+        """Return the response to a request, with notes on what may be wrong with the request."""
+        if result.solved:
+            state = resolved.group.with_group(resolved.state, result.q)
+            said = Refusal.NONE, Cause.NONE, result.summary(), state, result, solve_ns
+            response = IkResponse(*said)
+        else:
+            response = self._describe_failure(request, resolved, result, solve_ns, limits)
+        return _with_notes(request, resolved, response)
 
     def solve_unchecked(self, request: IkRequest, current: FullState) -> IkResponse:
         """Solve without collision checks; say so if the request asks for them."""

@@ -7,7 +7,7 @@ import pytest
 
 from ssik_ros.cli.command import main
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.solvers.auto.solver import AutoSolver
+from ssik_ros.solvers.auto.plain_requests import PlainRequests
 
 JOINTS = ['0.1', '-1.2', '1.3', '-0.4', '0.5', '0.6']
 POSE = ['0.4', '0.2', '0.3', '1', '0', '0', '0']
@@ -161,13 +161,13 @@ def test_the_timeout_of_a_kinematics_file_holds_unless_another_is_given(
     monkeypatch, tmp_path, words, expected
 ):
     asked = []
-    original = AutoSolver.solve
+    original = PlainRequests.solve
 
     def watch(self, request):
         asked.append(request.timeout)
         return original(self, request)
 
-    monkeypatch.setattr(AutoSolver, 'solve', watch)
+    monkeypatch.setattr(PlainRequests, 'solve', watch)
     path = tmp_path / 'kinematics.yaml'
     path.write_text('ur_manipulator: {kinematics_solver_timeout: 0.25}\n', encoding='utf-8')
     assert solve('--pose', *POSE, '--kinematics', str(path), *words) == 0

@@ -39,6 +39,7 @@ from ssik_ros.server.requests.ik_requests import (
     FramedPose,
     FullState,
     IkRequest,
+    IkResponse,
     NEW,
     NOTHING_CARRIED,
     StateGiven,
@@ -130,6 +131,21 @@ def read_ik_request(message: GetPositionIK.Request) -> IkRequest:
         given.avoid_collisions,
         wanted,
     )
+
+
+def write_ik_response(
+    message: GetPositionIK.Response, response: IkResponse, served: Any, request: Any
+) -> None:
+    """
+    Fill the response of ``compute_ik`` with the solution; its code is written elsewhere.
+
+    :param message: the message to fill.
+    :param response: the response.
+    :param served: the robot that is served, whose ``writer`` is a :class:`StateWriter`.
+    :param request: not read.
+    """
+    if response.state is not None:
+        served.writer.write(message.solution, response.state)
 
 
 def read_constraints(message: Constraints) -> ConstraintsGiven:

@@ -18,7 +18,12 @@ from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetS
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from ssik_ros.model.collision.scene import Contact
-from ssik_ros.ros.conversions.messages import read_constraints, read_ik_request, read_state
+from ssik_ros.ros.conversions.messages import (
+    read_constraints,
+    read_ik_request,
+    read_state,
+    write_ik_response,
+)
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
@@ -26,19 +31,11 @@ from ssik_ros.server.requests.ik_requests import (
     FkRequest,
     FkResponse,
     FullState,
-    IkResponse,
     StateRequest,
 )
 from ssik_ros.server.robot_server import StateResponse
 
 _LOGGER = logging.getLogger('ssik_ros.services')
-
-
-def _write_ik(
-    message: GetPositionIK.Response, response: IkResponse, served: Served, request: Any
-) -> None:
-    if response.state is not None:
-        served.writer.write(message.solution, response.state)
 
 
 def _read_fk(message: GetPositionFK.Request) -> FkRequest:
@@ -182,7 +179,7 @@ def _duration(seconds: float) -> Duration:
 
 
 COMPUTE_IK = Service(
-    GetPositionIK, 'compute_ik', 'solve', read_ik_request, _write_ik, is_timed=True
+    GetPositionIK, 'compute_ik', 'solve', read_ik_request, write_ik_response, is_timed=True
 )
 MOVEIT_SERVICES = (
     COMPUTE_IK,

@@ -17,7 +17,7 @@ from ssik_ros.results import Cause
 from ssik_ros.ros.conversions.messages import StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
-from ssik_ros.ros.services.status_codes import code_of, write_code
+from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.robot_server import RobotServer
 
@@ -105,7 +105,10 @@ class ServiceHandlers:
         kind, _, method, read, write, part, unknown_link, is_timed = service
         records = self.records[service.name] = CallRecords()
         calls, live, clock = records.calls, self._live, time.perf_counter
-        has_code = hasattr(kind.Response(), 'error_code')
+        code_kind = getattr(kind.Response(), 'error_code', None)
+        has_code = code_kind is not None
+        # moveit_msgs before 2.5 has the number alone.
+        has_text = hasattr(code_kind, 'message')
 
         def handle(message: Any, response: Any) -> Any:
             start, code, cause, is_late = clock(), SUCCESS, NO_CAUSE, False
@@ -127,7 +130,10 @@ class ServiceHandlers:
                     text = self._add_assumption(service, served, request, text)
                 if is_timed and served.report_times:
                     text = f'{text} [solver {result.solve_ns / 1000:.1f} us]'
-                if has_code:
+                if has_text:
+                    written = response.error_code
+                    written.val, written.message, written.source = code, text, SOURCE
+                elif has_code:
                     write_code(response.error_code, code, text)
             except Exception as error:
                 _LOGGER.exception('Internal fault while answering a request')

@@ -80,8 +80,7 @@ def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
     :param text: the reason.
     """
     if hasattr(type(message), 'message'):
-        # By the slots, as in ssik_ros.ros.conversions.messages.
-        message._val, message._message, message._source = code, text, SOURCE
+        message.val, message.message, message.source = code, text, SOURCE
     else:
         # moveit_msgs before 2.5 has the number alone.
         message.val = code

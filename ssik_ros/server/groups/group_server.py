@@ -140,7 +140,7 @@ class GroupServer:
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
         :raises RequestRefused: for a group without solver or links that are no tips of it.
         """
-        solver = self.solver or self.require_solver()
+        solver = self.require_solver()
         request = self.make_request(
             solver,
             goals,
@@ -171,33 +171,45 @@ class GroupServer:
         :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
         :raises RequestRefused: for links that are no tips of the solver.
         """
-        if len(goals) == 1 and len(solver.tip_frames) == 1:
-            goal = goals[0]
-            key = solver.tip_frames, goal.link
-            link = self._links.get(key) or self._tip_link(solver, goal.link)
-            offset = link.offset if goal.tool is None else _offset_of(goal, link)
-            tools = None if offset is None else np.array([offset])
-            targets = goal.pose
-            if (
-                state.root_pose is not AT_MODEL_FRAME
-                or solver.base_frame not in self.frames.at_model_frame
-            ):
-                targets = self.frames.model_in_link(solver.base_frame, state) @ targets
-        else:
-            targets, tools = self._targets(solver, goals, state)
-        request = SolveRequest(
-            targets=targets,
-            seed=state.positions[self.places],
-            state=state.positions,
-            tool_offsets=tools,
-            timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
-            cancel=self.cancel,
-        )
+        link, pose, tool = goals[0]
+        request = self.request_one(solver, link, pose, state, timeout)
+        if len(goals) > 1 or len(solver.tip_frames) > 1:
+            request.targets, request.tool_offsets = self._targets(solver, goals, state)
+        elif tool is not None:
+            offset = request.tool_offsets
+            request.tool_offsets = tool[None] if offset is None else offset @ tool
         if limits is not None:
             request.lower, request.upper = limits
         if accepts is not None:
             request.validate = lambda q: accepts(self.with_group(state, q))
         return request
+
+    def request_one(
+        self, solver: IkSolver, link: str, pose: FloatArray, state: FullState, timeout: float
+    ) -> SolveRequest:
+        """
+        Return one pose of one link as a request to a solver.
+
+        :param solver: the group's own, or another one of the group.
+        :param link: empty for the tip.
+        :param pose: (4, 4) in the model frame.
+        :param state, timeout: as for :meth:`solve`.
+        :raises RequestRefused: for a link that is no tip of the solver.
+        """
+        hangs = self._links.get((solver.tip_frames, link)) or self._tip_link(solver, link)
+        if (
+            state.root_pose is not AT_MODEL_FRAME
+            or solver.base_frame not in self.frames.at_model_frame
+        ):
+            pose = self.frames.model_in_link(solver.base_frame, state) @ pose
+        return SolveRequest(
+            targets=pose,
+            seed=state.positions[self.places],
+            state=state.positions,
+            tool_offsets=None if hangs.offset is None else np.array([hangs.offset]),
+            timeout=timeout if timeout > 0.0 else self.kinematics.timeout,
+            cancel=self.cancel,
+        )
 
     def with_group(self, state: FullState, q: FloatArray) -> FullState:
         """

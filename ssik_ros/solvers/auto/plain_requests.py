@@ -2,12 +2,13 @@
 Plain requests: one pose, one seed, one solution.
 
 Planners and control loops send nearly nothing else, and such a request is solved in less time than the translation of a
-general request takes. The general path solves all other requests.
+general request takes. All other requests, and those without a solution, go on to the general path.
 """
 
 from collections.abc import Callable
 import dataclasses
 import math
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,12 @@ from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
 from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.settings import tip_tolerances
-from ssik_ros.solvers.search.solver import checked_flag, nanoseconds, SearchSolver
+from ssik_ros.solvers.search.solver import (
+    checked_flag,
+    LARGEST_TIMEOUT,
+    nanoseconds,
+    SearchSolver,
+)
 
 FARTHEST = 0.3
 """Error at the seed up to which a descent starts there: more than the error of joints that are off by 0.05 rad on an arm of 1 m."""
@@ -42,6 +48,10 @@ MALFORMED = (
     state.UNSAMPLED,
 )
 """Codes of malformed requests, which the general path explains in words."""
+LEAST_SECONDS = 1e-9
+"""Shorter budgets are rounded up to a nanosecond."""
+GoOn = Callable[..., IkResult]
+"""Solves a request; called with it and, after an attempt, the result (None for malformed arrays) and when the attempt began [s]."""
 MOST_TOLERANCES = 16
 """Tolerances of requests whose arrays are kept."""
 
@@ -64,6 +74,7 @@ class PlainRequests:
     def __init__(
         self,
         solver: SearchSolver,
+        go_on: GoOn,
         closed_form: ClosedForm | None = None,
         tolerance: float | None = None,
     ) -> None:
@@ -72,10 +83,11 @@ class PlainRequests:
 
         :param solver: the search, for one tip and without variables outside the group. Beside a fast closed form it
             solves poses that are just out of reach.
+        :param go_on: the general path.
         :param closed_form: a complete closed form.
         :param tolerance: norm over both errors of a solution; None means the solver's own.
         """
-        self._solver = solver
+        self._solver, self._go_on = solver, go_on
         self._known = closed_form
         self._tolerance = solver.settings.tolerance if tolerance is None else tolerance
         self._options = solver.seeded.copy()
@@ -87,8 +99,8 @@ class PlainRequests:
         for array in self._nothing:
             array.setflags(write=False)
         self._middle = solver.middle[: self._size].copy()
-        self._never_at = address_of(solver.no_cancel)
-        self._known_flag = solver.no_cancel, self._never_at
+        self._no_flag = address_of(solver.no_cancel)
+        self._known_flag = solver.no_cancel, self._no_flag
         is_first = closed_form is not None and closed_form.is_first
         self._closed_form = closed_form if is_first else None
         self._last = None if is_first else closed_form
@@ -97,14 +109,15 @@ class PlainRequests:
             prepare = self._last.arm.prepare
             self._prepared = prepare(one._replace(seed=None)), prepare(one)
         self._search: Callable[..., Any] = plain_request.search_one
-        self._answer: Callable[..., Any] = plain_request.solve_one
+        self._solve_one: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
 
-    def solve(self, request: SolveRequest) -> IkResult | None:
+    def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the result of a plain request; None for all others, and for malformed ones.
+        Solve one request.
 
-        :param request: any request.
+        :raises RequestError: when an array has a wrong shape or an option a wrong value.
+        :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self._tolerance:
@@ -120,21 +133,27 @@ class PlainRequests:
             or request.wants_nearest
             or request.locked
         ):
-            return None
+            return self._go_on(request)
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
             seed = self._middle
         # The kernel looks at the sizes.
-        if type(target) is not NDARRAY or type(seed) is not NDARRAY or seed.ndim != 1:
-            return None
-        if target.ndim != 2:
-            if target.shape != ONE_TIP:
-                return None
+        if type(target) is NDARRAY and target.shape == ONE_TIP:
             target = target[0]
+        if not (type(target) is type(seed) is NDARRAY and target.ndim == 2 and seed.ndim == 1):
+            return self._go_on(request)
         if target.dtype is not FLOAT64 or seed.dtype is not FLOAT64:
-            return None
-        timeout = 0 if request.timeout is None else nanoseconds(request.timeout)
-        flag = self._never_at if cancel is None else self._address_of(cancel)
+            return self._go_on(request)
+        # The clock is read only if a budget is given.
+        began, timeout, seconds = 0.0, 0, request.timeout
+        if seconds is not None:
+            began = monotonic()
+            usual = LEAST_SECONDS <= seconds < LARGEST_TIMEOUT
+            timeout = round(seconds * 1e9) if usual else nanoseconds(seconds)
+        known, flag = self._known_flag
+        # A server has one flag for all of its requests.
+        if cancel is not known:
+            flag = self._no_flag if cancel is None else self._address_of(cancel)
         try:
             own = self._pool.pop()
         except IndexError:
@@ -144,7 +163,7 @@ class PlainRequests:
         report = (
             self._search(address, timeout, flag, seed, target, q)
             if closed is None
-            else self._answer(address, closed.address, timeout, flag, seed, target, q)
+            else self._solve_one(address, closed.address, timeout, flag, seed, target, q)
         )
         if report[0] == FOUND:
             self._pool.append(own)
@@ -153,35 +172,36 @@ class PlainRequests:
             found = NEW(OneSolution)
             found._q, found._report = q, report
             return found
-        result = None
-        if report[0] == EXHAUSTED and self._last is not None:
-            result = self._solve_last(self._last, request, arrays, q, report)
-        elif report[0] not in MALFORMED:
-            result = self._unsolved(arrays, q, report)
+        result = self._result_without(request, arrays, q, report)
         self._pool.append(own)
-        return result
+        return self._go_on(request, result, began)
 
-    def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult | None:
+    def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
         """Return the result within the request's own tolerance, by the same methods."""
         if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
-            return None
+            return self._go_on(request)
         value = tolerance.item()
         if value not in self._others:
             if len(self._others) >= MOST_TOLERANCES:
                 self._others.clear()
             known = None if self._known is None else self._known._replace(tolerance=value)
-            self._others[value] = PlainRequests(self._solver, known, value)
+            self._others[value] = PlainRequests(self._solver, self._go_on, known, value)
         other = self._others[value]
         return other.solve(dataclasses.replace(request, tolerance=other._tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
         """Return the address of a cancel flag, which the request keeps alive."""
-        known, address = self._known_flag
-        if cancel is not known:
-            # A server has one flag for all of its requests.
-            address = address_of(checked_flag(cancel))
-            self._known_flag = cancel, address
+        address = address_of(checked_flag(cancel))
+        self._known_flag = cancel, address
         return address
+
+    def _result_without(
+        self, request: SolveRequest, arrays: SingleArrays, q: FloatArray, report: Report
+    ) -> IkResult | None:
+        """Return the result of a kernel call without a solution; None for malformed arrays."""
+        if report[0] == EXHAUSTED and self._last is not None:
+            return self._solve_last(self._last, request, arrays, q, report)
+        return None if report[0] in MALFORMED else self._unsolved(arrays, q, report)
 
     def _solve_last(
         self,

@@ -5,6 +5,7 @@ Auto: the name to write in a kinematics.yaml when in doubt.
 ``solve_mode: optimize_distance`` asks for the solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
 """
 
+from collections.abc import Callable
 import dataclasses
 import functools
 import time
@@ -34,8 +35,6 @@ from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import SearchSolver
 
 NAME = 'ssik_ros/Auto'
-SOLVED = IkStatus.SOLVED
-"""Kept as a module constant: looking up a member of an enumeration costs time at every solve."""
 FEW_STARTS = 16
 """Starts before a complete closed form that takes as long as ten descents. Fewer than three poses of a thousand need more."""
 STARTS_AT_THE_EDGE = 8
@@ -83,8 +82,8 @@ class AutoSolver:
         self._methods = choose(self._knowledge, self._wanted, is_tuned=bool(self._tuned))
         self._first_starts = self._search(self._count_first_starts(), 0)
         plain = self._make_plain()
-        # The bound method: looking it up costs time at every solve.
-        self._solve_plain = None if plain is None else plain.solve
+        self.solve: Callable[[SolveRequest], IkResult] = plain.solve if plain else self._go_on
+        """Solve one request; see :meth:`ssik_ros.solvers.auto.plain_requests.PlainRequests.solve`."""
 
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
         """Return the closed form, or None and why there is none."""
@@ -124,11 +123,11 @@ class AutoSolver:
         if self._wanted == Wanted.NEAREST and not is_fast:
             return None
         if self._closed_form is None or not self._is_complete:
-            return PlainRequests(first)
+            return PlainRequests(first, self._go_on)
         follows_seed = self._wanted == Wanted.ONE
         tolerance = self.options.target_tolerance
         known = ClosedForm(self._closed_form.arm, tolerance, follows_seed, is_fast)
-        return PlainRequests(first, known)
+        return PlainRequests(first, self._go_on, known)
 
     @property
     def _is_complete(self) -> bool:
@@ -225,18 +224,17 @@ class AutoSolver:
             home = self._closed_form.chain.home
             self.solve(SolveRequest(targets=home.copy()))
 
-    def solve(self, request: SolveRequest) -> IkResult:
+    def _go_on(
+        self, request: SolveRequest, tried: IkResult | None = None, began: float | None = None
+    ) -> IkResult:
         """
-        Solve one request.
+        Return the result of any request.
 
-        :raises RequestError: when an array has a wrong shape or an option a wrong value.
-        :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
+        :param tried: result of the plain request's attempt; None if there was none.
+        :param began: when the attempt began, if the request has a budget [s]; None means now.
         """
-        # The clock is read only if a budget is given.
-        began = 0.0 if request.timeout is None else time.monotonic()
-        solve_plain = self._solve_plain
-        tried = None if solve_plain is None else solve_plain(request)
-        if tried is not None and (tried.status is SOLVED or self._is_complete or _is_final(tried)):
+        began = time.monotonic() if began is None else began
+        if tried is not None and (self._is_complete or _is_final(tried)):
             return tried
         methods, stop = self._methods_for(request), _Deadline(request, began)
         if methods[0] == SolveMethod.POSE_IK:
