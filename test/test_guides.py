@@ -12,7 +12,9 @@ GUIDES = [
     page
     for folder in ('tutorials', 'how_to', 'gallery')
     for page in sorted((ROOT / 'docs' / folder).rglob('*.md'))
+    if not page.stem.endswith('_walkthrough')
 ]
+"""Walkthroughs record sessions with tools that few machines have: MoveIt, launch, ros2."""
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 
 

@@ -10,16 +10,22 @@ from pathlib import Path
 import sys
 
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
-from ssik_ros import Manipulator
+from ssik_ros import load_robot, Manipulator, RobotState, SolveRequest
 from ssik_ros.arrays import FloatArray
+from ssik_ros.mechanisms import DOF, Goal, load_mechanism, mechanism_names, Solver
+from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.model.robot_state import RobotState
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
+from ssik_ros.view.solids import make_box
 
 FOLDER = Path(__file__).resolve().parents[1] / 'docs/images'
 RATE = 15.0
 """Pictures of an animation in a second."""
+WOOD = (0.86, 0.76, 0.62)
+"""Colour of tables and shelves."""
 
 
 def load(name: str, base: str, tip: str) -> Manipulator:
@@ -50,7 +56,7 @@ def draw_my_robot() -> None:
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     state = state_of(arm, q)
     picture = RobotPictures(arm.robot, [state], size=(720, 480)).draw([state], frames=[arm.fk(q)])
-    save_picture(FOLDER / 'my_robot.png', picture)
+    save_small('my_robot.png', picture)
 
 
 def draw_self_motion() -> None:
@@ -67,10 +73,148 @@ def draw_self_motion() -> None:
     save_animation(FOLDER / 'panda_self_motion.gif', images, RATE)
 
 
+def draw_no_solution() -> None:
+    """Draw a Panda as near as it comes to a pose out of reach."""
+    arm = load('panda', 'panda_link0', 'panda_link8')
+    target = looking_down(0.95, 0.0, 0.2)
+    request = SolveRequest(targets=target, seed=arm.neutral, wants_nearest=True)
+    q = arm.solver().solve(request).q
+    state = state_of(arm, q)
+    pictures = RobotPictures(arm.robot, [state], size=(720, 420), direction=(0.5, -1.0, 0.4))
+    missing = np.stack((arm.fk(q)[:3, 3], target[:3, 3]))
+    save_small('why_no_solution.png', pictures.draw([state], frames=[target], lines=[missing]))
+
+
+def draw_pick() -> None:
+    """Draw a UR5e between table and shelf: a free posture, and one that hits the table."""
+    arm = load('ur5e', 'base_link', 'tool0')
+    target = looking_down(0.55, 0.1, 0.15)
+    rows = arm.solve_q(target, arm.neutral)
+    by_name = dict(zip(arm.branch_names(rows), rows, strict=True))
+    names = ('shoulder +, elbow +, wrist -', 'shoulder +, elbow -, wrist -')
+    states = [state_of(arm, by_name[name]) for name in names]
+    boxes = (((0.7, 1.2, 0.04), (0.65, 0.0, -0.02)), ((0.3, 0.6, 0.02), (0.7, 0.1, 0.45)))
+    scenery = [(make_box(size).moved(shift(*centre)), WOOD) for size, centre in boxes]
+    pictures = RobotPictures(arm.robot, states, size=(720, 480), scenery=scenery)
+    save_small('pick_with_collisions.png', pictures.draw(states, frames=[target]))
+
+
+def draw_tracking() -> None:
+    """Draw a Panda that follows a circle."""
+    arm = load('panda', 'panda_link0', 'panda_link8')
+    ready = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+    tracker, centre = arm.tracker(ready), arm.fk(ready)
+    states, points = [], []
+    for angle in np.linspace(0.0, 2.0 * np.pi, 33):
+        target = shift(0.0, 0.1 * np.sin(angle), 0.1 - 0.1 * np.cos(angle)) @ centre
+        tracker.track(target)
+        states.append(state_of(arm, tracker.q))
+        points.append(target[:3, 3])
+    pictures = RobotPictures(arm.robot, states, size=(400, 360))
+    circle = np.array(points)
+    images = [pictures.draw([state], lines=[circle]) for state in states[:-1:2]]
+    save_animation(FOLDER / 'tracking.gif', images, RATE)
+
+
+def draw_priorities() -> None:
+    """Draw a Panda before and after its elbow moved aside while its hand stayed."""
+    arm = load('panda', 'panda_link0', 'panda_link8')
+    q = np.array([0.0, 0.3, 0.0, -1.8, 0.0, 2.0, 0.0])
+    target = arm.fk(q)
+    aside = q
+    for value in np.linspace(0.0, 0.7, 15):
+        aside = arm.solve(target, q_seed=aside, hold={6: value}, max_solutions=1)[0].q
+    states = [state_of(arm, aside), state_of(arm, q)]
+    picture = RobotPictures(arm.robot, states, size=(720, 480)).draw(states, frames=[target])
+    save_small('priorities.png', picture)
+
+
+def draw_mechanisms() -> None:
+    """Draw the mechanisms that come along, and a delta robot in motion."""
+    for name in mechanism_names():
+        robot = load_mechanism(name)
+        pictures = RobotPictures(robot.model, [robot.positions], size=(420, 380))
+        save_small(f'{name}.png', pictures.draw([robot.positions]))
+    robot = load_mechanism('delta')
+    goal, platform = Goal('goal'), robot.links['platform']
+    goal.set_goal_dof(DOF.X, DOF.Y, DOF.Z)
+    goal.make_closure(platform)
+    home, states, points = platform.get_world_position(), [], []
+    for angle in np.linspace(0.0, 2.0 * np.pi, 33):
+        points.append(home + 0.08 * np.array((np.cos(angle), np.sin(angle), 0.0)))
+        goal.set_position(*points[-1])
+        Solver(robot.root).solve()
+        states.append(robot.positions.copy())
+    pictures = RobotPictures(robot.model, states, size=(400, 360))
+    circle = np.array(points)
+    images = [pictures.draw([state], lines=[circle]) for state in states[:-1:2]]
+    save_animation(FOLDER / 'parallel_robot.gif', images, RATE)
+
+
+def draw_self_collision() -> None:
+    """Draw a UR5e that touches itself, with the two links in red."""
+    files = find_moveit_config('ur5e')
+    robot = load_robot(files.urdf_path, files.srdf_path)
+    arm = Manipulator(robot, robot.group('ur_manipulator'))
+    checker = CollisionChecker(robot)
+    state = state_of(arm, np.array([0.3, -1.9, 2.75, -0.4, 1.4, 0.0]))
+    pair = checker.colliding_pair(state)
+    assert pair, 'this posture is chosen because two links touch'
+    picture = RobotPictures(robot, [state], size=(600, 480)).draw([state], marked=pair)
+    save_small('self_collision.png', picture)
+
+
+def draw_fanuc() -> None:
+    """Draw a FANUC M-10iA in every posture of one pose."""
+    arm = load('fanuc', 'base_link', 'tool0')
+    seed = np.array([0.3, 0.2, -0.1, 0.5, 0.9, 0.2])
+    target = arm.fk(seed)
+    states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
+    picture = RobotPictures(arm.robot, states, size=(720, 480)).draw(states, frames=[target])
+    save_small('fanuc_branches.png', picture)
+
+
+def draw_path() -> None:
+    """Draw a UR5e along a straight line."""
+    arm = load('ur5e', 'base_link', 'tool0')
+    line = np.array([looking_down(0.5, y, 0.25) for y in np.linspace(-0.4, 0.4, 41)])
+    start = arm.solve(line[0])[0].q
+    path = arm.ik_LM(line, start, max_joint_step=0.2)
+    states = [state_of(arm, q) for q in path.q[::10]]
+    pictures = RobotPictures(arm.robot, states, size=(720, 480))
+    save_small('joint_path.png', pictures.draw(states[::-1], lines=[line[:, :3, 3]]))
+
+
+def looking_down(x: float, y: float, z: float) -> FloatArray:
+    """Return a pose whose z axis points down."""
+    return shift(x, y, z) @ np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+def shift(x: float, y: float, z: float) -> FloatArray:
+    """Return a translation (4, 4)."""
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def save_small(name: str, image: NDArray[np.uint8]) -> None:
+    """Write a picture of 128 colours, which is a third as large."""
+    path = FOLDER / name
+    Image.fromarray(image).quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 PICTURES: dict[str, Callable[[], None]] = {
     'ur5e_branches': draw_branches,
     'my_robot': draw_my_robot,
     'panda_self_motion': draw_self_motion,
+    'why_no_solution': draw_no_solution,
+    'pick_with_collisions': draw_pick,
+    'tracking': draw_tracking,
+    'priorities': draw_priorities,
+    'mechanisms': draw_mechanisms,
+    'self_collision': draw_self_collision,
+    'fanuc_branches': draw_fanuc,
+    'joint_path': draw_path,
 }
 
 

@@ -1,6 +1,6 @@
 """Pictures and animations of a robot in several states, as arrays and as files."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.view.renderer import Camera, Colour, Picture
 from ssik_ros.view.robot_solids import RobotSolids
-from ssik_ros.view.solids import make_frame, make_tube
+from ssik_ros.view.solids import make_frame, make_tube, Surface
 
 GHOSTS: tuple[Colour, ...] = (
     (0.25, 0.5, 0.9),
@@ -41,6 +41,7 @@ class RobotPictures:
         *,
         direction: tuple[float, float, float] = (1.0, -0.9, 0.55),
         size: tuple[int, int] = (960, 640),
+        scenery: Sequence[tuple[Surface, Colour]] = (),
     ) -> None:
         """
         Choose a camera that sees the robot in all states.
@@ -49,10 +50,12 @@ class RobotPictures:
         :param states: full states (nq) of the robot.
         :param direction: from the robot to the camera.
         :param size: width and height of the pictures [pixels].
+        :param scenery: solids in the root frame with their colours, which stand in every picture.
         """
-        self.solids = RobotSolids(robot)
-        bounds = np.array([self.solids.bounds(state) for state in states])
-        low, high = bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)
+        self.solids, self.scenery = RobotSolids(robot), scenery
+        bounds = [self.solids.bounds(state) for state in states]
+        bounds += [solid.bounds() for solid, _ in scenery]
+        low, high = np.min(bounds, axis=(0, 1)), np.max(bounds, axis=(0, 1))
         self._size = float(np.linalg.norm(high - low))
         self._floor = float(low[2])
         self._camera = Camera.around(np.stack((low, high)), direction, size)
@@ -63,6 +66,7 @@ class RobotPictures:
         *,
         frames: Sequence[FloatArray] = (),
         lines: Sequence[FloatArray] = (),
+        marked: Collection[str] = (),
     ) -> NDArray[np.uint8]:
         """
         Return a picture (height, width, 3): the robot in the first state, and ghosts of it in all others.
@@ -70,9 +74,10 @@ class RobotPictures:
         :param states: full states (nq) of the robot.
         :param frames: (4, 4) poses that are drawn as three arrows, in the root frame.
         :param lines: (k, 3) points of lines, in the root frame [m].
+        :param marked: names of links that are red in the first state.
         """
         picture = Picture(self._camera)
-        for solid, colour in self.solids.at(states[0]):
+        for solid, colour in [*self.scenery, *self.solids.at(states[0], marked=marked)]:
             picture.add(solid, colour)
         for number, state in enumerate(states[1:]):
             colour = GHOSTS[number % len(GHOSTS)]

@@ -1,5 +1,6 @@
 """The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ssik_ros.view.solids import join, make_box, make_cylinder, make_mesh, make_
 
 PLAIN: Colour = (0.78, 0.8, 0.83)
 """Colour of links without a material."""
+MARKED: Colour = (0.88, 0.16, 0.14)
+"""Colour of links that a picture points out, such as two that collide."""
 
 
 class RobotSolids:
@@ -39,22 +42,28 @@ class RobotSolids:
         ]
 
     def at(
-        self, positions: FloatArray, colour: Colour | None = None
+        self,
+        positions: FloatArray,
+        colour: Colour | None = None,
+        marked: Collection[str] = (),
     ) -> list[tuple[Surface, Colour]]:
         """
         Return the solids with their colours at a state of the robot.
 
         :param positions: (nq) full state of the robot.
         :param colour: colour of all solids; None for those of the URDF.
+        :param marked: names of links that are drawn in :data:`MARKED`.
         """
         tree = self.robot.tree
+        pointed_out = {tree.link(name) for name in marked}
         poses = compute_joint_poses(tree, positions)
         found = []
         for link, solid, its_colour in self._parts:
             carrier = tree.link_joints[link]
             pose = tree.link_placements[link]
             pose = pose if carrier < 0 else poses[carrier] @ pose
-            found.append((solid.moved(pose), colour or its_colour))
+            shown = MARKED if link in pointed_out else colour or its_colour
+            found.append((solid.moved(pose), shown))
         return found
 
     def bounds(self, positions: FloatArray) -> FloatArray:
@@ -63,9 +72,7 @@ class RobotSolids:
 
         :param positions: (nq) full state of the robot.
         """
-        corners = join([solid for solid, _ in self.at(positions)]).corners.reshape(-1, 3)
-        corners = corners if len(corners) else np.zeros((1, 3))
-        return np.stack((corners.min(axis=0), corners.max(axis=0)))
+        return join([solid for solid, _ in self.at(positions)]).bounds()
 
     def _parts_of(self, link: XmlElement) -> list[tuple[Surface, Colour]]:
         """Return the solids of a link in its frame."""

@@ -31,6 +31,11 @@ class Surface:
         """
         return Surface(self.corners @ pose[:3, :3].T + pose[:3, 3], self.normals @ pose[:3, :3].T)
 
+    def bounds(self) -> FloatArray:
+        """Return (2, 3) the lowest and the highest coordinates, zeros for no triangles [m]."""
+        corners = self.corners.reshape(-1, 3) if len(self.corners) else np.zeros((1, 3))
+        return np.stack((corners.min(axis=0), corners.max(axis=0)))
+
 
 def join(solids: list[Surface]) -> Surface:
     """

@@ -7,7 +7,7 @@ import pytest
 from ssik_ros import load_robot, RobotState
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
-from ssik_ros.view.robot_solids import PLAIN, RobotSolids
+from ssik_ros.view.robot_solids import MARKED, PLAIN, RobotSolids
 from ssik_ros.view.solids import make_box
 
 BODY = """
@@ -53,6 +53,29 @@ def test_colours_come_from_materials_or_are_plain():
     colours = [colour for _, colour in body().at(np.zeros(1))]
     assert colours == [PLAIN, (0.1, 0.2, 0.9), PLAIN]
     assert {c for _, c in body().at(np.zeros(1), (0.5, 0.5, 0.5))} == {(0.5, 0.5, 0.5)}
+
+
+def test_marked_links_have_the_colour_of_marks():
+    solids = body()
+    colours = [colour for _, colour in solids.at(np.zeros(1), marked=['arm'])]
+    assert colours == [PLAIN, MARKED, PLAIN]
+    with pytest.raises(KeyError, match='elbow'):
+        solids.at(np.zeros(1), marked=['elbow'])
+
+
+def test_scenery_stands_in_every_picture_and_is_seen_whole():
+    robot = load_robot(BODY.format(shape='<box size="0.4 0.2 0.2"/>'))
+    table = make_box((0.5, 0.5, 0.1)).moved(
+        np.array([[1, 0, 0, -4.0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+    )
+    state = np.zeros(1)
+    red = (0.9, 0.0, 0.0)
+    pictures = RobotPictures(robot, [state], size=(200, 150), scenery=[(table, red)])
+    image = pictures.draw([state]).astype(int)
+    is_red = image[..., 0] > 2 * image[..., 1:].max(axis=2) + 20
+    assert is_red.any()
+    edge = np.concatenate([is_red[0], is_red[-1], is_red[:, 0], is_red[:, -1]])
+    assert not edge.any()
 
 
 def test_collision_elements_stand_in_for_missing_visual_ones_only():
