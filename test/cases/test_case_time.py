@@ -201,7 +201,7 @@ def test_e08_sixteen_at_once_get_what_they_would_get_alone(panda):
 
 def test_e11_the_first_answer_takes_no_longer_than_twice_the_others(robots):
     """
-    Servers are made anew; of several first answers the quickest counts, for the machine may be busy.
+    Servers are made anew; of several first answers the quickest counts, in processor time, for the machine may be busy.
 
     Between requests a node does something else: all of them find the caches of the processor cold, not the first alone.
     """
@@ -221,9 +221,9 @@ def test_e11_the_first_answer_takes_no_longer_than_twice_the_others(robots):
         spent = []
         for _ in range(20):
             something_else += 1.0
-            begin = time.perf_counter()
+            begin = time.thread_time()
             arm.ask([('', pose)], current)
-            spent.append(time.perf_counter() - begin)
+            spent.append(time.thread_time() - begin)
         firsts.append(spent[0])
         others.append(statistics.median(spent[1:]))
     assert min(firsts) <= 2.0 * min(others)

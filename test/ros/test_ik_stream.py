@@ -278,6 +278,7 @@ def test_a_robot_from_the_topic_and_trajectories(tmp_path):
         'task_sets_file': 'ur5e',
         'task_sets': 'drill',
         'output': 'trajectory',
+        'max_age': 30.0,
         'max_state_age': 0.0,
         'rate': 50,
     }
@@ -304,6 +305,9 @@ def test_a_robot_from_the_topic_and_trajectories(tmp_path):
             return commands and statuses and statuses[-1].status == StreamStatus.OK
 
         client.spin_until(is_reached, 'the bore')
+        # Trajectories have no stamp, and a status may overtake its command.
+        later = len(commands) + 10
+        client.spin_until(lambda: len(commands) >= later, 'commands after the status')
         assert {status.cause for status in statuses} <= {'NONE', 'SPEED', 'NO_TARGET', 'UNREACHED'}
         command = commands[-1]
         (point,) = command.points
