@@ -10,6 +10,7 @@ FLAVOUR := $(or $(ROS_DISTRO),wheels)
 VENV_READY := .venv/.ready-$(FLAVOUR)
 BENCH_READY := .venv-bench/.ready
 WHEELS_READY := .venv-wheels/.ready
+DOCS_READY := .venv/.ready-docs
 OVERLAY_READY := install/.ready-$(FLAVOUR)
 
 # The build looks at the contents of these: what did not change is not compiled again.
@@ -27,7 +28,7 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures soak hostile mutants lint format wheels clean distclean
+.PHONY: help setup demo test test-all native same-bytes bench benchmarks bench-check pictures docs soak hostile mutants lint format wheels clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -83,6 +84,10 @@ bench-check: setup  ## Compare the hot kernels with those of the last release (C
 pictures: setup  ## Draw the pictures of README and docs into docs/images
 	. ./activate && python tools/make_pictures.py $(PICTURES)
 
+docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a warning is an error
+	. ./activate && python -m sphinx -W --keep-going -q -b html docs build/docs/html
+	@echo 'Open build/docs/html/index.html'
+
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
 	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
 
@@ -120,6 +125,10 @@ $(BENCH_READY): requirements/bench.txt requirements/bench_optional.txt requireme
 
 $(WHEELS_READY): requirements/wheels.txt tools/make_wheels_venv.sh
 	tools/make_wheels_venv.sh "$(PYTHON)"
+	@touch $@
+
+$(DOCS_READY): $(VENV_READY) requirements/docs.txt
+	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/docs.txt
 	@touch $@
 
 $(LIBRARY_READY): $(VENV_READY) $(LIBRARY_SOURCES)

@@ -20,6 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
 CITATION = re.compile(r'\[[A-Z][A-Za-z]*\d{4}[a-z]?\]')
+PAGE_SCRIPTS = (
+    'make_cli_reference',
+    'make_interface_reference',
+    'make_module_list',
+    'make_parameter_reference',
+)
 PLACEHOLDERS = {'...', 'CONFIG', 'KEY=VALUE'}
 LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
 
@@ -73,7 +79,7 @@ def test_every_citation_is_resolved_and_every_reference_is_cited():
     assert cited == resolved
 
 
-@pytest.mark.parametrize('script', ['make_parameter_reference', 'make_module_list'])
+@pytest.mark.parametrize('script', PAGE_SCRIPTS)
 def test_a_generated_page_is_up_to_date(script):
     path = ROOT / f'tools/{script}.py'
     spec = importlib.util.spec_from_file_location(script, path)

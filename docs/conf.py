@@ -1,0 +1,82 @@
+"""How Sphinx builds the site: ``make docs``. What it takes from sources outside ``docs/`` stands in ``tools/site_sources.py``."""
+
+from pathlib import Path
+import sys
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+
+import site_sources  # noqa: E402
+
+from ssik_ros import __version__  # noqa: E402
+
+project = 'ssik_ros'
+author = 'ssik_ros contributors'
+version = release = __version__
+
+extensions = [
+    'myst_parser',
+    'sphinx.ext.autodoc',
+    'sphinx.ext.intersphinx',
+    'sphinx_copybutton',
+    'sphinx_gallery.gen_gallery',
+]
+exclude_patterns = ['examples/*.py', 'examples/*.ipynb', 'examples/*.json', 'examples/*.zip']
+nitpicky = False
+
+myst_enable_extensions = ['colon_fence', 'deflist', 'attrs_block', 'attrs_inline']
+myst_heading_anchors = 4
+
+autodoc_typehints = 'description'
+autodoc_typehints_format = 'short'
+autodoc_member_order = 'bysource'
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+# Only what answers: a machine without a network builds the same pages without links to others.
+intersphinx_mapping = site_sources.reachable_inventories(
+    {
+        'python': 'https://docs.python.org/3/',
+        'numpy': 'https://numpy.org/doc/stable/',
+        'scipy': 'https://docs.scipy.org/doc/scipy/',
+    }
+)
+
+copybutton_prompt_text = r'\$ |>>> |\.\.\. '
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+sphinx_gallery_conf = {
+    'examples_dirs': str(
+        site_sources.copy_examples(ROOT / 'examples', ROOT / 'build/docs/examples')
+    ),
+    'gallery_dirs': 'examples',
+    'filename_pattern': site_sources.runnable_examples(),
+    'image_scrapers': (),
+    'reset_modules': (),
+    'download_all_examples': False,
+    'show_memory': False,
+    'min_reported_time': 1e9,
+    'show_signature': False,
+    'remove_config_comments': True,
+    'default_thumb_file': str(ROOT / 'docs/images/ur5e_branches.png'),
+    'abort_on_example_error': True,
+}
+
+html_theme = 'furo'
+html_title = 'ssik_ros'
+html_static_path = ['_static']
+html_css_files = ['site.css']
+html_copy_source = False
+html_show_sourcelink = False
+# Attributes of the same name in several classes: docstrings name them without their class.
+suppress_warnings = ['config.cache', 'ref.python']
+
+
+def setup(app):
+    """
+    Rewrite what leads out of ``docs/``.
+
+    :param app: of Sphinx.
+    """
+    app.connect('source-read', site_sources.rewrite_links)

@@ -1,0 +1,150 @@
+"""
+What the site takes from outside ``docs/``: examples with titles, links to files, and inventories of other sites.
+
+:mod:`conf` of ``docs/`` imports it.
+"""
+
+import ast
+from collections.abc import Mapping
+from importlib.util import find_spec
+import os
+from pathlib import Path
+import re
+from typing import Any
+import urllib.request
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / 'docs'
+INVENTORY_TIMEOUT = 3.0
+"""Seconds that another site has for the first byte of its inventory."""
+PAGES = {
+    ROOT / 'CONTRIBUTING.md': 'contributing.md',
+    ROOT / 'README.md': 'index.md',
+    ROOT / 'CHANGELOG.rst': 'changes.md',
+    ROOT / 'examples': 'examples/index.rst',
+}
+"""Pages of the site that stand for files outside ``docs/``."""
+FENCE = re.compile(r'(^(`{3,}).*?^\2`*$)', re.M | re.S)
+LINK = re.compile(r'(!?\[[^\]]*\])\(([^)\s]+)\)')
+
+
+def reachable_inventories(sites: Mapping[str, str]) -> dict[str, tuple[str, None]]:
+    """
+    Return the sites whose inventory of names can be read, as ``intersphinx_mapping`` has them.
+
+    :param sites: addresses by name.
+    """
+    return {name: (url, None) for name, url in sites.items() if _answers(url)}
+
+
+def _answers(url: str) -> bool:
+    """Return whether a site hands out its inventory."""
+    try:
+        with urllib.request.urlopen(f'{url}objects.inv', timeout=INVENTORY_TIMEOUT) as reply:
+            return bool(reply.read(1))
+    except OSError:
+        return False
+
+
+def example_title(path: Path) -> str:
+    """
+    Return the title of an example, from the name of its file.
+
+    :param path: of the example, as in ``01_solve_a_pose.py``.
+    """
+    words = path.stem.partition('_')[2].replace('_', ' ')
+    return f'{words[:1].upper()}{words[1:]}'.replace(' ik ', ' IK ').replace(' ros', ' ROS')
+
+
+def with_title(text: str, title: str) -> str:
+    """
+    Return the source of an example whose docstring starts with a heading, as sphinx-gallery wants it.
+
+    :param text: the source.
+    :param title: the heading.
+    """
+    lines = text.splitlines(keepends=True)
+    first = ast.parse(text).body[0]
+    doc = ast.get_docstring(ast.parse(text)) or ''
+    head = f'"""\n{title}\n{"=" * len(title)}\n\n{doc}\n"""\n'
+    return head + ''.join(lines[first.end_lineno or 0 :])
+
+
+def copy_examples(source: Path, target: Path) -> Path:
+    """
+    Copy examples with headings; return the folder of the copies.
+
+    Copies that would not differ stay as they are, so that sphinx-gallery does not run them again.
+
+    :param source: the folder ``examples``.
+    :param target: where the copies go.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    wanted = {path.name: path for path in source.glob('*.py')}
+    for old in target.glob('*.py'):
+        if old.name not in wanted:
+            old.unlink()
+    texts = {
+        name: with_title(path.read_text(encoding='utf-8'), example_title(path))
+        for name, path in wanted.items()
+    }
+    texts['README.rst'] = (
+        'Examples\n========\n\nEach runs from any folder, without arguments.\n'
+        'The output stands below the code.\n'
+    )
+    for name, text in texts.items():
+        file = target / name
+        if not file.is_file() or file.read_text(encoding='utf-8') != text:
+            file.write_text(text, encoding='utf-8')
+    return target
+
+
+def runnable_examples() -> str:
+    """Return the pattern of the examples that this machine can run."""
+    return r'\.py$' if find_spec('moveit_msgs') else r'^(?!.*over_ros).*\.py$'
+
+
+def rewrite_links(app: Any, docname: str, source: list[str]) -> None:
+    """
+    Turn links that leave ``docs/``, and links to folders, into links to pages of the site.
+
+    :param app: of Sphinx.
+    :param docname: of the page.
+    :param source: its text, the only entry; it is replaced.
+    """
+    path = Path(app.env.doc2path(docname))
+    if path.suffix == '.md':
+        parts = FENCE.split(source[0])
+        source[0] = ''.join(
+            part
+            if place % 3 == 1
+            else LINK.sub(lambda found: _rewritten(found, path.parent), part)
+            for place, part in enumerate(parts)
+            if place % 3 != 2
+        )
+
+
+def _rewritten(link: re.Match[str], folder: Path) -> str:
+    """Return a link of a page in a folder as the site needs it."""
+    text, target = link.groups()
+    path, mark, anchor = target.partition('#')
+    if not path or re.match(r'[a-z]+:', target):
+        return link[0]
+    file = Path(os.path.normpath(folder / path))
+    page = _page_of(file)
+    if page:
+        return f'{text}({os.path.relpath(DOCS / page, folder)}{mark}{anchor})'
+    if file.is_dir():
+        return text[1:-1]
+    return link[0]
+
+
+def _page_of(file: Path) -> str:
+    """Return the page that stands for a file or folder, or an empty string."""
+    if file in PAGES:
+        return PAGES[file]
+    if file.parent == ROOT / 'examples':
+        return f'examples/{file.stem}.rst'
+    if DOCS in file.parents and (file / 'index.md').is_file():
+        return str(file.relative_to(DOCS) / 'index.md')
+    return ''
