@@ -69,6 +69,9 @@ TABLE = (
         'every branch of a pose, seven joints included',
     ),
     Row((1, 6), 'kernels.closed_form.elimination', ALL, 'arms without structure, by elimination'),
+    Row(
+        (1, 6), 'kernels.closed_form.self_motions', ALL, 'curves on which seven joints keep a pose'
+    ),
     Row((1, 7), 'kernels.search', ALL, 'searches with restarts, step laws, tracking, paths'),
     Row((1, 8), 'kernels.tasks', ALL, 'rows and steps of IK environments'),
     Row((1, 8), 'kernels.mechanisms', ALL, 'rows and steps of mechanisms with closed loops'),
@@ -82,6 +85,7 @@ TABLE = (
     Row((4, 2), 'solvers.search.pose_ik', ALL, 'PoseIK'),
     Row((4, 2), 'solvers.closed_form', ALL, 'Analytic: every branch'),
     Row((4, 2), 'solvers.closed_chain', ALL, 'options and programs of mechanisms'),
+    Row((4, 3), 'solvers.self_motions', ALL, 'all solutions of seven joints as curves'),
     Row((4, 3), 'solvers.auto', ALL, 'Auto: the closed form or a search'),
     Row((4, 4), 'solvers', ALL, 'the registry, and kinematics.yaml'),
     Row((5, 0), 'manipulator', ALL, 'what users of ssik and of the toolbox call'),

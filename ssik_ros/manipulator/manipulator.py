@@ -31,6 +31,7 @@ from ssik_ros.manipulator.diagnostic import Diagnostic
 from ssik_ros.manipulator.kin_body import KinBody, Limits
 from ssik_ros.manipulator.newton_family import ik_GN, ik_LM, ik_NR, NewtonFamily
 from ssik_ros.manipulator.prepared_solve import PreparedSolve, SearchSolve
+from ssik_ros.manipulator.self_motion_arms import make_tracer, read_axis
 from ssik_ros.manipulator.solution import Solution, SolverFacts
 from ssik_ros.manipulator.solve_settings import (
     check_settings,
@@ -40,6 +41,8 @@ from ssik_ros.manipulator.solve_settings import (
     read_numbers,
     read_poses,
     read_seeds,
+    read_target,
+    repair_target,
     SolveSettings,
 )
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
@@ -61,6 +64,8 @@ from ssik_ros.solvers.auto.policy import (
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
 from ssik_ros.solvers.search.newton.tracker import Tracker
+from ssik_ros.solvers.self_motions.motions import SelfMotions
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
 ANALYTIC = 'ssik_ros/Analytic'
 ITERATIVE_TIER = 3
@@ -107,6 +112,7 @@ class Manipulator:
         )
         self._solvers: dict[tuple[str, str], IkSolver] = {}
         self._prepared: dict[Any, PreparedSolve] = {}
+        self._tracers: dict[tuple[float, float, float] | None, SelfMotionTracer] = {}
         self._last: tuple[str | None, dict[str, Any], PreparedSolve | None] = None, {}, None
 
     @classmethod
@@ -478,6 +484,39 @@ class Manipulator:
         targets = read_poses('poses', poses)
         seeds = read_seeds(q_seed, len(targets), self.dof)
         return self._prepare(method, options).solve_batch(targets, seeds, count_threads(threads))
+
+    def self_motions(
+        self,
+        T_target: ArrayLike,
+        *,
+        free_axis: str | ArrayLike | None = None,
+        resolution: float | None = None,
+    ) -> SelfMotions:
+        """
+        Find all solutions of a pose as curves within the limits, for an arm with one redundant joint.
+
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param free_axis: for six joints, the axis of the end effector about which it may spin: ``x``, ``y``, ``z`` or a
+            vector in its frame.
+        :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
+            sixteenth part of its range.
+        :returns: the curves, empty when there is no solution.
+        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form.
+        :raises ValueError: when the target is not a finite rigid transform.
+        :raises TypeError: for arguments of a wrong type.
+        """
+        axis = read_axis(free_axis)
+        if resolution is not None and not 0.0 < resolution < float('inf'):
+            raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
+        target = repair_target(read_target(T_target), self.policy.rigid)
+        return self._self_motion_tracer(axis).motions(target, resolution)
+
+    def _self_motion_tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
+        """Return what finds the self-motions, made at the first call for a free axis."""
+        if axis not in self._tracers:
+            chain = SerialChain.from_group(self.robot, self.group)
+            self._tracers[axis] = make_tracer(chain, axis, self.policy)
+        return self._tracers[axis]
 
     ik_NR = ik_NR
     ik_GN = ik_GN

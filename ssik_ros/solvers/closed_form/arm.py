@@ -117,6 +117,7 @@ class AnalyticArm:
         *,
         parallel: float = EXACT_PARALLEL,
         meeting: float = EXACT_MEETING,
+        held: int | None = None,
     ) -> None:
         """
         Find the closed form.
@@ -124,12 +125,13 @@ class AnalyticArm:
         :param chain: up to seven revolute or prismatic joints.
         :param samples: values of the held joint that a pose of seven joints is solved for.
         :param parallel, meeting: up to where axes count as parallel and as meeting, see :func:`make_plan`.
+        :param held: index of the joint of seven to hold; None means the one that suits best.
         :raises TopologyMismatch: when the chain has none.
         """
         self.chain = chain
         self.samples = samples
         self._parallel, self._meeting = parallel, meeting
-        self.plan = self._make_plan(None)
+        self.plan = self._make_plan(held)
         self._plans = {self.plan.held: self.plan}
         self._searches: dict[int, PostureSearch] = {}
         self._pool: list[BranchArrays] = []

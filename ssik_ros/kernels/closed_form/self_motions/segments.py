@@ -1,0 +1,169 @@
+"""
+Pieces of a traced curve: two knots with their tangents, and the cubic between them.
+
+A knot is a row of numbers: joints, unit tangent, arc length, what stands there. Angles of a curve are continuous, so that
+joints without limits may leave (-pi, pi].
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+
+TANGENT, ARC, KIND = N, 2 * N, 2 * N + 1
+"""Columns of a knot behind its joints."""
+COLUMNS = 2 * N + 2
+HALVINGS = 40
+LEAST_RISE = 1e-3
+"""A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]."""
+
+
+@inline_kernel
+def chord_of(knots, a, b):
+    """Return the distance of two knots."""
+    total = 0.0
+    for k in range(N):
+        total += (knots[b, k] - knots[a, k]) ** 2
+    return math.sqrt(total)
+
+
+@kernel
+def length_of(knots, a, b):
+    """
+    Return the length of the curve between two knots, to fourth order.
+
+    :param knots: (., COLUMNS).
+    :param a, b: rows.
+    """
+    along = 0.0
+    for k in range(N):
+        along += knots[a, TANGENT + k] * knots[b, TANGENT + k]
+    # An arc of a circle that turns by an angle is longer than its chord by angle^2 / 24.
+    return chord_of(knots, a, b) * (1.0 + max(0.0, 1.0 - along) / 12.0)
+
+
+@inline_kernel
+def joint_at(knots, a, b, width, u, k):
+    """
+    Return a joint of the cubic at a share of the segment.
+
+    :param width: length of the segment.
+    :param u: from 0 at a to 1 at b.
+    :param k: index of the joint.
+    """
+    v = 1.0 - u
+    p, q = knots[a, k], knots[b, k]
+    m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
+    return v * v * (1.0 + 2.0 * u) * p + u * u * (1.0 + 2.0 * v) * q + u * v * (v * m - u * n)
+
+
+@inline_kernel
+def slope_at(knots, a, b, width, u, k):
+    """Return the change of a joint of the cubic per share of the segment."""
+    v = 1.0 - u
+    p, q = knots[a, k], knots[b, k]
+    m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
+    return 6.0 * u * v * (q - p) + v * (1.0 - 3.0 * u) * m + u * (3.0 * u - 2.0) * n
+
+
+@kernel
+def write_point(q, knots, a, b, width, u):
+    """
+    Write a point of the cubic.
+
+    :param q: (7,) out.
+    :param knots, a, b, width, u: as for :func:`joint_at`.
+    """
+    for k in range(N):
+        q[k] = joint_at(knots, a, b, width, u, k)
+
+
+@kernel
+def write_slope(out, knots, a, b, width, u):
+    """
+    Write the direction of the cubic as a unit vector.
+
+    :param out: (7,).
+    :param knots, a, b, width, u: as for :func:`joint_at`.
+    """
+    size = 0.0
+    for k in range(N):
+        out[k] = slope_at(knots, a, b, width, u, k)
+        size += out[k] * out[k]
+    size = 1.0 / math.sqrt(size) if size > 0.0 else 0.0
+    for k in range(N):
+        out[k] *= size
+
+
+@kernel
+def peak(knots, a, b, width, k, side):
+    """
+    Return where inside a segment a joint is largest, -1 where it is so at an end.
+
+    :param side: 1 for the largest, -1 for the smallest value.
+    """
+    if side * knots[a, TANGENT + k] <= 0.0 or side * knots[b, TANGENT + k] >= 0.0:
+        return -1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if side * slope_at(knots, a, b, width, middle, k) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@kernel
+def reach(knots, a, b, width, k, limit, side, end):
+    """
+    Return the share at which a joint reaches a limit that it is beyond at ``end``.
+
+    :param limit, side: the limit, and 1 for an upper, -1 for a lower one.
+    :param end: share of the segment.
+    """
+    low, high = 0.0, end
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if side * (joint_at(knots, a, b, width, middle, k) - limit) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
+
+
+@inline_kernel
+def wrapped(difference, low):
+    """
+    Return the difference of two values of a joint, modulo a turn for one without limits.
+
+    :param difference: [rad or m].
+    :param low: its lower limit, -inf for none.
+    """
+    if low > -math.inf:
+        return difference
+    return difference - 2.0 * math.pi * math.floor(difference / (2.0 * math.pi) + 0.5)
+
+
+@kernel
+def share_of(knots, a, b, q, lower, reach_aside):
+    """
+    Return the share of a segment that is nearest to a posture, -1 where none is near.
+
+    :param q: (7,) the posture.
+    :param lower: (7,) lower limits, -inf for joints that are compared modulo a turn.
+    :param reach_aside: how far the posture may be from the chord.
+    """
+    along = square = own = 0.0
+    for k in range(N):
+        step = knots[b, k] - knots[a, k]
+        away = wrapped(q[k] - knots[a, k] - 0.5 * step, lower[k]) + 0.5 * step
+        along += step * away
+        square += step * step
+        own += away * away
+    if not square > 0.0:
+        return 0.0 if own <= reach_aside * reach_aside else -1.0
+    u = along / square
+    if u < -0.1 or u > 1.1:
+        return -1.0
+    return u if own - u * along <= reach_aside * reach_aside else -1.0

@@ -1,0 +1,414 @@
+"""
+All curves on which seven joints keep a pose within their limits, from postures on each of them.
+
+Problem
+-------
+Given postures that reach a pose, at least one on every curve: follow each curve to its ends.
+
+Solutions
+---------
+Curves as knots, near enough to each other for cubics between them. A curve ends where a joint reaches its limit, where it
+comes back to its beginning, or where no direction is left. Folds, where the held joint turns back, and places where another
+curve crosses are knots of their own.
+
+Method
+------
+1. From a posture that lies on no curve yet: a step along the tangent and half the last change of the tangent, then Newton
+   across it. The first Newton step says how much the prediction missed by, and with that how long the next step may be.
+2. Between two knots each joint is a cubic. Where it passes a limit, that joint is put on its limit and the six others are
+   solved for. A joint that peaks near its limit gets a knot at its peak.
+3. Where the held joint's part of the tangent changes its sign there is a fold, where the determinant of
+   [J; tangent] does, another curve crosses.
+4. The given postures that a segment passes are crossed off. Whether one lies on the curve is decided by the exact
+   point that has the same place along the chord.
+
+Degeneracies
+------------
+A posture in which several joints stand on their limits so that no direction is left: a curve of one point. Singular
+postures without a tangent: the same, and marked. A curve that comes near another one: steps are short where the
+tangent turns, and a given posture that no curve passes is followed on its own.
+
+Cost
+----
+About two forward passes and eliminations of seven equations for each knot.
+
+References
+----------
+[Shimizu2008] for such curves in closed form, for arms with two spherical joints.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+
+REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
+"""What stands at a knot. LIMIT knots carry the joint and the side as LIMIT + (2 joint + is_upper + 1) / 32."""
+FULL = -1.0
+"""There was no room for more knots."""
+FIRST_ROW, ROWS = 0, 1
+"""Columns of the heads: first knot of a curve, and how many it has."""
+
+FIRST, LONGEST, SHORTEST = 0.15, 0.5, 1e-6
+"""Lengths of steps [rad]."""
+GOOD_MISS, LARGEST_MISS = 0.02, 0.08
+"""Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
+LEAST_COSINE = 0.8
+"""Of the angle between two tangents."""
+NEAR_ENOUGH = 2e-3
+"""Last Newton step of a knot [rad]: its square is left."""
+STEPS = 4
+ON_CHORD = 1e-4
+"""Distance from the cubic below which a posture lies on the curve [rad]."""
+SAME = 1e-5
+"""Distance of a posture from the exact point beside it below which it lies on the curve [rad]."""
+OUTSIDE = 1e-9
+"""How far a joint may be beyond its limit by rounding [rad or m]."""
+LOOKS = 12
+"""Steps towards a fold or a crossing."""
+AT_FOLD = 1e-9
+MOST_STEPS = 20000
+"""Knots of one curve at most."""
+
+
+class Tracing(NamedTuple):
+    """What tracing works on."""
+
+    knots: FloatArray
+    seeds: FloatArray
+    is_done: np.ndarray
+    curve: cp.Curve
+    q: FloatArray
+    """(7,) scratch."""
+
+
+@inline_kernel
+def scratch_size():
+    """Return how many numbers of scratch :func:`trace` needs."""
+    return cp.scratch_size() + N
+
+
+@inline_kernel
+def limit_kind(joint, side):
+    """Return the kind of a knot at which a joint is on a limit; ``side`` is 1 for the upper, -1 for the lower one."""
+    return LIMIT + (2.0 * joint + (1.0 if side > 0.0 else 0.0) + 1.0) / 32.0
+
+
+@kernel
+def trace(knots, heads, ints, reals, target, seeds, is_done, free, work):
+    """
+    Write the curves through given postures; return how many there are, -1 where there is no room for their knots.
+
+    :param knots: (., segments.COLUMNS) out, curve behind curve.
+    :param heads: (., 2) integers out, one row for each curve, no fewer than there are seeds.
+    :param ints, reals: the plan of seven joints.
+    :param target: (12,) T.
+    :param seeds: (m, 7) postures that reach the pose within the limits.
+    :param is_done: (m,) integers, 0 for those from which curves are to be followed; 1 on return.
+    :param free: (7,) integers, 0 to 6.
+    :param work: (scratch_size(),).
+    """
+    cp.write_limits(work, ints, reals)
+    c = cp.open_curve(ints, reals, target, free, work)
+    run = Tracing(knots, seeds, is_done, c, vector(work, cp.scratch_size(), N))
+    count, first = 0, 0
+    for seed in range(seeds.shape[0]):
+        if is_done[seed] != 0:
+            continue
+        rows = _trace_one(run, seed, first)
+        if rows < 0:
+            return -1
+        heads[count, FIRST_ROW], heads[count, ROWS] = first, rows
+        count += 1
+        first += rows
+    return count
+
+
+@kernel
+def _trace_one(run, seed, first):
+    """Write the curve through a posture from a row on; return how many knots it has, -1 where there is no room."""
+    knots, c = run.knots, run.curve
+    if first + 2 >= knots.shape[0]:
+        return -1
+    run.is_done[seed] = 1
+    for k in range(N):
+        knots[first, k] = run.seeds[seed, k]
+    knots[first, ARC], knots[first, KIND] = 0.0, REGULAR
+    if not cp.write_first_tangent(c, knots[first]):
+        for k in range(N):
+            knots[first, TANGENT + k] = 0.0
+        knots[first, KIND] = SINGULAR
+        return 1
+    for k in range(N):
+        knots[first, TANGENT + k] = -c.tangent[k]
+    last, kind = _follow(run, first)
+    if kind == FULL:
+        return -1
+    _turn_round(knots, first, last)
+    if kind != CLOSED:
+        last, kind = _follow(run, last)
+    return -1 if kind == FULL else last - first + 1
+
+
+@kernel
+def _turn_round(knots, first, last):
+    """Write the knots from the first to the last row in the other order, with their tangents and arc lengths turned round."""
+    whole = knots[last, ARC]
+    for row in range((last - first) // 2 + 1):
+        a, b = first + row, last - row
+        for column in range(segments.COLUMNS):
+            knots[a, column], knots[b, column] = knots[b, column], knots[a, column]
+    for row in range(first, last + 1):
+        knots[row, ARC] = whole - knots[row, ARC]
+        for k in range(N):
+            knots[row, TANGENT + k] = -knots[row, TANGENT + k]
+
+
+@kernel
+def _follow(run, first):
+    """
+    Write the knots behind one, along its tangent, up to the end of the curve.
+
+    :returns: the last row, and what stands there; FULL where there is no room.
+    """
+    knots, c = run.knots, run.curve
+    row, step, before = first, FIRST, 0.0
+    for _ in range(MOST_STEPS):
+        if row + 4 >= knots.shape[0]:
+            return row, FULL
+        determinant = _take_step(run, row, first, step)
+        if determinant == 0.0:
+            step *= 0.4
+            if step < SHORTEST:
+                knots[row, KIND] = SINGULAR
+                return row, SINGULAR
+            continue
+        miss, new = c.step[0], row + 1
+        width = segments.length_of(knots, row, new)
+        kind, share = _meet_limit(run, row, width)
+        if kind == REGULAR and share > 0.0:
+            step *= share
+            continue
+        if kind != REGULAR:
+            width = segments.length_of(knots, row, new)
+        knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, REGULAR
+        last = _insert_turns(run, row, before * determinant < 0.0)
+        before = determinant
+        _cross_off(run, row, last)
+        if kind == REGULAR and row > first and _is_closed(run, row, last, first):
+            kind = CLOSED
+        row = last
+        if kind != REGULAR:
+            knots[row, KIND] = kind
+            return row, kind
+        gain = GOOD_MISS / max(miss, 1e-9)
+        step *= min(2.0, max(0.4, gain**0.4))
+        step = min(step, LONGEST)
+    return row, FULL
+
+
+@kernel
+def _take_step(run, row, first, step):
+    """Write the knot behind a row, so far ahead; return the determinant of [J; tangent], 0 where the step is too long."""
+    knots, c = run.knots, run.curve
+    width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
+    bend = 0.5 * step * step / width if width > SHORTEST else 0.0
+    aim = 0.0
+    for k in range(N):
+        c.row[k] = knots[row, TANGENT + k]
+        turn = (
+            bend * (knots[row, TANGENT + k] - knots[row - 1, TANGENT + k]) if bend > 0.0 else 0.0
+        )
+        knots[row + 1, k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
+        aim += c.row[k] * knots[row + 1, k]
+    determinant = cp.correct(c, knots[row + 1], aim, NEAR_ENOUGH, STEPS)
+    if determinant == 0.0 or not c.step[0] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
+        return 0.0
+    cosine = 0.0
+    for k in range(N):
+        knots[row + 1, TANGENT + k] = c.tangent[k]
+        cosine += c.tangent[k] * knots[row, TANGENT + k]
+    return determinant if cosine >= LEAST_COSINE else 0.0
+
+
+@kernel
+def _meet_limit(run, row, width):
+    """
+    Put the knot behind a row on the first limit that is passed between them.
+
+    :returns: kind of that knot, REGULAR where no limit is passed; a share below 1 where the step shall be that much
+        shorter, for a joint peaks there near its limit.
+    """
+    knots, c = run.knots, run.curve
+    kind, end = REGULAR, 1.0
+    for _ in range(N):
+        joint, side, share, is_peak = _first_beyond(run, row, width, end)
+        if joint < 0:
+            break
+        if is_peak:
+            return REGULAR, share
+        limit = c.upper[joint] if side > 0.0 else c.lower[joint]
+        segments.write_point(run.q, knots, row, row + 1, width, share)
+        cp.fix_joint(c, joint)
+        run.q[joint] = limit
+        if cp.correct_exactly(c, run.q, limit) == 0.0:
+            return REGULAR, 0.5
+        run.q[joint] = limit
+        along = 0.0
+        for k in range(N):
+            along += c.tangent[k] * knots[row, TANGENT + k]
+        for k in range(N):
+            knots[row + 1, k] = run.q[k]
+            knots[row + 1, TANGENT + k] = c.tangent[k] if along >= 0.0 else -c.tangent[k]
+        width = segments.length_of(knots, row, row + 1)
+        kind = limit_kind(joint, side)
+    return kind, 0.0
+
+
+@kernel
+def _first_beyond(run, row, width, end):
+    """Return the joint that is beyond a limit first, the side, where it passes the limit, and whether it only peaks there."""
+    knots, c, new = run.knots, run.curve, row + 1
+    found, found_side, least, is_peak = -1, 1.0, 2.0, False
+    for k in range(N):
+        if not c.lower[k] > -math.inf:
+            continue
+        for s in range(2):
+            side = 1.0 if s == 1 else -1.0
+            limit = c.upper[k] if s == 1 else c.lower[k]
+            if side * (knots[new, k] - limit) > OUTSIDE:
+                share, peaks = segments.reach(knots, row, new, width, k, limit, side, end), False
+            else:
+                share = segments.peak(knots, row, new, width, k, side)
+                peaks = True
+                high = segments.joint_at(knots, row, new, width, max(share, 0.0), k)
+                is_near = 0.02 < share < 0.98 and side * (high - limit) > -segments.LEAST_RISE
+                if not is_near:
+                    continue
+            if share < least:
+                found, found_side, least, is_peak = k, side, share, peaks
+    return found, found_side, least, is_peak
+
+
+@kernel
+def _insert_turns(run, row, is_crossed):
+    """Write knots where the held joint turns back, or another curve crosses, between a row and the next; return the last row."""
+    knots, held = run.knots, run.curve.held
+    if is_crossed:
+        return _insert(run, row, CROSSING)
+    if knots[row, TANGENT + held] * knots[row + 1, TANGENT + held] < 0.0:
+        return _insert(run, row, FOLD)
+    return row + 1
+
+
+@kernel
+def _insert(run, row, kind):
+    """Write a knot between a row and the next where a test changes its sign; return the last row."""
+    knots, c = run.knots, run.curve
+    width = knots[row + 1, ARC] - knots[row, ARC]
+    low, high = 0.0, 1.0
+    f_low, f_high = _turn_test(run, row, width, 0.0, kind), _turn_test(run, row, width, 1.0, kind)
+    share = 0.5
+    for look in range(LOOKS):
+        share = low + (high - low) * 0.5
+        if look % 3 != 2 and f_low * f_high < 0.0 and kind == FOLD:
+            share = low + (high - low) * f_low / (f_low - f_high)
+        f = _turn_test(run, row, width, share, kind)
+        if f * f_low > 0.0:
+            low, f_low = share, f
+        else:
+            high, f_high = share, f
+        if abs(f) < AT_FOLD and kind == FOLD:
+            break
+    _turn_test(run, row, width, share, kind)
+    for column in range(segments.COLUMNS):
+        knots[row + 2, column] = knots[row + 1, column]
+    for k in range(N):
+        knots[row + 1, k], knots[row + 1, TANGENT + k] = run.q[k], c.tangent[k]
+    knots[row + 1, KIND] = kind
+    knots[row + 1, ARC] = knots[row, ARC] + segments.length_of(knots, row, row + 1)
+    knots[row + 2, ARC] = knots[row + 1, ARC] + segments.length_of(knots, row + 1, row + 2)
+    return row + 2
+
+
+@kernel
+def _turn_test(run, row, width, share, kind):
+    """Return the test of a fold or a crossing at a share of a segment, whose point and tangent are left in the scratch."""
+    c = run.curve
+    segments.write_point(run.q, run.knots, row, row + 1, width, share)
+    segments.write_slope(c.row, run.knots, row, row + 1, width, share)
+    determinant = cp.correct_exactly(c, run.q, cp.dot(c.row, run.q))
+    return c.tangent[c.held] if kind == FOLD else determinant
+
+
+@kernel
+def _cross_off(run, row, last):
+    """Mark the given postures that lie between some rows as done."""
+    knots, held, low = run.knots, run.curve.held, run.curve.lower
+    for a in range(row, last):
+        width = knots[a + 1, ARC] - knots[a, ARC]
+        middle = 0.5 * (knots[a, held] + knots[a + 1, held])
+        half = 0.5 * abs(knots[a + 1, held] - knots[a, held]) + 0.15 * width + SAME
+        for seed in range(run.seeds.shape[0]):
+            if run.is_done[seed] != 0:
+                continue
+            away = segments.wrapped(run.seeds[seed, held] - middle, low[held])
+            if abs(away) <= half and _lies_on(run, a, a + 1, run.seeds[seed], width):
+                run.is_done[seed] = 1
+
+
+@kernel
+def _lies_on(run, a, b, q, width):
+    """Return whether a posture lies on the curve between two knots."""
+    knots, c = run.knots, run.curve
+    share = segments.share_of(knots, a, b, q, c.lower, 0.15 * width + SAME)
+    if share == -1.0:
+        return False
+    if _gap(run, a, b, q, width, share) <= ON_CHORD:
+        return True
+    segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))
+    aim = 0.0
+    for k in range(N):
+        away = segments.wrapped(q[k] - run.q[k], c.lower[k])
+        aim += c.row[k] * (run.q[k] + away)
+    if cp.correct_exactly(c, run.q, aim) == 0.0:
+        return False
+    total = 0.0
+    for k in range(N):
+        total += segments.wrapped(q[k] - run.q[k], c.lower[k]) ** 2
+    return math.sqrt(total) <= SAME
+
+
+@kernel
+def _gap(run, a, b, q, width, share):
+    """Return the distance of a posture from the cubic, whose point is left in the scratch."""
+    segments.write_point(run.q, run.knots, a, b, width, share)
+    total = 0.0
+    for k in range(N):
+        total += segments.wrapped(q[k] - run.q[k], run.curve.lower[k]) ** 2
+    return math.sqrt(total)
+
+
+@kernel
+def _is_closed(run, row, last, first):
+    """Return whether the curve passes its beginning; the last knot is put there then."""
+    knots, low = run.knots, run.curve.lower
+    for a in range(row, last):
+        width, along = knots[a + 1, ARC] - knots[a, ARC], 0.0
+        for k in range(N):
+            along += knots[a, TANGENT + k] * knots[first, TANGENT + k]
+        if along <= 0.0 or not _lies_on(run, a, a + 1, knots[first], width):
+            continue
+        for k in range(N):
+            away = segments.wrapped(knots[first, k] - knots[a + 1, k], low[k])
+            knots[last, k] = knots[a + 1, k] + away
+            knots[last, TANGENT + k] = knots[first, TANGENT + k]
+        knots[last, ARC] = knots[last - 1, ARC] + segments.length_of(knots, last - 1, last)
+        return True
+    return False

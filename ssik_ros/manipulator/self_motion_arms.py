@@ -1,0 +1,88 @@
+"""The chain whose self-motions an arm has: its own seven joints, or six and a spin about an axis of the tool."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, TopologyMismatch
+from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
+
+TOOL_AXES = {'x': (1.0, 0.0, 0.0), 'y': (0.0, 1.0, 0.0), 'z': (0.0, 0.0, 1.0)}
+SPIN = 'spin'
+"""Name of the joint that stands for the free axis of the tool."""
+SHORTEST_AXIS = 1e-6
+
+
+def make_tracer(
+    chain: SerialChain, free_axis: tuple[float, float, float] | None, policy: TolerancePolicy
+) -> SelfMotionTracer:
+    """
+    Return what finds the self-motions of an arm.
+
+    :param chain: seven joints, or six and a free axis.
+    :param free_axis: unit vector in the tip's frame about which the tool may spin, None for none.
+    :param policy: says up to where axes count as parallel and as meeting.
+    :raises TopologyMismatch: when there is another number of joints, or no closed form.
+    """
+    dof = len(chain.joint_names)
+    if dof != (7 if free_axis is None else 6):
+        raise TopologyMismatch(
+            f"Self-motions need one redundant joint: '{chain.base_link}' to '{chain.tip_link}' has {dof} joints"
+            f'{"" if free_axis is None else " and a free axis of the tool"}; it takes seven, or six and a free axis.'
+        )
+    whole = chain if free_axis is None else add_spin(chain, np.array(free_axis))
+    # Of six joints the spin is held: then the others keep the closed form that they have without it.
+    held = None if free_axis is None else dof
+    arm = AnalyticArm(
+        whole, parallel=policy.axis_parallel, meeting=policy.axis_intersect, held=held
+    )
+    return SelfMotionTracer(arm, dof)
+
+
+def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] | None:
+    """
+    Return a free axis of the tool as a unit vector.
+
+    :param free_axis: ``x``, ``y``, ``z``, or three numbers, in the tip's frame; None for none.
+    :raises TypeError: when it is something else.
+    """
+    if free_axis is None:
+        return None
+    given = TOOL_AXES.get(free_axis, free_axis) if isinstance(free_axis, str) else free_axis
+    try:
+        axis = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        axis = np.zeros(0)
+    size = float(np.linalg.norm(axis)) if axis.shape == (3,) else 0.0
+    if not (np.isfinite(size) and size >= SHORTEST_AXIS):
+        raise InvalidOption(
+            f"free_axis must be 'x', 'y', 'z' or a vector of three numbers, not {free_axis!r}."
+        )
+    x, y, z = (axis / size).tolist()
+    return x, y, z
+
+
+def add_spin(chain: SerialChain, axis: FloatArray) -> SerialChain:
+    """
+    Return a chain with one more joint at its tip, without limits.
+
+    :param chain: the arm.
+    :param axis: (3,) unit vector in the tip's frame.
+    """
+    return SerialChain(
+        base_link=chain.base_link,
+        tip_link=chain.tip_link,
+        joint_names=(*chain.joint_names, SPIN),
+        kinds=np.append(chain.kinds, JointKind.CONTINUOUS),
+        axes=np.vstack([chain.axes, chain.home[:3, :3] @ axis]),
+        points=np.vstack([chain.points, chain.home[:3, 3]]),
+        home=chain.home.copy(),
+        lower=np.append(chain.lower, -np.inf),
+        upper=np.append(chain.upper, np.inf),
+        joint_indices=np.append(chain.joint_indices, -1),
+        idx_q=np.append(chain.idx_q, -1),
+    )

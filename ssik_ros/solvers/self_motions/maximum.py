@@ -1,0 +1,55 @@
+"""The largest value of a function of one number."""
+
+from collections.abc import Callable
+import math
+
+CANDIDATES = 3
+"""Highest places of the first look around which a maximum is looked for."""
+SECTION = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Share of an interval that the golden section keeps."""
+NARROWEST = 1e-9
+"""Width of an interval that is not looked into any more."""
+
+
+def find_maximum(
+    function: Callable[[float], float], length: float, spacing: float
+) -> tuple[float, float]:
+    """
+    Return where a function is largest on [0, length], and its value there.
+
+    :param function: of one number; NaN counts as the worst value.
+    :param length: end of the interval.
+    :param spacing: how far apart the first places are that are looked at.
+    """
+    count = max(1, math.ceil(length / spacing))
+    places = [length * i / count for i in range(count + 1)] if length > 0.0 else [0.0]
+    values = [_value(function, place) for place in places]
+    order = sorted(range(len(places)), key=lambda i: -values[i])[:CANDIDATES]
+    best = (places[order[0]], values[order[0]])
+    for i in order:
+        low, high = places[max(i - 1, 0)], places[min(i + 1, len(places) - 1)]
+        found = _golden(function, low, high)
+        best = found if found[1] > best[1] else best
+    return best
+
+
+def _golden(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Return where a function with one maximum in an interval is largest, and its value there."""
+    a, b = high - SECTION * (high - low), low + SECTION * (high - low)
+    f_a, f_b = _value(function, a), _value(function, b)
+    while high - low > NARROWEST:
+        if f_a >= f_b:
+            high, b, f_b = b, a, f_a
+            a = high - SECTION * (high - low)
+            f_a = _value(function, a)
+        else:
+            low, a, f_a = a, b, f_b
+            b = low + SECTION * (high - low)
+            f_b = _value(function, b)
+    return (a, f_a) if f_a >= f_b else (b, f_b)
+
+
+def _value(function: Callable[[float], float], place: float) -> float:
+    """Return a function's value, minus infinity for no number."""
+    value = float(function(place))
+    return value if value == value else -math.inf

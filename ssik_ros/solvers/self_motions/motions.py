@@ -1,0 +1,174 @@
+"""All self-motions of one pose."""
+
+from collections.abc import Iterator
+import functools
+import itertools
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.closed_form.self_motions import segments, trace
+from ssik_ros.solvers.self_motions.curve import (
+    CurveEnd,
+    CurvePoint,
+    EndKind,
+    Objective,
+    SelfMotion,
+    TracedPose,
+)
+
+INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
+SAME_POSTURE = 1e-4
+"""Distance of two ends below which one curve continues the other [rad]."""
+
+
+class SelfMotions:
+    """
+    The curves of solutions of one pose, within the limits.
+
+    A sequence of :class:`SelfMotion`, empty where the pose has no solution.
+    """
+
+    def __init__(
+        self, pose: TracedPose, knots: FloatArray, rows: IntArray, resolution: float, why: str
+    ) -> None:
+        """
+        Keep the knots of all curves.
+
+        :param pose: what the curves share.
+        :param knots: (k, segments.COLUMNS) curve behind curve, not yet parted at folds and crossings.
+        :param rows: (c,) how many knots each of these has.
+        :param resolution: see the attribute.
+        :param why: reason why it is not proved that no curve is missing, empty where it is.
+        """
+        self._pose, self._knots, self._rows = pose, knots, rows
+        self.resolution = resolution
+        """Every curve on which the held joint moves by more than this is here, if ``is_complete`` [rad or m]."""
+        singular = knots[:, segments.KIND] == trace.SINGULAR
+        self.reason = 'a curve ends in a singular posture' if singular.any() else why
+        """Why it is not proved that no longer curve is missing; empty where it is."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether it is proved that no curve longer than :attr:`resolution` is missing."""
+        return not self.reason
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the arm's joints."""
+        return self._pose.plan.chain.joint_names[: self._pose.dof]
+
+    @functools.cached_property
+    def curves(self) -> tuple[SelfMotion, ...]:
+        """Return the curves, parted where the held joint turns back and where they cross."""
+        pieces = [piece for part in self._parts() for piece in _split(part)]
+        ends = [tuple(self._end(piece, row) for row in (0, -1)) for piece in pieces]
+        found = []
+        for index, (piece, (start, end)) in enumerate(zip(pieces, ends, strict=True)):
+            linked = [
+                other._replace(curves=self._continuing(pieces, index, row, other))
+                for row, other in ((0, start), (-1, end))
+            ]
+            own = piece.copy()
+            own[:, segments.ARC] -= own[0, segments.ARC]
+            found.append(SelfMotion(self._pose, index, own, *linked))
+        return tuple(found)
+
+    def _parts(self) -> list[FloatArray]:
+        """Return the knots of each curve before it is parted."""
+        return np.split(self._knots, np.cumsum(self._rows)[:-1]) if len(self._rows) else []
+
+    def _end(self, knots: FloatArray, row: int) -> CurveEnd:
+        """Return what stands at the first or the last knot of a curve, without what continues there."""
+        kind = float(knots[row, segments.KIND])
+        if kind in INSIDE_ENDS:
+            return CurveEnd(INSIDE_ENDS[kind])
+        if trace.LIMIT < kind < trace.CLOSED:
+            code = round(32.0 * (kind - trace.LIMIT)) - 1
+            return CurveEnd(
+                EndKind.LIMIT, self._pose.plan.chain.joint_names[code // 2], code % 2 == 1
+            )
+        return CurveEnd(EndKind.SINGULAR if kind == trace.SINGULAR else EndKind.CLOSED)
+
+    def _continuing(
+        self, pieces: list[FloatArray], index: int, row: int, end: CurveEnd
+    ) -> tuple[int, ...]:
+        """Return the indices of the curves that have an end in the same posture."""
+        if end.kind in (EndKind.LIMIT, EndKind.SINGULAR) or self._is_whole(pieces[index]):
+            return ()
+        here = pieces[index][row, :7]
+        others = []
+        for i, piece in enumerate(pieces):
+            for j in (0, -1):
+                away = self._pose.plan.chain.wrap_turns(piece[j, :7] - here)
+                if (i, j) != (index, row) and np.abs(away).max() < SAME_POSTURE:
+                    others.append(i)
+        return tuple(dict.fromkeys(others))
+
+    def _is_whole(self, piece: FloatArray) -> bool:
+        """Return whether a piece is a closed curve without folds and crossings."""
+        kinds = piece[[0, -1], segments.KIND]
+        return bool(((kinds == trace.CLOSED) | (kinds == trace.REGULAR)).all())
+
+    def __len__(self) -> int:
+        """Return the number of curves."""
+        return len(self.curves)
+
+    def __iter__(self) -> Iterator[SelfMotion]:
+        """Return the curves one by one."""
+        return iter(self.curves)
+
+    def __getitem__(self, index: int) -> SelfMotion:
+        """Return a curve by its index."""
+        return self.curves[index]
+
+    def __repr__(self) -> str:
+        """Return how many curves there are, and whether that is proved."""
+        proof = f'complete to {self.resolution:.3g}' if self.is_complete else self.reason
+        return f'SelfMotions({len(self)} curves, {proof})'
+
+    def sample(self, spacing: float) -> FloatArray:
+        """
+        Return postures (m, dof) along all curves.
+
+        :param spacing: distance between two of one curve at most [rad].
+        """
+        rows = [curve.sample(spacing) for curve in self.curves]
+        return np.vstack(rows) if rows else np.empty((0, self._pose.dof))
+
+    def nearest(self, seed: ArrayLike) -> CurvePoint | None:
+        """
+        Return the posture of all curves that is nearest to a posture, None where there is no curve.
+
+        :param seed: (dof,) the posture [rad or m].
+        """
+        found = [curve.nearest(seed) for curve in self.curves]
+        return min(found, key=lambda point: point.value, default=None)
+
+    def best(self, objective: Objective) -> CurvePoint | None:
+        """
+        Return the posture of all curves with the largest value of an objective, None where there is no curve.
+
+        :param objective: a function of a joint vector (dof,).
+        """
+        found = [curve.best(objective) for curve in self.curves]
+        return max(found, key=lambda point: point.value, default=None)
+
+
+def _split(knots: FloatArray) -> list[FloatArray]:
+    """Return the pieces of a curve between its folds and crossings; of a closed one, its beginning is no end then."""
+    kinds = knots[:, segments.KIND]
+    inner = np.flatnonzero((kinds == trace.FOLD) | (kinds == trace.CROSSING))
+    inner = inner[(inner > 0) & (inner < len(knots) - 1)]
+    if not len(inner):
+        return [knots]
+    bounds = [0, *inner.tolist(), len(knots) - 1]
+    pieces = [knots[a : b + 1] for a, b in itertools.pairwise(bounds)]
+    if trace.CLOSED not in (kinds[0], kinds[-1]):
+        return pieces
+    first, last = pieces[0].copy(), pieces.pop().copy()
+    first[:, :7] += np.round((last[-1, :7] - first[0, :7]) / (2.0 * np.pi)) * 2.0 * np.pi
+    first[:, segments.ARC] += last[-1, segments.ARC] - first[0, segments.ARC]
+    pieces[0] = np.vstack([last[:-1], first])
+    return pieces

@@ -1,0 +1,79 @@
+"""Self-motions: postures of a pose lie on its curves, and the curves end where they say."""
+
+import numpy as np
+import pytest
+
+from ssik_ros import Manipulator
+from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
+from ssik_ros.solvers.self_motions.curve import EndKind
+
+ON_CURVE = 1e-9
+"""Distance of a solution from its curve [rad]."""
+
+
+def random_postures(arm, count, seed):
+    """Return postures (count, dof) within the limits, and within a turn."""
+    rng = np.random.default_rng(seed)
+    limits = [(-np.pi, np.pi) if pair is None else pair for pair in arm.joint_limits]
+    lower, upper = np.clip(np.array(limits).T, -np.pi, np.pi)
+    return lower + (upper - lower) * rng.random((count, arm.dof))
+
+
+@pytest.mark.parametrize('name', ['panda', 'fr3', 'iiwa14'])
+def test_the_posture_of_a_pose_lies_on_one_of_its_curves(name):
+    arm = Manipulator.from_prebuilt(name)
+    for q in random_postures(arm, 30, 3):
+        motions = arm.self_motions(arm.fk(q))
+        assert motions.is_complete
+        assert motions.nearest(q).value <= ON_CURVE
+
+
+@pytest.mark.parametrize('name', ['panda', 'iiwa14', 'gen3', 'xarm7'])
+def test_postures_of_curves_reach_the_pose_within_the_limits(name):
+    arm = Manipulator.from_prebuilt(name)
+    (q,) = random_postures(arm, 1, 5)
+    target = arm.fk(q)
+    rows = arm.self_motions(target).sample(0.1)
+    assert len(rows) > 20
+    for row in rows:
+        assert np.abs(arm.fk(row) - target).max() < 1e-9
+        for value, pair in zip(row, arm.joint_limits, strict=True):
+            assert pair is None or pair[0] - 1e-9 <= value <= pair[1] + 1e-9
+
+
+def test_a_limit_end_is_on_its_limit():
+    arm = Manipulator.from_prebuilt('panda')
+    (q,) = random_postures(arm, 1, 6)
+    limits = dict(zip(arm.joint_names, arm.joint_limits, strict=True))
+    ends = 0
+    for curve in arm.self_motions(arm.fk(q)):
+        for s, end in ((0.0, curve.start), (curve.length, curve.end)):
+            if end.kind is EndKind.LIMIT:
+                value = curve(s)[arm.joint_names.index(end.joint)]
+                assert value == pytest.approx(limits[end.joint][end.is_upper], abs=1e-9)
+                ends += 1
+    assert ends > 0
+
+
+def test_six_joints_with_a_free_axis_have_curves_too():
+    arm = Manipulator.from_prebuilt('ur5e')
+    q = np.array([0.3, -1.2, 1.1, 0.4, 0.9, 0.2])
+    motions = arm.self_motions(arm.fk(q), free_axis='z')
+    assert motions.is_complete
+    assert motions.nearest(q).value <= ON_CURVE
+    target = arm.fk(q)
+    for row in motions.sample(0.2):
+        there = arm.fk(row)
+        assert np.abs(there[:3, 2:] - target[:3, 2:]).max() < 1e-9
+
+
+def test_wrong_input_is_named():
+    arm, six = Manipulator.from_prebuilt('panda'), Manipulator.from_prebuilt('ur5e')
+    with pytest.raises(InvalidTarget, match='not finite'):
+        arm.self_motions(np.full((4, 4), np.nan))
+    with pytest.raises(InvalidOption, match='free_axis'):
+        six.self_motions(np.eye(4), free_axis='w')
+    with pytest.raises(InvalidOption, match='resolution'):
+        arm.self_motions(np.eye(4), resolution=-1.0)
+    with pytest.raises(TopologyMismatch, match='one redundant joint'):
+        six.self_motions(np.eye(4))
