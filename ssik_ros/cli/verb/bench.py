@@ -38,11 +38,11 @@ from ssik_ros.cli.printing import open_console
 from ssik_ros.errors import ConfigError, InvalidOption
 
 EXAMPLES = (
-    'ssik bench panda                       a shipped configuration',
-    'ssik bench ik_benchmarking.yaml        the file of ik_benchmarking, unchanged',
-    'ssik bench panda fanuc gen3 -o results three robots, one folder each, and a grid of plots',
+    'ssik bench panda                       # a shipped configuration',
+    'ssik bench ik_benchmarking.yaml        # the file of ik_benchmarking, unchanged',
+    'ssik bench panda fanuc gen3 -o results # three robots, one folder each, and a grid of plots',
     'ssik bench panda --samples 1000 --solver PoseIK --no-plots',
-    'ssik bench panda --goals results/goals.jsonl   the very same requests again',
+    'ssik bench panda --goals results/goals.jsonl   # the very same requests again',
 )
 DEFAULT_OUTPUT = 'ik_benchmark_results'
 LOG_WIDTH = 110
