@@ -101,7 +101,8 @@ setup(
     packages=find_packages(include=[package_name, f'{package_name}.*']),
     package_data={
         '': ['*.yaml', 'py.typed'],
-        f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt'],
+        f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt', 'c_kernels/*'],
+        f'{package_name}.artifact.c': ['templates/*'],
     },
     # Of the tests alone.
     exclude_package_data={f'{package_name}.kernels.native': ['_kernels.checked.*']},

@@ -286,6 +286,38 @@ class Build:
         products = (step.products[0] for step in steps if step.name.endswith(f' for {target}'))
         return dict(zip(self.imports, products, strict=True))
 
+    def write_portable(self, scheduler: Scheduler) -> None:
+        """
+        Write what ``ssik build --target c`` links, for every target.
+
+        :param scheduler: runs the steps.
+        """
+        from native import back_end, link, portable
+
+        names = {name: self.file(name, 'optimised.bc') for name in self.imports}
+        digest = hashlib.sha256('\0'.join(str(path) for path in names.values()).encode())
+        digest.update(portable.digest_of_tools().encode())
+        folder = self._store / f'portable-{digest.hexdigest()[:16]}'
+        joined = folder / 'joined.bc'
+        objects = {target: folder / f'{target}.o' for target in link.TARGETS}
+
+        def join() -> None:
+            write(joined, portable.join({name: path.read_bytes() for name, path in names.items()}))
+
+        def emit(target: str) -> None:
+            data = portable.emit(joined.read_bytes(), back_end.TARGETS[target])
+            write(objects[target], data)
+
+        steps = [Step('join', (), (joined,), join)]
+        steps += [
+            Step(f'emit for {target}', ('join',), (path,), functools.partial(emit, target))
+            for target, path in objects.items()
+        ]
+        scheduler.run('Kernels for C   ', steps)
+        self._folders['portable'] = folder
+        emitted = {target: path.read_bytes() for target, path in objects.items()}
+        portable.write(joined.read_bytes(), emitted)
+
     def prune(self) -> None:
         """Remove what was made from older sources."""
         kept = set(self._folders.values())
@@ -324,7 +356,13 @@ def open_output(path: str | None) -> TextIO:
     return sys.stderr
 
 
-def build(targets: list[str], processes: int, output: TextIO | None, folder: Path | None) -> None:
+def build(
+    targets: list[str],
+    processes: int,
+    output: TextIO | None,
+    folder: Path | None,
+    with_portable: bool = False,
+) -> None:
     """
     Build the library for some targets, or the objects that it is linked from.
 
@@ -332,6 +370,7 @@ def build(targets: list[str], processes: int, output: TextIO | None, folder: Pat
     :param processes: how many at once.
     :param output: where the progress is shown; None shows nothing.
     :param folder: where the objects go; without it they are linked beside the sources.
+    :param with_portable: whether to write the kernels for C programs, too.
     """
     from native import link
 
@@ -342,6 +381,8 @@ def build(targets: list[str], processes: int, output: TextIO | None, folder: Pat
     whole = Build(targets, is_checked)
     scheduler = Scheduler(processes, output)
     scheduler.run('Kernels: compile', whole.steps_of_code())
+    if with_portable:
+        whole.write_portable(scheduler)
     objects = whole.steps_of_objects()
     scheduler.run('Kernels: emit   ', objects)
     rows = whole.rows()
@@ -409,6 +450,11 @@ def main() -> None:
         metavar='FOLDER',
         help='write the objects into this folder, and link nothing',
     )
+    parser.add_argument(
+        '--portable',
+        action='store_true',
+        help='write the kernels for C programs as well, which "ssik build --target c" links',
+    )
     parser.add_argument('--quiet', action='store_true', help='say nothing of the progress')
     parser.add_argument(
         '--progress', metavar='FILE', help='show the progress there, not on standard error'
@@ -417,7 +463,7 @@ def main() -> None:
     start = time.monotonic()
     names = chosen.checked or chosen.target or targets.of_this_machine()[:1]
     output = None if chosen.quiet else open_output(chosen.progress)
-    build(names, chosen.processes, output, chosen.objects)
+    build(names, chosen.processes, output, chosen.objects, chosen.portable)
     made = 'objects' if chosen.objects else 'library'
     print(f'Native {made} for {", ".join(names)}: {time.monotonic() - start:.0f} s.')
 

@@ -108,6 +108,7 @@ TABLE = (
     Row((7, 4), 'server', ALL, 'a robot that can be asked; its descriptions checked'),
     Row((7, 5), 'server.tasks', ALL, 'the task sets of a file, asked and streamed'),
     Row((8, 0), 'artifact', ALL, 'one arm as a Python file that needs numpy alone'),
+    Row((8, 0), 'artifact.c', ALL, 'one arm as a C library'),
     Row((8, 0), 'view', ALL, 'pictures of robots, without a window'),
     Row((8, 0), 'benchmark', ALL, 'the benchmark of launch files and command line'),
     Row((9, 0), 'ros.process', ALL, 'executors, logs, signals, diagnostics'),

@@ -21,21 +21,22 @@ class ChainKinematics:
         """
         rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
         constraint = PoseConstraint(frame_a=base, frame_b=tip, rows=rows)
-        self._problem = build_problem(robot.tree, group.joint_names, [constraint])
-        self._defaults = robot.default_positions()[self._problem.idx_q]
-        in_group = self._problem.variable_q < self._problem.group_size
+        self.problem = build_problem(robot.tree, group.joint_names, [constraint])
+        """The chain as the kernels read it."""
+        self._defaults = robot.default_positions()[self.problem.idx_q]
+        in_group = self.problem.variable_q < self.problem.group_size
         self._columns = np.flatnonzero(in_group)
 
     def _variables(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
         """Return the problem's variables for a joint vector of the group and a full state (nq)."""
-        size = self._problem.group_size
+        size = self.problem.group_size
         if q.shape != (size,):
             raise DimensionMismatch(
                 f'The chain has {size} joint variables; the given vector has the shape {q.shape}.',
                 expected=(size,),
                 actual=q.shape,
             )
-        others = self._defaults if state is None else state[self._problem.idx_q]
+        others = self._defaults if state is None else state[self.problem.idx_q]
         return np.concatenate([q, others[size:]])
 
     def pose(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
@@ -45,7 +46,7 @@ class ChainKinematics:
         :param q: (n,) joint vector [rad or m].
         :param state: (nq,) full state, read for joints outside the group; None means default values.
         """
-        problem = self._problem
+        problem = self.problem
         work, pose = np.empty(problem.workspace_size), np.empty((4, 4))
         variables = self._variables(q, state)
         relative_pose.pose_of_b_in_a(problem.ints, problem.reals, work, variables, pose)
@@ -57,7 +58,7 @@ class ChainKinematics:
 
         :param q: (n,) joint vector [rad or m].
         """
-        problem = self._problem
+        problem = self.problem
         work, jacobian = np.empty(problem.workspace_size), np.empty((6, problem.nv))
         variables = self._variables(q)
         relative_pose.twist_of_b_in_a(problem.ints, problem.reals, work, variables, jacobian)

@@ -1,26 +1,29 @@
-"""``ssik build``: one Python module that solves one arm and needs numpy only."""
+"""``ssik build``: one Python module, or one C library, that solves one arm."""
 
 import argparse
-import os
 from pathlib import Path
 import re
 import sys
-import tempfile
 
+from ssik_ros.artifact.c.library import write_file
+from ssik_ros.artifact.c.toolchain import ARCHITECTURES
 from ssik_ros.artifact.module_text import ArtifactSubject, write_module
 from ssik_ros.artifact.sources import SourceNotPortable
 from ssik_ros.artifact.trial import EXACT, load_module, make_judge, TrialReport, try_module
+from ssik_ros.cli.c_build import write_blocks, write_generic_library, write_library
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import describe_choices, InvalidOption
 from ssik_ros.manipulator.closed_form_solve import describe_plan
 
 EXAMPLES = (
     'ssik build arm.urdf --base base_link --ee tool0',
     'ssik build arm.urdf --ee tool0 --out my_arm_ik.py --validate-poses 1000',
     'ssik build --robot ur5e --out ur5e_ik.py --force',
+    'ssik build arm.urdf --target c --arch aarch64 -o arm_c',
+    'ssik build --robot ur5e --blocks -o ur5e.blocks; ssik build --target libssik -o libssik',
     'python -c "import ur5e_ik; print(ur5e_ik.solve(ur5e_ik.fk([0.1] * 6)))"',
 )
 
@@ -32,16 +35,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     :param parser: the verb's parser.
     """
     add_robot_options(parser)
-    group = parser.add_argument_group('module')
-    add_option(group, '--out FILE', 'file to write (default: ROBOT_ik.py here)', type=Path)
+    group = parser.add_argument_group('result')
+    text = 'python: a module that needs numpy only; c: a library for one arm; libssik: the C library that reads blocks'
+    add_option(group, '--target NAME', f'{text} (default: python)', default='python')
+    add_option(group, '--blocks', 'write the blocks of the arm, which libssik reads')
+    text = 'file or folder to write (default: named after the robot)'
+    add_option(group, '--out -o PATH', text, type=Path)
+    text = f'of the C library: {", ".join(ARCHITECTURES)} (default: this machine)'
+    add_option(group, '--arch NAME', text)
+    add_option(group, '--name NAME', 'prefix of the C functions (default: the robot)')
     text = (
         'random poses for the trial: N within the limits, N over full revolutions (default: 100)'
     )
     add_option(group, '--validate-poses N', text, type=int, default=100)
-    add_option(group, '--force', 'overwrite the file')
+    add_option(group, '--force', 'overwrite what is there')
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """
+    Write what the options name.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the arm cannot be loaded or the result not be written.
+    """
+    target = arguments.target
+    if target not in TARGETS:
+        raise InvalidOption(f"--target is '{target}'. {describe_choices(target, TARGETS)}")
+    if target == 'python' and not arguments.blocks and (arguments.arch or arguments.name):
+        raise InvalidOption('--arch and --name are for C libraries; add --target c.')
+    return write_blocks(arguments) if arguments.blocks else TARGETS[target](arguments)
+
+
+def write_python(arguments: argparse.Namespace) -> int:
     """
     Write the module; 1 when the arm has no closed form or the module fails its trial, and nothing is written then.
 
@@ -73,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not report.passed:
         print(f'ssik build: FAILED, nothing is written: {report.faults}.', file=sys.stderr)
         return NO
-    _write(path, write_module(subject, _validation(report)))
+    write_file(path, write_module(subject, _validation(report)).encode())
     _print_result(path, report)
     return 0
 
@@ -91,26 +116,11 @@ def _validation(report: TrialReport) -> str:
     )
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        try:
-            with os.fdopen(handle, 'w', encoding='utf-8', newline='\n') as file:
-                file.write(text)
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(name).chmod(0o666 & ~umask)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
-
-
 def _print_result(path: Path, report: TrialReport) -> None:
     """Print what was written and how it did."""
     print(f'validation: {_validation(report)}')
     print(f'worst residual {report.worst:.2g}; {report.median_ms:.3g} ms a solve, median, here')
     print(f'wrote {path} ({path.stat().st_size / 1024:.0f} KiB); it needs numpy only')
+
+
+TARGETS = {'python': write_python, 'c': write_library, 'libssik': write_generic_library}

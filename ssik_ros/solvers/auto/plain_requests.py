@@ -89,9 +89,12 @@ class PlainRequests:
         """
         self._solver, self._go_on = solver, go_on
         self._known = closed_form
-        self._tolerance = solver.settings.tolerance if tolerance is None else tolerance
+        self.tolerance = solver.settings.tolerance if tolerance is None else tolerance
+        """Norm over both errors that a solution may have."""
+        self.problem = solver.problem
+        """What the search solves."""
         self._options = solver.seeded.copy()
-        tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self._tolerance
+        tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self.tolerance
         self._others: dict[float, PlainRequests] = {}
         self._size = solver.problem.group_size
         self._has_slides = bool(solver.problem.reaches)
@@ -120,7 +123,7 @@ class PlainRequests:
         :raises InvalidLimits: when a joint would have to be sampled that has no range, by name.
         """
         tolerance = request.tolerance
-        if tolerance is not None and tolerance is not self._tolerance:
+        if tolerance is not None and tolerance is not self.tolerance:
             return self._solve_within(request, np.asarray(tolerance, dtype=np.float64))
         if (
             request.max_solutions != 1
@@ -157,7 +160,7 @@ class PlainRequests:
         try:
             own = self._pool.pop()
         except IndexError:
-            own = self._make_arrays()
+            own = self.make_arrays()
         address, closed, arrays = own
         q = EMPTY(self._size)
         report = (
@@ -187,7 +190,7 @@ class PlainRequests:
             known = None if self._known is None else self._known._replace(tolerance=value)
             self._others[value] = PlainRequests(self._solver, self._go_on, known, value)
         other = self._others[value]
-        return other.solve(dataclasses.replace(request, tolerance=other._tolerance))
+        return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
         """Return the address of a cancel flag, which the request keeps alive."""
@@ -244,7 +247,7 @@ class PlainRequests:
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
         if branches != plain_request.NOT_CALLED and not clock_ended:
             # No branch at all is a proof without any start, except for poses that are nearly met.
-            is_near = residual <= AT_THE_EDGE * self._tolerance
+            is_near = residual <= AT_THE_EDGE * self.tolerance
             cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
             cause = Cause.LIMITS if branches else cause
             searches = searches if is_near else (1 if branches else 0)
@@ -252,7 +255,7 @@ class PlainRequests:
             status, cause, *self._nothing, q, residual, iterations, searches, clock_ended
         )
 
-    def _make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
+    def make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
         """Return fresh arrays, and the address of those of the search."""
         solver, known = self._solver, self._closed_form
         arrays = SingleArrays(solver.problem, self._options, solver.middle)

@@ -81,8 +81,10 @@ class AutoSolver:
         self._knowledge = Knowledge.NOTHING if known is None else knowledge_of_arm(known.arm)
         self._methods = choose(self._knowledge, self._wanted, is_tuned=bool(self._tuned))
         self._first_starts = self._search(self._count_first_starts(), 0)
-        plain = self._make_plain()
-        self.solve: Callable[[SolveRequest], IkResult] = plain.solve if plain else self._go_on
+        self.plain = self._make_plain()
+        """The fast path for plain requests; None if this chain needs the general one."""
+        self.solve: Callable[[SolveRequest], IkResult]
+        self.solve = self.plain.solve if self.plain else self._go_on
         """Solve one request; see :meth:`ssik_ros.solvers.auto.plain_requests.PlainRequests.solve`."""
 
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:

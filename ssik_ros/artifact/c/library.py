@@ -1,0 +1,235 @@
+"""A C library for one arm, or for the blocks of any arm: its folder, complete or not written at all."""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+from ssik_ros.arrays import IntArray
+from ssik_ros.artifact.c import blocks, recorded, texts, toolchain
+from ssik_ros.artifact.c.blocks import Arm
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.native import portable
+
+Report = Callable[[str], None]
+GENERIC = 'ssik'
+"""Name of the library that reads blocks."""
+
+
+class ArmLibrary(NamedTuple):
+    """What is written for one arm."""
+
+    name: str
+    version: str
+    arm: Arm
+    image: IntArray
+    poses: list[recorded.RecordedPose]
+
+    def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
+        """Return the values of the templates."""
+        n, group = len(self.arm.group.joint_names), self.arm.group
+        memory = memory_of(self.image)
+        constants = f'\n#define {self.name.upper()}_JOINTS {n}\n'
+        constants += '/* Size of a solver without windings [bytes]. */\n'
+        constants += f'#define {self.name.upper()}_MEMORY {memory}\n'
+        constants += f'/* Joints: {", ".join(group.joint_names)}. */\n'
+        seed = self.poses[0].branches[0] if len(self.poses[0].branches) else self.poses[0].first
+        facts = {
+            'chain': f'{group.base_link} to {group.tip}, {n} joints',
+            'closed form': self.arm.reason,
+            'memory of a solver': f'{memory} bytes',
+            'architecture': tools.architecture,
+        }
+        return {
+            **_values(self.name, f'Inverse kinematics of {self.arm.robot.name}', self.version),
+            'CONSTANTS': constants,
+            'SEED': ', '.join(f'{value:.6f}' for value in seed),
+            'BOUNDS': ', '.join(['0.01'] * n),
+            'LARGEST_ERROR': repr(max(1e-6, 2.0 * self.arm.plain.tolerance)),
+            'FACTS': '\n'.join(f'| {name} | {value} |' for name, value in facts.items()),
+            'VALIDATION': f'The self-test solves {len(self.poses)} recorded poses.',
+        }
+
+    def write_sources(self, folder: Path, values: dict[str, str]) -> None:
+        """Write what the compiler reads."""
+        (folder / 'image.h').write_text(texts.image_header(self.image), encoding='utf-8')
+        _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
+
+    def write_share(self, folder: Path, values: dict[str, str]) -> None:
+        """Write examples and the self-test."""
+        for template in ('example.c', 'example.cpp', 'selftest.c', 'CMakeLists.txt'):
+            _write(folder / template, template, values, self.flags)
+        header = recorded.recorded_header(self.poses, len(self.arm.group.joint_names))
+        (folder / 'recorded.h').write_text(header, encoding='utf-8')
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return which lines of the templates are for this library."""
+        return ('arm',) if self.arm.form is None else ('arm', 'form')
+
+
+class GenericLibrary(NamedTuple):
+    """The library that reads blocks."""
+
+    version: str
+    name: str = GENERIC
+
+    def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
+        """Return the values of the templates."""
+        title = 'Inverse kinematics of any arm, from its blocks'
+        facts = f'| architecture | {tools.architecture} |'
+        return {**_values(self.name, title, self.version), 'CONSTANTS': '', 'FACTS': facts}
+
+    def write_sources(self, folder: Path, values: dict[str, str]) -> None:
+        """Write what the compiler reads."""
+        _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
+
+    def write_share(self, folder: Path, values: dict[str, str]) -> None:
+        """Write nothing: an example needs the blocks of an arm."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return which lines of the templates are for this library."""
+        return ('library',)
+
+
+def _values(name: str, title: str, version: str) -> dict[str, str]:
+    """Return the values that all libraries have."""
+    return {'NAME': name, 'UPPER': name.upper(), 'TITLE': title, 'VERSION': version, **texts.ABI}
+
+
+def memory_of(image: IntArray) -> int:
+    """Return the size of a solver without windings [bytes]; the C library computes the same."""
+    at, size = image[blocks.HEAD + 2 : blocks.HEAD + 4].tolist()
+    head = 4 + len(blocks.PARTS) + 1
+    return 8 * (head + int(image[at : at + size].reshape(-1, 3)[:, 0].sum()))
+
+
+def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
+    """Write a file from a template."""
+    path.write_text(texts.render(template, values, flags), encoding='utf-8')
+
+
+def build(
+    library: ArmLibrary | GenericLibrary,
+    tools: toolchain.Toolchain,
+    kernels: bytes,
+    report: Report,
+    product: Path,
+) -> None:
+    """
+    Write the folder of a library.
+
+    :param library: what is written.
+    :param tools: compiler and others.
+    :param kernels: their object.
+    :param report: is told of each step.
+    :param product: the folder; it must not exist.
+    """
+    name, values, flags = library.name, library.values(tools), library.flags
+    with tempfile.TemporaryDirectory() as work:
+        sources = Path(work)
+        (sources / 'layout.h').write_text(_layout(), encoding='utf-8')
+        _write(sources / f'{name}.h', 'ik.h', values, flags)
+        library.write_sources(sources, values)
+        folders = {part: product / part for part in ('include', 'lib', f'share/{name}')}
+        folders |= {part: product / 'lib' / part for part in (f'cmake/{name}', 'pkgconfig')}
+        for folder in folders.values():
+            folder.mkdir(parents=True)
+        report(f'compile and link for {tools.architecture}')
+        toolchain.make_libraries(tools, sources, name, kernels, folders['lib'])
+    for suffix in ('h', 'hpp'):
+        _write(folders['include'] / f'{name}.{suffix}', f'ik.{suffix}', values, flags)
+    for suffix in ('Config.cmake', 'ConfigVersion.cmake'):
+        _write(folders[f'cmake/{name}'] / f'{name}{suffix}', suffix, values, flags)
+    _write(folders['pkgconfig'] / f'{name}.pc', 'package.pc', values, flags)
+    _write(product / 'README.md', 'README.md', values, flags)
+    library.write_share(folders[f'share/{name}'], values)
+
+
+def _layout() -> str:
+    """Return ``layout.h`` with the digest of the kernels."""
+    return f'{blocks.layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
+    """
+    Give a folder that takes its place when all went well, and vanishes otherwise.
+
+    :param path: its place.
+    :param overwrites: whether a folder that is there is replaced.
+    :raises InvalidOption: when something else is there, or the folder cannot be written.
+    """
+    if path.exists() and not overwrites and not (path.is_dir() and not any(path.iterdir())):
+        raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=path.parent, prefix=f'.{path.name}.'))
+    except OSError as error:
+        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
+    try:
+        made, old = work / 'new', work / 'old'
+        yield made
+        if path.exists():
+            path.rename(old)
+        made.rename(path)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | None:
+    """
+    Return what the self-test says; None where this machine cannot run it.
+
+    :param tools: compiler and others.
+    :param product: folder of the library.
+    :param name: of the library.
+    :raises InvalidOption: when the test fails.
+    """
+    emulator = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'] if tools.is_cross else []
+    if emulator and shutil.which(emulator[0]) is None:
+        return None
+    with tempfile.TemporaryDirectory() as work:
+        program, source = Path(work, 'selftest'), product / 'share' / name / 'selftest.c'
+        archive, include = product / 'lib' / f'lib{name}.a', product / 'include'
+        flags = '-std=c99', '-O1', f'-I{include}'
+        tools.run(
+            *tools.compiler, *flags, source, archive, '-lm', '-o', program, folder=Path(work)
+        )
+        result = subprocess.run(
+            [*emulator, str(program)], capture_output=True, text=True, check=False
+        )
+    if result.returncode:
+        raise InvalidOption(
+            f'The self-test failed, nothing is written: {result.stdout.strip() or result.returncode}.'
+        )
+    return result.stdout.strip()
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """
+    Write a file as a whole or not at all.
+
+    :param path: its place.
+    :param data: its contents.
+    :raises InvalidOption: when it cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+        try:
+            with os.fdopen(handle, 'wb') as file:
+                file.write(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(name).chmod(0o666 & ~umask)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error

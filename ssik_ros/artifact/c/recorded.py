@@ -1,0 +1,113 @@
+"""Poses with the package's own solutions, for the self-test of a C library."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.artifact.c.blocks import Arm
+from ssik_ros.errors import InvalidLimits
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import OneSolution
+from ssik_ros.solvers.closed_form.arm import BranchRequest
+
+POSES = 40
+PRIME = 1099511628211
+START = 14695981039346656037
+
+
+class RecordedPose(NamedTuple):
+    """A pose, a seed, and what the package returns for them."""
+
+    pose: FloatArray
+    seed: FloatArray
+    branches: FloatArray
+    """(k, n) every branch within limits, the nearest to the seed first; empty without a closed form."""
+    first: FloatArray
+    """(n,) the first solution found."""
+
+
+def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
+    """
+    Return joint values within limits.
+
+    :param arm: the arm.
+    :param rng: where they come from.
+    """
+    lower, upper = arm.group.lower, arm.group.upper
+    low = np.where(np.isfinite(lower), lower, -math.pi)
+    high = np.where(np.isfinite(upper), upper, math.pi)
+    values: FloatArray = rng.uniform(low, high)
+    return values
+
+
+def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
+    """
+    Return poses that both methods solve.
+
+    :param arm: the arm.
+    :param count: how many.
+    :raises InvalidLimits: when hardly a pose is solved.
+    """
+    rng, found = np.random.default_rng(1), []
+    for _ in range(4 * count):
+        pose, seed = arm.kinematics.pose(random_joints(arm, rng)), random_joints(arm, rng)
+        one = solve_one(arm, pose, seed)
+        if one is not None:
+            found.append(one)
+        if len(found) == count:
+            return found
+    raise InvalidLimits(
+        f'Of {4 * count} poses within the limits only {len(found)} are solved by the closed form and by the search; '
+        'a self-test needs more.'
+    )
+
+
+def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
+    """
+    Return a pose with the package's solutions; None when there are none.
+
+    :param arm: the arm.
+    :param pose: (4, 4); seed: (n,).
+    """
+    first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
+    if not isinstance(first, OneSolution):
+        return None
+    branches = np.empty((0, len(seed)))
+    if arm.form is not None:
+        solved = arm.form.arm.branches_refined(pose, BranchRequest(seed=seed))
+        if solved is None or not len(solved.q) or solved.starts:
+            return None
+        branches = solved.q
+    return RecordedPose(pose, seed, branches, first.solutions[0])
+
+
+def hash_of(values: FloatArray) -> int:
+    """Return the FNV-1a hash of the bytes of some numbers."""
+    total = START
+    for byte in np.ascontiguousarray(values, dtype='<f8').tobytes():
+        total = (total ^ byte) * PRIME & 0xFFFFFFFFFFFFFFFF
+    return total
+
+
+def recorded_header(poses: list[RecordedPose], n: int) -> str:
+    """
+    Return ``recorded.h``.
+
+    :param poses: of :func:`record`.
+    :param n: number of joints.
+    """
+    lines = [
+        f'enum {{ POSES = {len(poses)} }};',
+        'static const struct recorded {',
+        f'  double pose[16], seed[{n}];',
+        '  int64_t count, found;',
+        '  uint64_t branches, first;',
+        '} RECORDED[POSES] = {',
+    ]
+    for each in poses:
+        pose, seed = (', '.join(map(float.hex, part.ravel().tolist())) for part in each[:2])
+        hashes = f'UINT64_C({hash_of(each.branches)}), UINT64_C({hash_of(each.first)})'
+        lines.append(f'  {{{{{pose}}}, {{{seed}}}, {len(each.branches)}, 1, {hashes}}},')
+    return '\n'.join([*lines, '};', ''])

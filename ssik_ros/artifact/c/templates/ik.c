@@ -1,0 +1,683 @@
+/*
+ * From the functions of the header to the kernels: arrays are views of the image and of the caller's buffer.
+ *
+ * The image describes the arm. It is read only. The buffer begins with the solver, followed by a part for each array that
+ * the kernels write. A kernel takes its arguments as words of 64 bits; an array is taken apart as numba does it.
+ */
+#include "@NAME@.h"
+
+#include <math.h>
+#include "layout.h" /* S_*, N_*, P_*, MAGIC, FORMAT and constants of the kernels, written by ssik_ros */
+
+typedef int64_t word;
+
+#define KERNEL(name) int32_t ssik_ros_##name(void *result, const word *words)
+KERNEL(closed_form__branches__search__search);
+KERNEL(closed_form__elimination__general_search__search);
+KERNEL(closed_form__branches__held_search__search);
+KERNEL(closed_form__branches__held_slide__slide_range);
+KERNEL(closed_form__certification__windings__count_windings);
+KERNEL(closed_form__certification__windings__write_windings);
+KERNEL(closed_form__certification__windings__take_best);
+KERNEL(search__plain_request__solve_one);
+KERNEL(search__plain_request__search_one);
+KERNEL(search__tracking__follow);
+KERNEL(rows__relative_pose__pose_of_b_in_a);
+KERNEL(rows__relative_pose__twist_of_b_in_a);
+
+struct @NAME@_solver {
+  word magic;
+  const word *image;
+  word windings; /* most that fit */
+  word never;    /* a cancel flag that stays zero */
+  word at[PARTS + 1];
+};
+
+typedef struct @NAME@_solver solver_t;
+typedef @NAME@_report report_t;
+
+enum { HEAD_WORDS = (int)(sizeof(solver_t) / sizeof(word)) };
+
+static const word *section(const word *image, int which) { return image + image[HEAD + 2 * which]; }
+static word section_size(const word *image, int which) { return image[HEAD + 2 * which + 1]; }
+static word number(const solver_t *s, int which) { return section(s->image, S_NUMBERS)[which]; }
+static word *part(solver_t *s, int which) { return (word *)(void *)s + s->at[which]; }
+static double *reals(solver_t *s, int which) { return (double *)(void *)part(s, which); }
+static word part_size(const solver_t *s, int which) { return s->at[which + 1] - s->at[which]; }
+static const double *image_reals(const word *image, int which) { return (const double *)(const void *)section(image, which); }
+
+/* Words of an argument, one behind the other: an array of up to three dimensions, without gaps. */
+static word *put_array(word *at, const void *data, word item, int dimensions, const word *shape) {
+  word count = 1;
+  for (int k = 0; k < dimensions; ++k) count *= shape[k];
+  at[0] = at[1] = 0;
+  at[2] = count;
+  at[3] = item;
+  at[4] = (word)(intptr_t)data;
+  for (int k = 0; k < dimensions; ++k) at[5 + k] = shape[k];
+  for (int k = dimensions - 1; k >= 0; --k) {
+    at[5 + dimensions + k] = item;
+    item *= shape[k];
+  }
+  return at + 5 + 2 * dimensions;
+}
+
+static word *put_list(word *at, const void *data, word size) { return put_array(at, data, 8, 1, &size); }
+static word *put_table(word *at, const void *data, word rows, word columns) {
+  const word shape[] = {rows, columns};
+  return put_array(at, data, 8, 2, shape);
+}
+static word *put_part(word *at, solver_t *s, int which) { return put_list(at, part(s, which), part_size(s, which)); }
+static word *put_section(word *at, const solver_t *s, int which) {
+  return put_list(at, section(s->image, which), section_size(s->image, which));
+}
+
+/* Not memcpy and memset: the compiler may still choose them, and a bare target has them. */
+static void copy(double *to, const double *from, word count) {
+  for (word k = 0; k < count; ++k) to[k] = from[k];
+}
+
+/* What the kernels call in place of memset. */
+void *ssik_ros_clear(void *memory, int value, size_t size);
+
+void *ssik_ros_clear(void *memory, int value, size_t size) {
+  unsigned char *at = (unsigned char *)memory;
+  for (; size % 8; --size) at[size - 1] = (unsigned char)value;
+  for (; size; size -= 8) {
+    const uint64_t bytes = UINT64_C(0x0101010101010101) * (unsigned char)value;
+    __builtin_memcpy(at + size - 8, &bytes, 8);
+  }
+  return memory;
+}
+
+static void copy_words(word *to, const word *from, word count) {
+  for (word k = 0; k < count; ++k) to[k] = from[k];
+}
+
+static double size_of(double value) { return value < 0.0 ? -value : value; }
+
+/* ---- memory ---- */
+
+static word lay_out(const word *image, word windings, word *at) {
+  const word *room = section(image, S_ROOM);
+  at[0] = HEAD_WORDS;
+  for (int k = 0; k < PARTS; ++k, room += 3)
+    at[k + 1] = at[k] + room[0] + windings * room[1] + (windings > 0 ? room[2] : 0);
+  return at[PARTS];
+}
+
+/* What the kernels of plain requests read at the head of a block: begin and size of each array, counted from there. */
+static void write_head(solver_t *s) {
+  static const unsigned char order[] = {P_INTS, P_COUNTERS, P_REALS, P_SAMPLES, P_OPTIONS, P_POSE,
+                                        P_SEED, P_ROWS,     P_FOUND, P_WORK,    P_OWN};
+  word *head = part(s, P_HEAD);
+  for (unsigned k = 0; k < sizeof order; ++k) {
+    head[2 * k] = s->at[order[k]] - s->at[P_HEAD];
+    head[2 * k + 1] = part_size(s, order[k]);
+  }
+}
+
+/* The clock that the kernels call: the caller's own, kept before the counters in which the scratch lies. */
+struct clock {
+  int64_t (*now)(void *);
+  void *context;
+};
+
+int32_t ssik_ros_clock(int32_t which, word *scratch);
+
+int32_t ssik_ros_clock(int32_t which, word *scratch) {
+  const struct clock *clock = (const struct clock *)(const void *)(scratch - CLOCK_BEFORE);
+  const int64_t now = clock->now(clock->context);
+  (void)which;
+  scratch[0] = now / 1000000000;
+  scratch[1] = now % 1000000000;
+  return 0;
+}
+
+static struct clock *clock_of(solver_t *s) {
+  return (struct clock *)(void *)(part(s, P_SEARCH) + number(s, N_CLOCK));
+}
+
+static void fill_parts(solver_t *s) {
+  const word *image = s->image;
+  for (word *at = part(s, 0), *end = part(s, PARTS); at < end; ++at) *at = 0;
+  copy_words(part(s, P_INTS), section(image, S_INTS), section_size(image, S_INTS));
+  copy_words(part(s, P_REALS), section(image, S_REALS), section_size(image, S_REALS));
+  copy_words(part(s, P_OPTIONS), section(image, S_OPTIONS), section_size(image, S_OPTIONS));
+  copy_words(part(s, P_OWN), section(image, S_OWN), section_size(image, S_OWN));
+  copy_words(part(s, P_SEARCH), section(image, S_SEARCH), section_size(image, S_SEARCH));
+  copy_words(part(s, P_TRACK), section(image, S_SEARCH) + number(s, N_BASE), part_size(s, P_TRACK));
+  write_head(s);
+}
+
+static int64_t memory_size(const word *image, int64_t windings) {
+  word at[PARTS + 1];
+  if (windings < 0 || windings > MOST_WINDINGS) return @UPPER@_BAD_ARGUMENT;
+  return 8 * lay_out(image, windings, at);
+}
+
+static int start(solver_t **made, const word *image, int64_t windings, void *memory, size_t size) {
+  if (!made || !memory) return @UPPER@_BAD_ARGUMENT;
+  *made = NULL;
+  const int64_t needed = memory_size(image, windings);
+  if (needed < 0) return (int)needed;
+  if ((uintptr_t)memory % 8 || size < (size_t)needed) return @UPPER@_BAD_MEMORY;
+  solver_t *s = (solver_t *)memory;
+  s->magic = MAGIC;
+  s->image = image;
+  s->windings = windings;
+  s->never = 0;
+  lay_out(image, windings, s->at);
+  fill_parts(s);
+  *made = s;
+  return 0;
+}
+
+static int is_solver(const solver_t *s) { return s && (uintptr_t)s % 8 == 0 && s->magic == MAGIC; }
+
+@if arm@
+#include "image.h" /* IMAGE */
+
+int64_t @NAME@_memory_size(int64_t windings) { return memory_size(IMAGE, windings); }
+
+int @NAME@_init(solver_t **solver, int64_t windings, void *memory, size_t size) {
+  return start(solver, IMAGE, windings, memory, size);
+}
+@end@
+@if library@
+static word turned(word value, unsigned turns) {
+  const uint64_t bits = (uint64_t)value;
+  return (word)((bits << turns) | (bits >> (64 - turns)));
+}
+
+/* Whether blocks are whole, unchanged, and written for these kernels. */
+static int are_sound(const word *image, size_t size) {
+  word sum = 0;
+  if (!image || (uintptr_t)image % 8 || size < 8 * (HEAD + 2 * SECTIONS)) return 0;
+  if (image[0] != MAGIC || image[1] != FORMAT || image[2] != DIGEST || image[3] < 0 || (size_t)image[3] > size / 8) return 0;
+  for (word k = HEAD; k < image[3]; ++k) sum ^= turned(image[k], (unsigned)((k - HEAD) % 63 + 1));
+  return sum == image[4];
+}
+
+int64_t @NAME@_memory_size(const void *blocks, size_t blocks_size, int64_t windings) {
+  const word *image = (const word *)blocks;
+  return are_sound(image, blocks_size) ? memory_size(image, windings) : @UPPER@_BAD_BLOCKS;
+}
+
+int @NAME@_init(solver_t **solver, const void *blocks, size_t blocks_size, int64_t windings, void *memory, size_t size) {
+  const word *image = (const word *)blocks;
+  return are_sound(image, blocks_size) ? start(solver, image, windings, memory, size) : @UPPER@_BAD_BLOCKS;
+}
+@end@
+
+/* ---- kinematics ---- */
+
+int @NAME@_joints(const solver_t *s) { return is_solver(s) ? (int)number(s, N_JOINTS) : @UPPER@_BAD_MEMORY; }
+
+int @NAME@_limits(const solver_t *s, double *lower, double *upper) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!lower || !upper) return @UPPER@_BAD_ARGUMENT;
+  const word n = number(s, N_JOINTS);
+  const double *limits = image_reals(s->image, S_LIMITS);
+  copy(lower, limits, n);
+  copy(upper, limits + n, n);
+  return 0;
+}
+
+/* Words of a kernel that reads a joint vector and writes a matrix. */
+static void put_kinematics(solver_t *s, word *at, const double *q, double *out, word rows, word columns) {
+  at = put_section(at, s, S_FK_INTS);
+  at = put_section(at, s, S_FK_REALS);
+  at = put_part(at, s, P_FK);
+  copy(reals(s, P_JOINTS), q, number(s, N_JOINTS));
+  at = put_part(at, s, P_JOINTS);
+  put_table(at, out, rows, columns);
+}
+
+int @NAME@_fk(solver_t *s, const double *q, double *pose) {
+  word words[40], nothing;
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!q || !pose) return @UPPER@_BAD_ARGUMENT;
+  put_kinematics(s, words, q, pose, 4, 4);
+  return ssik_ros_rows__relative_pose__pose_of_b_in_a(&nothing, words);
+}
+
+int @NAME@_jacobian(solver_t *s, const double *q, double *jacobian) {
+  word words[40], nothing;
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!q || !jacobian) return @UPPER@_BAD_ARGUMENT;
+  put_kinematics(s, words, q, jacobian, 6, number(s, N_JOINTS));
+  return ssik_ros_rows__relative_pose__twist_of_b_in_a(&nothing, words);
+}
+
+/* ---- closed form ---- */
+
+static void clear(report_t *report) {
+  const report_t empty = {0};
+  if (report) *report = empty;
+}
+
+static void refuse(report_t *report, int cause) {
+  if (report) report->status = @UPPER@_REFUSED;
+  if (report) report->cause = cause;
+}
+
+static int is_usable(const solver_t *s, const double *q) {
+  for (word k = 0; k < number(s, N_JOINTS); ++k)
+    if (!(size_of(q[k]) <= LARGEST_JOINT)) return 0;
+  return 1;
+}
+
+static word *put_start(word *at, solver_t *s) {
+  const word n = number(s, N_JOINTS);
+  at = put_table(at, part(s, P_ROWS), part_size(s, P_ROWS) / (n + 3), n + 3);
+  at = put_part(at, s, P_COUNTERS);
+  at = put_part(at, s, P_INTS);
+  return put_part(at, s, P_REALS);
+}
+
+static word *put_end(word *at, solver_t *s) {
+  at = put_table(at, part(s, P_POSE), 4, 4);
+  at = put_part(at, s, P_SEED);
+  at = put_part(at, s, P_OPTIONS);
+  return put_part(at, s, P_WORK);
+}
+
+/* Every branch at so many values of the held joint; one that is not read where none is held. */
+static word search_values(solver_t *s, word values) {
+  word words[160], count = 0, *at = put_start(words, s);
+  at = put_list(at, part(s, P_SAMPLES), values);
+  at = put_end(at, s);
+  if (number(s, N_CLOSED_FORM) != ELIMINATION) {
+    ssik_ros_closed_form__branches__search__search(&count, words);
+    return count;
+  }
+  copy(reals(s, P_CONSTANTS), reals(s, P_REALS) + number(s, N_PLAN_SIZE), part_size(s, P_CONSTANTS));
+  at = put_part(at, s, P_CONSTANTS);
+  at = put_table(at, part(s, P_SIX), 16, 6);
+  at = put_part(at, s, P_LOOP);
+  const word loop_ints = 2 * part_size(s, P_LOOP_INTS);
+  put_array(at, part(s, P_LOOP_INTS), 4, 1, &loop_ints);
+  ssik_ros_closed_form__elimination__general_search__search(&count, words);
+  return count;
+}
+
+static word search_arcs(solver_t *s, double low, double high) {
+  word words[160], count = 0, *at = put_start(words, s);
+  double *spread = reals(s, P_SPREAD);
+  spread[0] = low;
+  spread[1] = high;
+  spread[2] = (double)number(s, N_SAMPLES);
+  spread[3] = 0.0;
+  at = put_part(at, s, P_SPREAD);
+  at = put_end(at, s);
+  at = put_part(at, s, P_PLACES);
+  at = put_part(at, s, P_STACK);
+  put_part(at, s, P_SCRATCH);
+  ssik_ros_closed_form__branches__held_search__search(&count, words);
+  return count;
+}
+
+/* The range over which the values of the held joint are spread. */
+static void held_range(solver_t *s, int mode, double *low, double *high) {
+  const word n = number(s, N_JOINTS), held = number(s, N_HELD);
+  const double *limits = image_reals(s->image, S_LIMITS);
+  *low = limits[held];
+  *high = limits[n + held];
+  if (number(s, N_HELD_SLIDES)) {
+    word words[40], *at = put_part(words, s, P_INTS);
+    double range[2] = {0.0, 0.0};
+    at = put_part(at, s, P_REALS);
+    put_table(at, part(s, P_POSE), 4, 4);
+    ssik_ros_closed_form__branches__held_slide__slide_range(range, words);
+    *low = range[0];
+    *high = range[1];
+  } else if (mode != @UPPER@_WITHIN_LIMITS || !(*high - *low <= LARGEST_FINITE)) {
+    *low = -PI;
+    *high = PI;
+  } else if (*high - *low >= 2.0 * PI) {
+    const double middle = 0.5 * (*low + *high);
+    *low = middle - PI;
+    *high = middle + PI;
+  }
+}
+
+/* The winding of the seed's value inside a range, or the nearest end. */
+static double into_range(double value, double low, double high, word slides) {
+  const double turn = 2.0 * PI;
+  double moved = value;
+  if (!slides && moved > high) moved -= turn * ceil((moved - high) / turn);
+  else if (!slides && moved < low) moved += turn * ceil((low - moved) / turn);
+  if (low <= moved && moved <= high) return moved;
+  const double above = low > value ? low : value;
+  return high < above ? high : above;
+}
+
+static word search_samples(solver_t *s, double low, double high, word wanted, word *tried) {
+  const double step = (high - low) / (double)wanted;
+  double *values = reals(s, P_SAMPLES);
+  word count = 0;
+  if (reals(s, P_OPTIONS)[O_HAS_SEED] != 0.0)
+    values[count++] = into_range(reals(s, P_SEED)[number(s, N_HELD)], low, high, number(s, N_HELD_SLIDES));
+  for (word k = 0; k < wanted; ++k) values[count++] = low + ((double)k + 0.5) * step;
+  *tried = count;
+  return search_values(s, count);
+}
+
+static int is_met(solver_t *s, word count) { return count > 0 || part(s, P_COUNTERS)[C_PROVED] != 0; }
+
+/* Finer and finer values of the held joint until one meets the pose. */
+static word search_held(solver_t *s, int mode, word *tried) {
+  static const short finer[] = {50, 256, 1024};
+  double low, high;
+  word count, *counters = part(s, P_COUNTERS);
+  held_range(s, mode, &low, &high);
+  if (!(high - low <= LARGEST_FINITE)) return 0;
+  const int on_arcs = number(s, N_ARCS) && mode == @UPPER@_WITHIN_LIMITS;
+  count = on_arcs ? search_arcs(s, low, high) : search_samples(s, low, high, number(s, N_SAMPLES), tried);
+  if (on_arcs) *tried = (word)reals(s, P_SPREAD)[3];
+  for (int k = 0; k < 3 && count == 0 && !is_met(s, count); ++k) {
+    if (k > 0 && counters[C_BRANCHES] == 0) break;
+    count = search_samples(s, low, high, finer[k], tried);
+  }
+  return count;
+}
+
+static void report_branches(solver_t *s, word count, word tried, report_t *report) {
+  const word *counters = part(s, P_COUNTERS);
+  if (!report) return;
+  const word different = counters[C_BRANCHES], dropped = counters[C_DROPPED];
+  report->candidates = counters[C_RAW];
+  report->branches = different;
+  report->dropped = dropped;
+  report->samples = tried;
+  report->status = count > 0 ? @UPPER@_SOLVED : @UPPER@_UNSOLVED;
+  if (count > 0) {
+    const double *row = reals(s, P_ROWS) + number(s, N_JOINTS);
+    report->position_error = row[0];
+    report->rotation_error = row[1];
+  } else {
+    const int is_proved = number(s, N_IS_COMPLETE) || counters[C_PROVED];
+    report->cause = is_proved ? @UPPER@_CAUSE_UNREACHABLE : @UPPER@_CAUSE_NOT_FOUND;
+    if (different > 0 && dropped > 0) report->cause = @UPPER@_CAUSE_LIMITS;
+  }
+}
+
+/* Leave the branches of a pose in the rows, and return how many; no more than `most` where limits are all that counts. */
+static word find(solver_t *s, const double *pose, const double *seed, int mode, word most, report_t *report) {
+  double *options = reals(s, P_OPTIONS);
+  word tried = 1, count;
+  clear(report);
+  if (seed && !is_usable(s, seed)) {
+    refuse(report, @UPPER@_CAUSE_BAD_STATE);
+    return 0;
+  }
+  copy(reals(s, P_POSE), pose, 16);
+  if (seed) copy(reals(s, P_SEED), seed, number(s, N_JOINTS));
+  options[O_MODE] = (double)mode;
+  options[O_HAS_SEED] = seed ? 1.0 : 0.0;
+  options[O_MAX_SOLUTIONS] = (double)most;
+  count = number(s, N_HELD) < 0 ? search_values(s, 1) : search_held(s, mode, &tried);
+  if (count < 0) {
+    refuse(report, @UPPER@_CAUSE_BAD_TARGET);
+    return 0;
+  }
+  report_branches(s, count, tried, report);
+  return count;
+}
+
+static int64_t check(const solver_t *s, const double *pose, const double *q, int64_t capacity) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !q || capacity < 0) return @UPPER@_BAD_ARGUMENT;
+  return number(s, N_CLOSED_FORM) == NO_FORM ? @UPPER@_NO_CLOSED_FORM : 0;
+}
+
+int64_t @NAME@_solve_all(solver_t *s, const double *pose, const double *seed, int mode, int64_t capacity, double *q,
+                         double *errors, report_t *report) {
+  const int64_t wrong = check(s, pose, q, capacity);
+  if (wrong) return wrong;
+  if (mode < 0 || mode > 2) return @UPPER@_BAD_ARGUMENT;
+  const word n = number(s, N_JOINTS), count = find(s, pose, seed, mode, MOST_BRANCHES, report);
+  const word written = count < capacity ? count : capacity;
+  const double *rows = reals(s, P_ROWS);
+  for (word k = 0; k < written; ++k) {
+    copy(q + n * k, rows + (n + 3) * k, n);
+    if (errors) copy(errors + 3 * k, rows + (n + 3) * k + n, 3);
+  }
+  return written;
+}
+
+int64_t @NAME@_solve_nearest(solver_t *s, const double *pose, const double *seed, double *q, report_t *report) {
+  const int64_t wrong = check(s, pose, q, 1);
+  if (wrong) return wrong;
+  if (!seed) return @UPPER@_BAD_ARGUMENT;
+  const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, report);
+  if (count > 0) copy(q, reals(s, P_ROWS), number(s, N_JOINTS));
+  return count;
+}
+
+/* Write how many values each joint of each branch has; return how many postures that makes, no more than `most` and some. */
+static word count_windings(solver_t *s, word b, word most, word *widest) {
+  const word n = number(s, N_JOINTS);
+  const double *limits = image_reals(s->image, S_LIMITS), *rows = reals(s, P_ROWS);
+  double *branches = reals(s, P_WIND_BRANCHES);
+  word *sizes = part(s, P_WIND_SIZES), words[40], nothing, total = 0, *at;
+  for (word k = 0; k < b; ++k) copy(branches + n * k, rows + (n + 3) * k, n);
+  at = put_table(words, sizes, b, n);
+  at = put_table(at, branches, b, n);
+  at = put_list(at, limits, n);
+  at = put_list(at, limits + n, n);
+  *at = part(s, P_INTS)[PLAN_SLIDES];
+  ssik_ros_closed_form__certification__windings__count_windings(&nothing, words);
+  for (word k = 0; k < b && total <= most; ++k) {
+    word product = 1;
+    for (word i = 0; i < n && product <= most; ++i) product *= sizes[n * k + i];
+    total += product;
+  }
+  for (word k = 0; k < b * n; ++k) *widest = sizes[k] > *widest ? sizes[k] : *widest;
+  return total;
+}
+
+static void write_windings(solver_t *s, word b, word widest, int has_seed) {
+  const word n = number(s, N_JOINTS), shape[] = {b, n, widest};
+  const double *limits = image_reals(s->image, S_LIMITS);
+  word words[80], nothing, *at;
+  for (word k = 0; k < b * n * widest; ++k) reals(s, P_WIND_VALUES)[k] = reals(s, P_WIND_COSTS)[k] = 0.0;
+  at = put_array(words, part(s, P_WIND_VALUES), 8, 3, shape);
+  at = put_array(at, part(s, P_WIND_COSTS), 8, 3, shape);
+  at = put_table(at, part(s, P_WIND_SIZES), b, n);
+  at = put_table(at, part(s, P_WIND_BRANCHES), b, n);
+  at = put_list(at, limits, n);
+  at = put_list(at, limits + n, n);
+  *at++ = part(s, P_INTS)[PLAN_SLIDES];
+  at = put_part(at, s, P_SEED);
+  *at = has_seed;
+  ssik_ros_closed_form__certification__windings__write_windings(&nothing, words);
+}
+
+static void take_best(solver_t *s, word b, word widest, word count, double *q) {
+  const word n = number(s, N_JOINTS), shape[] = {b, n, widest}, room = b + count * n;
+  word words[120], nothing[2], *at;
+  at = put_table(words, q, count, n);
+  at = put_list(at, part(s, P_WIND_OWNER), count);
+  at = put_array(at, part(s, P_WIND_VALUES), 8, 3, shape);
+  at = put_array(at, part(s, P_WIND_COSTS), 8, 3, shape);
+  at = put_table(at, part(s, P_WIND_SIZES), b, n);
+  *at++ = (word)reals(s, P_OPTIONS)[O_METRIC];
+  for (int k = P_WIND_HEAP; k <= P_WIND_CODES; ++k) at = put_list(at, part(s, k), room);
+  put_part(at, s, P_JOINT_INTS);
+  ssik_ros_closed_form__certification__windings__take_best(nothing, words);
+}
+
+int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *seed, int64_t capacity, double *q,
+                              report_t *report) {
+  const int64_t wrong = check(s, pose, q, capacity);
+  if (wrong) return wrong;
+  const word most = capacity < s->windings ? capacity : s->windings;
+  const word b = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
+  if (b == 0 || most == 0) return 0;
+  word widest = 1;
+  const word total = count_windings(s, b, most, &widest), count = total < most ? total : most;
+  if (widest > number(s, N_WIDEST)) return 0;
+  if (!seed)
+    for (word k = 0; k < part_size(s, P_SEED); ++k) reals(s, P_SEED)[k] = 0.0;
+  write_windings(s, b, widest, seed != NULL);
+  take_best(s, b, widest, count, q);
+  return count;
+}
+
+/* ---- numerical solver ---- */
+
+static double *search_options(solver_t *s) { return (double *)(void *)(part(s, P_SEARCH) + number(s, N_SEARCH_OPTIONS)); }
+static const word *search_counters(solver_t *s) { return part(s, P_SEARCH) + number(s, N_SEARCH_COUNTERS); }
+
+static int cause_of_search(solver_t *s, word code) {
+  const word *counters = search_counters(s), searches = counters[C_SEARCHES];
+  switch (code) {
+    case CODE_BAD_TARGET: return @UPPER@_CAUSE_BAD_TARGET;
+    case CODE_BAD_STATE: return @UPPER@_CAUSE_BAD_STATE;
+    case CODE_OUT_OF_REACH: return number(s, N_SLIDES) ? @UPPER@_CAUSE_LIMITS : @UPPER@_CAUSE_UNREACHABLE;
+    case CODE_DEADLINE:
+    case CODE_CANCELLED: return @UPPER@_CAUSE_DEADLINE;
+    default: break;
+  }
+  if (counters[C_LIMITS_SEEN]) return @UPPER@_CAUSE_LIMITS;
+  if (searches >= EVIDENCE && counters[C_STALLED] == searches) return @UPPER@_CAUSE_NOT_FOUND;
+  return searches && counters[C_SINGULAR_SEEN] == searches ? @UPPER@_CAUSE_SINGULAR : @UPPER@_CAUSE_BUDGET;
+}
+
+/* What a fast closed form adds: no branch is a proof, except for poses that are nearly met. */
+static int cause_with_branches(solver_t *s, word code, word branches, double residual) {
+  const int cause = cause_of_search(s, code);
+  if (branches < 0 || cause == @UPPER@_CAUSE_DEADLINE) return cause;
+  if (branches > 0) return @UPPER@_CAUSE_LIMITS;
+  const int is_near = residual <= AT_THE_EDGE * reals(s, P_OWN)[OWN_TOLERANCE];
+  return is_near ? @UPPER@_CAUSE_NOT_FOUND : @UPPER@_CAUSE_UNREACHABLE;
+}
+
+struct plain {
+  word code, iterations, searches;
+  double norm, position, rotation;
+  word branches;
+  double energy;
+};
+
+static void set_budget(solver_t *s, const @NAME@_budget *budget) {
+  const double *own = (const double *)(const void *)(section(s->image, S_SEARCH) + number(s, N_SEARCH_OPTIONS));
+  double *options = search_options(s);
+  const int64_t searches = budget ? budget->max_searches : 0, steps = budget ? budget->max_iterations : 0;
+  options[O_MAX_SEARCHES] = searches > 0 ? (double)searches : own[O_MAX_SEARCHES];
+  options[O_MAX_ITERATIONS] = steps > 0 ? (double)steps : own[O_MAX_ITERATIONS];
+  clock_of(s)->now = budget ? budget->clock_ns : NULL;
+  clock_of(s)->context = budget ? budget->clock_context : NULL;
+}
+
+static struct plain run_plain(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q) {
+  const word n = number(s, N_JOINTS);
+  struct plain result = {0};
+  word words[60], *at = words;
+  *at++ = (word)(intptr_t)part(s, P_SEARCH);
+  if (number(s, N_FORM_FIRST)) *at++ = (word)(intptr_t)part(s, P_HEAD);
+  *at++ = budget && budget->clock_ns ? budget->timeout_ns : 0;
+  *at++ = (word)(intptr_t)(budget && budget->cancel ? budget->cancel : &s->never);
+  at = put_list(at, seed, n);
+  at = put_table(at, pose, 4, 4);
+  put_list(at, q, n);
+  if (number(s, N_FORM_FIRST)) {
+    double *options = reals(s, P_OPTIONS);
+    options[O_MODE] = (double)@UPPER@_WITHIN_LIMITS;
+    options[O_HAS_SEED] = options[O_MAX_SOLUTIONS] = 1.0;
+    ssik_ros_search__plain_request__solve_one(&result, words);
+  } else {
+    ssik_ros_search__plain_request__search_one(&result, words);
+  }
+  return result;
+}
+
+static void report_plain(solver_t *s, const struct plain *result, report_t *report) {
+  if (!report) return;
+  report->iterations = result->iterations;
+  report->searches = result->searches;
+  report->branches = result->branches > 0 ? result->branches : 0;
+  report->position_error = result->position;
+  report->rotation_error = result->rotation;
+  if (result->code == CODE_FOUND) return;
+  report->cause = cause_with_branches(s, result->code, result->branches, result->norm);
+  const int is_refused = result->code == CODE_BAD_TARGET || result->code == CODE_BAD_STATE;
+  report->status = is_refused ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
+}
+
+int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const @NAME@_budget *budget, double *q,
+                     report_t *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !seed || !q || (budget && budget->timeout_ns > 0 && !budget->clock_ns)) return @UPPER@_BAD_ARGUMENT;
+  const word n = number(s, N_JOINTS);
+  double *own_seed = reals(s, P_START), *own_pose = reals(s, P_TARGET);
+  clear(report);
+  copy(own_seed, seed, n);
+  copy(own_pose, pose, 16);
+  set_budget(s, budget);
+  const struct plain result = run_plain(s, own_pose, own_seed, budget, q);
+  if (result.code == CODE_FOUND) {
+    report_plain(s, &result, report);
+    return 1;
+  }
+  if (result.code == CODE_EXHAUSTED && number(s, N_FORM_LAST)) {
+    /* A complete closed form that takes longer than the starts. */
+    report_t found;
+    const word count = find(s, own_pose, own_seed, @UPPER@_WITHIN_LIMITS, 1, &found);
+    const double position = found.position_error, rotation = found.rotation_error;
+    if (count > 0 && sqrt(position * position + rotation * rotation) <= reals(s, P_OWN)[OWN_TOLERANCE]) {
+      copy(q, reals(s, P_ROWS), n);
+      found.searches = result.searches;
+      found.iterations = result.iterations;
+      if (report) *report = found;
+      return 1;
+    }
+  }
+  report_plain(s, &result, report);
+  return 0;
+}
+
+static int cause_of_step(solver_t *s, word code, const double *numbers) {
+  if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE || code == CODE_OUT_OF_REACH) return cause_of_search(s, code);
+  if (numbers[T_STEP_STOPPED] > 0.0) return @UPPER@_CAUSE_CONSISTENCY;
+  return numbers[T_LIMIT_STOPPED] > 0.0 ? @UPPER@_CAUSE_LIMITS : @UPPER@_CAUSE_SINGULAR;
+}
+
+int64_t @NAME@_track(solver_t *s, const double *pose, const double *bounds, double *q, report_t *report) {
+  if (!is_solver(s)) return @UPPER@_BAD_MEMORY;
+  if (!pose || !q) return @UPPER@_BAD_ARGUMENT;
+  const word n = number(s, N_JOINTS);
+  double *widths = reals(s, P_BOUNDS), *numbers = reals(s, P_TRACK_REPORT);
+  for (word k = 0; k < n; ++k) widths[k] = bounds ? bounds[k] : ENDLESS;
+  for (word k = 0; k < n; ++k)
+    if (!(widths[k] > 0.0)) return @UPPER@_BAD_ARGUMENT;
+  clear(report);
+  set_budget(s, NULL);
+  copy((double *)(void *)(part(s, P_SEARCH) + number(s, N_MATRICES)), pose, 16);
+  const word *head = part(s, P_SEARCH);
+  word words[80], code = 0, *at;
+  at = put_list(words, head + 3, head[0]);
+  at = put_list(at, head + number(s, N_SEARCH_REALS), head[1]);
+  at = put_list(at, search_options(s), head[2]);
+  at = put_part(at, s, P_TRACK);
+  at = put_part(at, s, P_BOUNDS);
+  at = put_list(at, &s->never, 1);
+  at = put_list(at, search_counters(s), SEARCH_COUNTERS);
+  at = put_list(at, head + number(s, N_SEARCH_WORK), part_size(s, P_SEARCH) - number(s, N_SEARCH_WORK));
+  copy(reals(s, P_JOINTS), q, n);
+  at = put_part(at, s, P_JOINTS);
+  put_part(at, s, P_TRACK_REPORT);
+  ssik_ros_search__tracking__follow(&code, words);
+  copy(q, reals(s, P_JOINTS), n);
+  if (report) {
+    report->iterations = (int64_t)numbers[T_ITERATIONS];
+    report->position_error = reals(s, P_SEARCH)[number(s, N_ERRORS)];
+    report->rotation_error = reals(s, P_SEARCH)[number(s, N_ERRORS) + 1];
+    report->status = code == CODE_FOUND ? @UPPER@_SOLVED : @UPPER@_UNSOLVED;
+    report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_step(s, code, numbers);
+    if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE) report->status = @UPPER@_REFUSED;
+  }
+  return code == CODE_FOUND;
+}

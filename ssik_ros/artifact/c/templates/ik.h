@@ -1,0 +1,173 @@
+/*
+ * @TITLE@
+ *
+ * Written by ssik_ros @VERSION@. C99, usable from C++ (see @NAME@.hpp for a wrapper).
+ *
+ * Units: metres and radians. A pose is a row-major 4 x 4 matrix, 16 doubles: the tip link in the base link.
+ * A joint vector has one double for each joint, in the order of the chain.
+ *
+ * Memory: the caller owns all of it. A solver lives in one buffer, aligned to 8 bytes, of the size that @NAME@_memory_size
+ * returns. No function allocates, locks, prints, reads a file or keeps a static variable. Threads may call at the same
+ * time, each with a solver of its own.
+ *
+ * Time: every function ends after a bounded number of steps. No function reads a clock, unless a caller passes one to
+ * @NAME@_solve.
+ *
+ * Verified: a joint vector is returned as a solution only if the forward kinematics of exactly these numbers reaches the
+ * pose within the tolerance and every joint is within its limits.
+ *
+ * Not in here: collisions, constraints with callbacks, other tools and other limits than those at the build. Check a
+ * joint vector for collisions after the call, or use the Python package. For poses of seven joints that all samples of the
+ * redundant joint miss, the Python package searches further; here the cause is NOT_FOUND.
+ */
+#ifndef @UPPER@_H
+#define @UPPER@_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#error "@NAME@ is built for Linux and for bare ELF targets"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface: the major number changes when a program has to be compiled again. */
+#define @UPPER@_ABI_MAJOR @ABI_MAJOR@
+#define @UPPER@_ABI_MINOR @ABI_MINOR@
+@CONSTANTS@
+/* What a function returns when it did not run; zero and positive numbers are results. */
+enum {
+  @UPPER@_BAD_ARGUMENT = -1, /* a null pointer, a negative capacity, an unknown mode */
+  @UPPER@_BAD_MEMORY = -2,   /* the buffer is too small, not aligned, or holds no solver */
+  @UPPER@_BAD_BLOCKS = -3,   /* the blocks are none, cut off, or from another version of the kernels */
+  @UPPER@_NO_CLOSED_FORM = -4 /* the chain has no closed form; @NAME@_solve searches */
+};
+
+/* How a request ended, and why: the numbers of ssik_ros.results.IkStatus and Cause. */
+enum { @UPPER@_SOLVED = 0, @UPPER@_UNSOLVED = 2, @UPPER@_REFUSED = 3 };
+enum {
+  @UPPER@_CAUSE_NONE = 0,
+  @UPPER@_CAUSE_UNREACHABLE = 1, /* proved: no joint vector reaches the pose */
+  @UPPER@_CAUSE_LIMITS = 2,      /* the pose is reached outside the joint limits only */
+  @UPPER@_CAUSE_CONSISTENCY = 5, /* the largest motion of one cycle stopped a joint */
+  @UPPER@_CAUSE_SINGULAR = 6,    /* each start ended at a singular posture */
+  @UPPER@_CAUSE_BUDGET = 7,      /* the budget of searches is used up */
+  @UPPER@_CAUSE_DEADLINE = 8,    /* the caller's clock or cancel flag ended the search */
+  @UPPER@_CAUSE_BAD_TARGET = 9,  /* the pose is no rigid transform */
+  @UPPER@_CAUSE_BAD_STATE = 10,  /* the seed is not finite or too large */
+  @UPPER@_CAUSE_NOT_FOUND = 16   /* no start or sample met the pose; nothing is proved */
+};
+
+/* What becomes of joint limits in a closed form. */
+enum {
+  @UPPER@_IGNORE_LIMITS = 0, /* angles in (-pi, pi], or next to the seed */
+  @UPPER@_WITHIN_LIMITS = 1, /* drops what no turn brings inside */
+  @UPPER@_WRAP_LIMITS = 2    /* turns what it can, drops nothing */
+};
+
+typedef struct @NAME@_solver @NAME@_solver;
+
+/* What a request has done; every function that takes a report accepts NULL. */
+typedef struct {
+  int32_t status;        /* SOLVED, UNSOLVED or REFUSED */
+  int32_t cause;         /* CAUSE_... */
+  int64_t candidates;    /* of the closed form */
+  int64_t branches;      /* different ones that reach the pose, those outside the limits included */
+  int64_t dropped;       /* of these, outside the limits */
+  int64_t samples;       /* values of a redundant joint that were tried */
+  int64_t searches;      /* starts of the numerical solver */
+  int64_t iterations;    /* its steps */
+  double position_error; /* of the first solution, or of the nearest joint vector [m] */
+  double rotation_error; /* the same [rad] */
+} @NAME@_report;
+
+/* Budgets of @NAME@_solve; zero or NULL is the default of each. */
+typedef struct {
+  int64_t max_searches;                /* starts */
+  int64_t max_iterations;              /* steps of one start */
+  int64_t timeout_ns;                  /* needs a clock; checked at every step */
+  int64_t (*clock_ns)(void *context);  /* monotonic time [ns] */
+  void *clock_context;
+  const int64_t *cancel;               /* not zero ends the search at the next step */
+} @NAME@_budget;
+
+/*
+ * Size of a solver's buffer [bytes], or a negative number that says why there is none.
+@if library@
+ * blocks: what "ssik build --blocks" wrote, aligned to 8 bytes; they must stay where they are while a solver uses them.
+@end@
+ * windings: most joint vectors that @NAME@_solve_windings may write; 0 if it is never called.
+ */
+@if arm@
+int64_t @NAME@_memory_size(int64_t windings);
+@end@
+@if library@
+int64_t @NAME@_memory_size(const void *blocks, size_t blocks_size, int64_t windings);
+@end@
+
+/* Make a solver in a buffer; return 0, or why there is none. The solver ends with its buffer; nothing has to be closed. */
+@if arm@
+int @NAME@_init(@NAME@_solver **solver, int64_t windings, void *memory, size_t size);
+@end@
+@if library@
+int @NAME@_init(@NAME@_solver **solver, const void *blocks, size_t blocks_size, int64_t windings, void *memory, size_t size);
+@end@
+
+/* Number of joints. */
+int @NAME@_joints(const @NAME@_solver *solver);
+
+/* Write the limits of the joints, infinite for none [rad or m]. */
+int @NAME@_limits(const @NAME@_solver *solver, double *lower, double *upper);
+
+/* Write the pose (16 doubles) of the tip in the base at a joint vector. */
+int @NAME@_fk(@NAME@_solver *solver, const double *q, double *pose);
+
+/* Write the Jacobian, 6 rows of one number for each joint: linear, then angular velocity in base axes. */
+int @NAME@_jacobian(@NAME@_solver *solver, const double *q, double *jacobian);
+
+/*
+ * Write every branch of a pose, the nearest to the seed first, and return how many were written.
+ *
+ * seed: NULL for none; the branches then have the order of the closed form.
+ * q: room for `capacity` joint vectors. errors: NULL, or room for 3 numbers for each: position error [m], rotation
+ * error [rad], Frobenius norm of the difference of the two matrices.
+ */
+int64_t @NAME@_solve_all(@NAME@_solver *solver, const double *pose, const double *seed, int mode, int64_t capacity,
+                         double *q, double *errors, @NAME@_report *report);
+
+/* Write the branch nearest to the seed, within limits; return 1, or 0 if there is none. */
+int64_t @NAME@_solve_nearest(@NAME@_solver *solver, const double *pose, const double *seed, double *q,
+                             @NAME@_report *report);
+
+/*
+ * Write every branch with every winding of joints whose range is more than one turn, and return how many were written.
+ * All are within limits, the nearest to the seed first. At most the `windings` given to @NAME@_init are written.
+ */
+int64_t @NAME@_solve_windings(@NAME@_solver *solver, const double *pose, const double *seed, int64_t capacity, double *q,
+                              @NAME@_report *report);
+
+/*
+ * Write the first joint vector found, beginning at the seed; return 1, or 0 if there is none.
+ *
+ * An arm with six joints and a fast closed form takes that, unless the seed is near. Other arms take a numerical solver
+ * with restarts. Without a solution q is the nearest joint vector seen.
+ */
+int64_t @NAME@_solve(@NAME@_solver *solver, const double *pose, const double *seed, const @NAME@_budget *budget,
+                     double *q, @NAME@_report *report);
+
+/*
+ * Move a joint vector towards a pose by one cycle of a control loop; return 1 if the pose is reached, 0 if not.
+ *
+ * bounds: largest motion of each joint in this cycle [rad or m]; NULL for none. q is read and overwritten: it stays within
+ * limits and bounds, and never moves away from the pose.
+ */
+int64_t @NAME@_track(@NAME@_solver *solver, const double *pose, const double *bounds, double *q, @NAME@_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

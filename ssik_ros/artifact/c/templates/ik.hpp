@@ -1,0 +1,100 @@
+/*
+ * A solver of @NAME@.h as a C++ object, C++11. Header only; it owns its memory and throws std::runtime_error from its
+ * constructor alone, on this side of the border: the functions of the library know no exceptions.
+ */
+#ifndef @UPPER@_HPP
+#define @UPPER@_HPP
+
+#include "@NAME@.h"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace @NAME@ {
+
+using Vector = std::vector<double>;
+
+class Solver {
+ public:
+@if arm@
+  explicit Solver(int64_t windings = 0) {
+    make(@NAME@_memory_size(windings));
+    check(@NAME@_init(&solver_, windings, memory_.data(), 8 * memory_.size()));
+  }
+@end@
+@if library@
+  /* The blocks must stay where they are while the solver is used. */
+  Solver(const void *blocks, size_t blocks_size, int64_t windings = 0) {
+    make(@NAME@_memory_size(blocks, blocks_size, windings));
+    check(@NAME@_init(&solver_, blocks, blocks_size, windings, memory_.data(), 8 * memory_.size()));
+  }
+@end@
+  /* The solver lies inside its memory: a copy would share it. */
+  Solver(const Solver &) = delete;
+  Solver &operator=(const Solver &) = delete;
+
+  int joints() const { return @NAME@_joints(solver_); }
+
+  Vector fk(const Vector &q) {
+    Vector pose(16);
+    expect(q.size() == size());
+    check(@NAME@_fk(solver_, q.data(), pose.data()));
+    return pose;
+  }
+
+  Vector jacobian(const Vector &q) {
+    Vector matrix(6 * size());
+    expect(q.size() == size());
+    check(@NAME@_jacobian(solver_, q.data(), matrix.data()));
+    return matrix;
+  }
+
+  /* Every branch, the nearest to the seed first; an empty seed is none. Use the C function in a real-time loop. */
+  std::vector<Vector> solve_all(const Vector &pose, const Vector &seed = Vector(), int most = 64,
+                                @NAME@_report *report = nullptr) {
+    Vector rows(size() * static_cast<size_t>(most));
+    expect(pose.size() == 16 && (seed.empty() || seed.size() == size()));
+    const double *start = seed.empty() ? nullptr : seed.data();
+    const int64_t count =
+        @NAME@_solve_all(solver_, pose.data(), start, @UPPER@_WITHIN_LIMITS, most, rows.data(), nullptr, report);
+    check(count);
+    std::vector<Vector> found;
+    for (int64_t k = 0; k < count; ++k) found.emplace_back(&rows[size() * static_cast<size_t>(k)], &rows[0] + size() * static_cast<size_t>(k + 1));
+    return found;
+  }
+
+  /* The branch nearest to q, which is overwritten; false if there is none. */
+  bool solve_nearest(const Vector &pose, Vector &q, @NAME@_report *report = nullptr) {
+    const Vector seed = q;
+    expect(pose.size() == 16 && q.size() == size());
+    return check(@NAME@_solve_nearest(solver_, pose.data(), seed.data(), q.data(), report)) > 0;
+  }
+
+  /* The first solution found from q, which is overwritten; false if there is none. */
+  bool solve(const Vector &pose, Vector &q, const @NAME@_budget *budget = nullptr, @NAME@_report *report = nullptr) {
+    const Vector seed = q;
+    expect(pose.size() == 16 && q.size() == size());
+    return check(@NAME@_solve(solver_, pose.data(), seed.data(), budget, q.data(), report)) > 0;
+  }
+
+  @NAME@_solver *get() { return solver_; }
+
+ private:
+  size_t size() const { return static_cast<size_t>(joints()); }
+  static void expect(bool fits) {
+    if (!fits) throw std::invalid_argument("@NAME@: a vector has the wrong size");
+  }
+  static int64_t check(int64_t code) {
+    if (code < 0) throw std::runtime_error("@NAME@: code " + std::to_string(code) + ", see the header");
+    return code;
+  }
+  void make(int64_t bytes) { memory_.resize(static_cast<size_t>(check(bytes)) / 8); }
+
+  std::vector<int64_t> memory_;
+  @NAME@_solver *solver_ = nullptr;
+};
+
+}  // namespace @NAME@
+
+#endif

@@ -1,0 +1,53 @@
+"""The files of a C library from templates: ``@NAME@`` is a value, ``@if FLAG@`` to ``@end@`` are lines for some libraries."""
+
+from collections.abc import Iterable
+from pathlib import Path
+import re
+
+from ssik_ros.arrays import IntArray
+
+TEMPLATES = Path(__file__).with_name('templates')
+ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '0'}
+"""Version of the interface in the header, whatever the version of the package."""
+
+
+def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
+    """
+    Return the text of a file.
+
+    :param template: its name.
+    :param values: of ``@NAME@``.
+    :param flags: whose lines are kept.
+    """
+    text = (TEMPLATES / template).read_text(encoding='utf-8')
+    kept: list[str] = []
+    is_kept, known = True, set(flags)
+    for line in text.splitlines(keepends=True):
+        mark = re.fullmatch(r'@(?:if (\w+)|end)@\n', line)
+        if mark:
+            is_kept = mark[1] is None or mark[1] in known
+        elif is_kept:
+            kept.append(line)
+    return re.sub(r'@([A-Z_]+)@', lambda match: values[match[1]], ''.join(kept))
+
+
+def image_header(image: IntArray) -> str:
+    """
+    Return ``image.h``: an image as a constant.
+
+    :param image: of :func:`ssik_ros.artifact.c.blocks.pack`.
+    """
+    words = [f'INT64_C({word})' if word > -(2**63) else 'INT64_MIN' for word in image.tolist()]
+    lines = (', '.join(words[at : at + 8]) for at in range(0, len(words), 8))
+    body = ',\n  '.join(lines)
+    return f'static const int64_t IMAGE[{len(words)}] = {{\n  {body}}};\n'
+
+
+def identifier(name: str) -> str:
+    """
+    Return a name that C accepts.
+
+    :param name: of a robot.
+    """
+    plain = re.sub(r'[^0-9a-z]+', '_', name.lower()).strip('_') or 'arm'
+    return plain if plain[0].isalpha() else f'arm_{plain}'

@@ -1,0 +1,131 @@
+"""Compiler, archiver and linker of a target, and what they make of the sources of a C library."""
+
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import shlex
+import shutil
+import subprocess
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.native import portable, targets
+from ssik_ros.value_class import dataclass
+
+ARCHITECTURES = {'x86-64-v2': 'x86_64_v2', 'x86-64-v3': 'x86_64_v3', 'aarch64': 'aarch64'}
+"""Names on the command line, and those of the kernels' objects."""
+FLAGS = ('-std=c99', '-O2', '-fPIC', '-g0', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror')
+OWN_LOOPS = '-fno-builtin', '-fno-tree-loop-distribute-patterns'
+"""A loop that fills memory stays a loop: it must not become a call of the function that it is."""
+CLEAR = 'ssik_ros_clear'
+"""The name of ``memset`` in the kernels' object: their own, so that libm is all that they need."""
+
+
+def of_this_machine() -> str:
+    """Return the architecture whose code this machine runs fastest."""
+    own = targets.of_this_machine()
+    named = (name for name, target in ARCHITECTURES.items() if target in own[:1])
+    return next(named, 'x86-64-v2')
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """The programs for one architecture."""
+
+    architecture: str
+    compiler: tuple[str, ...]
+    prefix: str
+    """Of the names of archiver and object copier."""
+
+    @property
+    def target(self) -> str:
+        """Return the kernels' name of the architecture."""
+        return ARCHITECTURES[self.architecture]
+
+    @property
+    def is_cross(self) -> bool:
+        """Return whether this machine does not run what the compiler makes."""
+        return not self.target.startswith(os.uname().machine)
+
+    def run(self, *words: object, folder: Path) -> None:
+        """
+        Run a program.
+
+        :param words: the program and its arguments.
+        :param folder: where it runs.
+        :raises InvalidOption: with the first line of what it says when it fails.
+        """
+        command = [str(word) for word in words]
+        try:
+            result = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, check=False
+            )
+        except OSError as error:
+            raise InvalidOption(f"'{command[0]}' cannot be run: {error.strerror}.") from error
+        if result.returncode:
+            errors = [line for line in result.stderr.splitlines() if 'error' in line.lower()]
+            said = (errors or result.stderr.splitlines() or ['no message'])[0]
+            raise InvalidOption(f'{" ".join(command[:2])} failed: {said}')
+
+
+def find(architecture: str | None) -> Toolchain:
+    """
+    Return the programs for an architecture.
+
+    :param architecture: a key of :data:`ARCHITECTURES`; None means this machine.
+    :raises InvalidOption: when a program is missing.
+    """
+    chosen = of_this_machine() if architecture is None else architecture
+    is_cross = not ARCHITECTURES[chosen].startswith(os.uname().machine)
+    prefix = f'{ARCHITECTURES[chosen].partition("_v")[0]}-linux-gnu-' if is_cross else ''
+    compiler = shlex.split(os.environ.get('CC', '')) or [f'{prefix}gcc' if is_cross else 'cc']
+    for program in (compiler[0], f'{prefix}objcopy', f'{prefix}ar'):
+        if shutil.which(program) is None:
+            raise InvalidOption(
+                f"'{program}' is not installed; a C library for {chosen} needs a C compiler and binutils "
+                '(the variable CC names another compiler).'
+            )
+    return Toolchain(chosen, tuple(compiler), prefix)
+
+
+def make_libraries(
+    tools: Toolchain, folder: Path, name: str, kernels: bytes, product: Path
+) -> None:
+    """
+    Compile the sources in a folder, and write a static and a shared library.
+
+    :param tools: compiler and others.
+    :param folder: with ``NAME.c`` and what it includes.
+    :param name: of the library.
+    :param kernels: their object.
+    :param product: folder of the libraries.
+    """
+    (folder / 'kernels.o').write_bytes(kernels)
+    copy, cc = f'{tools.prefix}objcopy', tools.compiler
+    tools.run(copy, '--redefine-sym', f'memset={CLEAR}', 'kernels.o', folder=folder)
+    loops = _understood(tools, folder)
+    tools.run(*cc, *FLAGS, *loops, '-c', f'{name}.c', '-o', 'own.o', folder=folder)
+    tools.run(*cc, '-r', '-nostdlib', 'own.o', 'kernels.o', '-o', f'{name}.o', folder=folder)
+    keep = '--wildcard', f'--keep-global-symbol={name}_*'
+    tools.run(copy, *keep, '--strip-unneeded', f'{name}.o', folder=folder)
+    archive, shared = product / f'lib{name}.a', product / f'lib{name}.so'
+    tools.run(f'{tools.prefix}ar', 'rcsD', archive, f'{name}.o', folder=folder)
+    versioned = shared.with_name(f'{shared.name}.1')
+    link = '-shared', '-nostdlib', '-s', f'-Wl,-soname,{versioned.name}', '-Wl,--no-undefined'
+    secure = '-Wl,-z,relro,-z,now,-z,noexecstack'
+    tools.run(*cc, *link, secure, f'{name}.o', '-lm', '-o', versioned, folder=folder)
+    shared.symlink_to(versioned.name)
+
+
+def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
+    """Return the flags about loops that the compiler knows: clang has one of them."""
+    (folder / 'empty.c').write_text('typedef int nothing;\n', encoding='utf-8')
+    try:
+        tools.run(*tools.compiler, '-Werror', *OWN_LOOPS, '-c', 'empty.c', folder=folder)
+    except InvalidOption:
+        return OWN_LOOPS[:1]
+    return OWN_LOOPS
+
+
+def object_of(tools: Toolchain) -> bytes:
+    """Return the kernels' object for all arms."""
+    return portable.read(portable.object_name(tools.target))

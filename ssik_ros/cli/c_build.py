@@ -1,0 +1,109 @@
+"""``ssik build`` for C: a library of one arm, the blocks of an arm, and the library that reads blocks."""
+
+import argparse
+from pathlib import Path
+import sys
+
+import numpy as np
+
+from ssik_ros import __version__
+from ssik_ros.artifact.c import blocks, library, recorded, texts, toolchain
+from ssik_ros.cli.command import NO
+from ssik_ros.cli.robot_choice import choose_arm
+from ssik_ros.errors import describe_choices, InvalidLimits, InvalidOption, TopologyMismatch
+from ssik_ros.kernels.native import portable
+
+
+def _say(text: str) -> None:
+    """Print a line of progress."""
+    print(f'ssik build: {text}', flush=True)
+
+
+def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
+    """
+    Return the programs for the architecture that was chosen.
+
+    :raises InvalidOption: for an unknown architecture, and when a program is missing.
+    """
+    chosen = arguments.arch
+    if chosen is not None and chosen not in toolchain.ARCHITECTURES:
+        known = describe_choices(chosen, toolchain.ARCHITECTURES)
+        raise InvalidOption(f"--arch is '{chosen}'. {known}")
+    return toolchain.find(chosen)
+
+
+def write_library(arguments: argparse.Namespace) -> int:
+    """
+    Write a C library for one arm; 1 when the arm has no solver of one chain, and nothing is written then.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the arm cannot be loaded, a program is missing or the folder cannot be written.
+    """
+    tools = _toolchain(arguments)
+    chosen = choose_arm(arguments)
+    name = texts.identifier(arguments.name or chosen.robot.name)
+    kernels = toolchain.object_of(tools)
+    try:
+        arm = blocks.find_arm(chosen.robot, chosen.group)
+        _say(f'{name}: {chosen.group.base_link} to {chosen.group.tip}; {arm.reason}')
+        poses = recorded.record(arm)
+    except (TopologyMismatch, InvalidLimits) as error:
+        print(f'ssik build: {error}', file=sys.stderr)
+        return NO
+    image = blocks.pack(arm, portable.digest())
+    made = library.ArmLibrary(name, __version__, arm, image, poses)
+    return _write(made, tools, kernels, arguments)
+
+
+def write_generic_library(arguments: argparse.Namespace) -> int:
+    """
+    Write the library that reads blocks.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when a program is missing or the folder cannot be written.
+    """
+    tools = _toolchain(arguments)
+    made = library.GenericLibrary(__version__)
+    return _write(made, tools, toolchain.object_of(tools), arguments)
+
+
+def _write(
+    made: library.ArmLibrary | library.GenericLibrary,
+    tools: toolchain.Toolchain,
+    kernels: bytes,
+    arguments: argparse.Namespace,
+) -> int:
+    """Write a library and run its self-test."""
+    path = arguments.out or Path(made.name)
+    with library.new_folder(path, arguments.force) as folder:
+        library.build(made, tools, kernels, _say, folder)
+        if isinstance(made, library.ArmLibrary):
+            said = library.self_test(tools, folder, made.name)
+            _say(
+                f'self-test: {said or f"not run, this machine does not run {tools.architecture}"}'
+            )
+        size = (folder / 'lib' / f'lib{made.name}.so.1').stat().st_size
+    _say(f'wrote {path} (shared library of {size / 1024:.0f} KiB)')
+    return 0
+
+
+def write_blocks(arguments: argparse.Namespace) -> int:
+    """
+    Write the blocks of an arm, which the generic library reads.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the arm cannot be loaded or the file not be written.
+    """
+    chosen = choose_arm(arguments)
+    path = arguments.out or Path(f'{texts.identifier(chosen.robot.name)}.blocks')
+    if path.exists() and not arguments.force:
+        raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
+    try:
+        image = blocks.pack(blocks.find_arm(chosen.robot, chosen.group), portable.digest())
+    except TopologyMismatch as error:
+        print(f'ssik build: {error}', file=sys.stderr)
+        return NO
+    data = np.ascontiguousarray(image, dtype='<i8').tobytes()
+    library.write_file(path, data)
+    _say(f'wrote {path} ({len(data)} bytes)')
+    return 0

@@ -1,0 +1,89 @@
+"""
+The kernels for C programs: which they are, and the files that the build of the package leaves for ``ssik build``.
+
+An object for each target, and the intermediate code of LLVM that they were made from. Freezing the constants of one arm into the
+code takes llvmlite, which the extra ``build`` brings.
+"""
+
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+from ssik_ros.errors import NativeLibraryError
+
+KERNELS = (
+    'closed_form.branches.search.search',
+    'closed_form.branches.held_search.search',
+    'closed_form.branches.held_slide.slide_range',
+    'closed_form.certification.windings.count_windings',
+    'closed_form.certification.windings.take_best',
+    'closed_form.certification.windings.write_windings',
+    'closed_form.elimination.general_search.search',
+    'rows.relative_pose.pose_of_b_in_a',
+    'rows.relative_pose.twist_of_b_in_a',
+    'search.plain_request.search_one',
+    'search.plain_request.solve_one',
+    'search.tracking.follow',
+)
+"""What a C library calls."""
+FOLDER = Path(__file__).with_name('c_kernels')
+CODE, STAMP = 'kernels.bc.xz', 'stamp.json'
+BUILD = 'python tools/build_native.py --portable'
+
+
+def symbol_of(kernel: str) -> str:
+    """Return the symbol of a kernel that takes its arguments as words."""
+    return f'ssik_ros_{kernel.replace(".", "__")}'
+
+
+def object_name(target: str) -> str:
+    """Return the file name of the object for a target."""
+    return f'kernels.{target}.o.xz'
+
+
+def targets() -> list[str]:
+    """Return the targets that there are objects for."""
+    return sorted(path.name.split('.')[1] for path in FOLDER.glob(object_name('*')))
+
+
+def read(name: str) -> bytes:
+    """
+    Return the contents of one of the files.
+
+    :raises NativeLibraryError: when it is not there.
+    """
+    path = FOLDER / name
+    if not path.is_file():
+        what = f'The kernels for C programs are not built ({path})'
+        raise NativeLibraryError(f'{what}: run "{BUILD}".', what=what, mend=BUILD)
+    return lzma.decompress(path.read_bytes())
+
+
+def digest() -> int:
+    """Return what tells kernels apart, as a number of 63 bits."""
+    if not (FOLDER / STAMP).is_file():
+        read(STAMP)
+    stamp = json.loads((FOLDER / STAMP).read_text(encoding='utf-8'))
+    return int(stamp['digest'][:15], 16)
+
+
+def keep_only(module: Any, wanted: set[str]) -> None:
+    """
+    Make everything in a module internal but the functions with wanted names.
+
+    :param module: of llvmlite.
+    :param wanted: symbols.
+    """
+    from llvmlite import binding as llvm
+
+    for function in module.functions:
+        if function.is_declaration or function.linkage == llvm.Linkage.available_externally:
+            continue
+        if function.name in wanted:
+            function.visibility = 'hidden'
+        else:
+            function.linkage = 'internal'
+    for variable in module.global_variables:
+        if not variable.is_declaration:
+            variable.linkage = 'internal'

@@ -1,0 +1,235 @@
+"""A C library of one arm: the package's own numbers, and nothing but libm."""
+
+import ctypes
+import math
+import shutil
+import subprocess
+
+from c_arm import doubles, package_arm, requests
+import numpy as np
+import pytest
+
+from ssik_ros.cli.command import main
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import OneSolution
+from ssik_ros.solvers.closed_form.arm import BranchRequest
+from ssik_ros.solvers.closed_form.windings import enumerate_windings
+
+ARMS = ('ur5e', 'irb6700', 'panda', 'iiwa14', 'gen3', 'xarm6', 'crx10ial')
+LIBM = {
+    'acos',
+    'asin',
+    'atan',
+    'atan2',
+    'ceil',
+    'cos',
+    'fmod',
+    'pow',
+    'sin',
+    'sincos',
+    'sqrt',
+    'tan',
+}
+BAD_ARGUMENT, BAD_MEMORY = -1, -2
+
+
+def compare(arm, c, count):
+    """Compare all branches, with and without a seed, and the first solution found."""
+    compared = 0
+    for pose, seed in requests(arm, count):
+        for start in (None, seed):
+            found = arm.form.arm.branches_refined(pose, BranchRequest(seed=start))
+            if found.starts:
+                continue
+            q, errors = c.solve_all(pose, start)
+            np.testing.assert_array_equal(q, found.q, strict=True)
+            np.testing.assert_array_equal(errors, found.errors, strict=True)
+            compared += 1
+        first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
+        solved, q = c.solve(pose, seed)
+        if isinstance(first, OneSolution):
+            assert solved == 1
+            np.testing.assert_array_equal(q, first.solutions[0])
+    assert compared >= 1.9 * count
+
+
+@pytest.mark.parametrize('robot', ARMS[:3])
+def test_branches_have_the_bytes_of_the_package(c_arm, robot):
+    """Closed form and search return the same bytes as in Python."""
+    compare(package_arm(robot), c_arm(robot), 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('robot', ARMS)
+def test_ten_thousand_poses_have_the_bytes_of_the_package(c_arm, robot):
+    """The same for many poses of each kind of arm."""
+    compare(package_arm(robot), c_arm(robot), 10_000)
+
+
+@pytest.mark.parametrize('robot', ['ur5e', 'panda'])
+def test_kinematics_have_the_bytes_of_the_package(c_arm, robot):
+    """Pose and Jacobian are those of the package, and the Jacobian that of finite differences."""
+    arm, c = package_arm(robot), c_arm(robot)
+    for _, q in requests(arm, 20):
+        np.testing.assert_array_equal(c.fk(q), arm.kinematics.pose(q))
+        jacobian = c.jacobian(q)
+        np.testing.assert_array_equal(jacobian, arm.kinematics.jacobian(q))
+        step = 1e-6 * np.eye(c.n)
+        moves = np.array([c.fk(q + d)[:3, 3] - c.fk(q - d)[:3, 3] for d in step]).T / 2e-6
+        np.testing.assert_allclose(jacobian[:3], moves, atol=1e-7)
+
+
+@pytest.mark.parametrize('mode', [0, 2])
+@pytest.mark.parametrize('robot', ['ur5e', 'panda'])
+def test_modes_of_limits(c_arm, robot, mode):
+    """Limits ignored and limits wrapped give the package's branches."""
+    arm, c = package_arm(robot), c_arm(robot)
+    for pose, seed in requests(arm, 10):
+        found = arm.form.arm.branches_refined(pose, BranchRequest(seed=seed, mode=mode))
+        q, _ = c.solve_all(pose, seed, mode)
+        np.testing.assert_array_equal(q, found.q)
+
+
+def test_nearest_is_the_first_of_all(c_arm):
+    """The nearest branch is the first of all; fewer rows are a prefix."""
+    arm, c = package_arm('irb6700'), c_arm('irb6700')
+    for pose, seed in requests(arm, 20):
+        rows, _ = c.solve_all(pose, seed)
+        q = np.empty(c.n)
+        assert c.call('solve_nearest', doubles(pose), doubles(seed), doubles(q), None) == 1
+        np.testing.assert_array_equal(q, rows[0])
+        np.testing.assert_array_equal(c.solve_all(pose, seed, capacity=2)[0], rows[:2])
+
+
+@pytest.mark.parametrize('with_seed', [True, False])
+def test_windings(c_arm, with_seed):
+    """Every winding of every branch, the nearest first, as the package orders them."""
+    arm, c = package_arm('ur5e'), c_arm('ur5e')
+    for pose, seed in requests(arm, 10):
+        start = seed if with_seed else None
+        branches = arm.form.arm.branches(pose, BranchRequest(seed=start)).q
+        limits = arm.group.lower, arm.group.upper
+        for most in (1, 37, 1000):
+            wanted = enumerate_windings(branches, *limits, start, 0, most).q
+            q = np.empty((most, c.n))
+            count = c.call(
+                'solve_windings', doubles(pose), doubles(start), ctypes.c_int64(most), doubles(q), None
+            )  # fmt: skip
+            assert count == len(wanted)
+            np.testing.assert_array_equal(q[:count], wanted)
+
+
+def test_tracking_stays_within_its_bounds_and_arrives(c_arm):
+    """Cycles of a control loop move no joint further than allowed, and reach the pose in the end."""
+    arm, c = package_arm('panda'), c_arm('panda')
+    start = 0.5 * (arm.group.lower + arm.group.upper)
+    goal = start + 0.2
+    pose, q, bounds = c.fk(goal), start.copy(), np.full(7, 0.05)
+    codes = []
+    for _ in range(20):
+        before = q.copy()
+        codes.append(
+            c.call('track', doubles(pose), doubles(bounds), doubles(q), ctypes.byref(c.report))
+        )
+        assert np.abs(q - before).max() <= 0.05 + 1e-12
+    assert codes[0] == 0 and codes[-1] == 1
+    assert np.abs(c.fk(q) - pose).max() < 2e-3
+
+
+def test_causes(c_arm):
+    """A pose out of reach, a matrix that is no pose and a seed that is none are refused with their causes."""
+    arm, c = package_arm('ur5e'), c_arm('ur5e')
+    pose, seed = next(requests(arm, 1))
+    far, bent, lost = pose.copy(), pose.copy(), seed.copy()
+    far[:3, 3] = 9.0
+    bent[0, 0] += 0.1
+    lost[2] = math.nan
+    for target, start, status, cause in (
+        (far, seed, 2, 1),
+        (bent, seed, 3, 9),
+        (pose, lost, 3, 10),
+    ):
+        assert len(c.solve_all(target, start)[0]) == 0
+        assert (c.report.status, c.report.cause) == (status, cause)
+        assert c.solve(target, start)[0] == 0
+        assert (c.report.status, c.report.cause) == (status, cause)
+    assert c.solve(pose, seed)[0] == 1
+    assert (c.report.status, c.report.cause) == (0, 0)
+
+
+def test_wrong_arguments_return_codes(c_arm):
+    """Null pointers, negative numbers and memory that does not fit come back as codes."""
+    c = c_arm('ur5e')
+    pose, seed = next(requests(package_arm('ur5e'), 1))
+    assert c.solve_all(None) == BAD_ARGUMENT
+    assert c.solve_all(pose, seed, mode=3) == BAD_ARGUMENT
+    assert c.call('solve', doubles(pose), None, None, doubles(seed), None) == BAD_ARGUMENT
+    assert c.library.ur5e_memory_size(ctypes.c_int64(-1)) == BAD_ARGUMENT
+    solver, size = ctypes.c_void_p(), c.memory.nbytes
+    start = ctypes.byref(solver), ctypes.c_int64(c.windings)
+    assert (
+        c.library.ur5e_init(*start, doubles(c.memory[:1]), ctypes.c_size_t(size - 8)) == BAD_MEMORY
+    )
+    aside = ctypes.c_void_p(c.memory.ctypes.data + 4)
+    assert c.library.ur5e_init(*start, aside, ctypes.c_size_t(size)) == BAD_MEMORY
+    assert c.library.ur5e_joints(doubles(np.zeros(80))) == BAD_MEMORY
+
+
+def symbols_of(*command):
+    """Return the names that nm prints last in each line."""
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[-1].partition('@')[0] for line in lines if line.split()[1:]}
+
+
+def test_the_library_needs_libm_alone(build):
+    """Static and shared library ask for libm's functions and export their own only."""
+    folder = build('ur5e') / 'lib'
+    assert symbols_of('nm', '-u', folder / 'libur5e.a') <= LIBM
+    assert symbols_of('nm', '-D', '-u', folder / 'libur5e.so.1') <= LIBM
+    exported = symbols_of('nm', '-D', '--defined-only', folder / 'libur5e.so.1')
+    assert exported and all(name.startswith('ur5e_') for name in exported)
+
+
+@pytest.mark.parametrize('compiler', ['gcc', 'clang'])
+@pytest.mark.parametrize('robot', ['ur5e', 'panda'])
+def test_examples_compile_without_warnings(build, tmp_path, robot, compiler):
+    """Header, examples and self-test compile with all warnings as errors; the self-test finds the recorded bytes."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f'{compiler} is not installed')
+    folder = build(robot)
+    share, library = folder / 'share' / robot, folder / 'lib' / f'lib{robot}.a'
+    common = '-Wall', '-Wextra', '-Werror', '-O1', f'-I{folder / "include"}'
+    plus = {'gcc': 'g++', 'clang': 'clang++'}[compiler]
+    for source, command in (
+        ('example.c', [compiler, '-std=c99']),
+        ('selftest.c', [compiler, '-std=c99']),
+        ('example.cpp', [plus, '-std=c++11']),
+    ):
+        if shutil.which(command[0]) is None:
+            continue
+        program = tmp_path / source.replace('.', '_')
+        subprocess.run(
+            [*command, *common, share / source, library, '-lm', '-o', program], check=True
+        )
+        arguments = ['--bytes'] if source == 'selftest.c' else []
+        subprocess.run([program, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_wrong_options_are_one_line(tmp_path, monkeypatch, capsys):
+    """An unknown architecture or target, a missing compiler and a folder that is there are errors of one line."""
+    full = tmp_path / 'full'
+    full.mkdir()
+    (full / 'file').touch()
+    monkeypatch.setenv('CC', 'no-such-compiler')
+    start = 'build', '--robot', 'ur5e'
+    for options, said in (
+        (('--target', 'c', '--arch', 'aarch46'), 'aarch64'),
+        (('--target', 'cc'), 'python'),
+        (('--arch', 'aarch64'), '--target c'),
+        (('--target', 'c', '-o', str(tmp_path / 'new')), 'no-such-compiler'),
+        (('--blocks', '-o', str(full / 'file')), '--force'),
+    ):
+        assert main([*start, *options]) != 0
+        error = capsys.readouterr().err
+        assert said in error and error.count('\n') == 1, error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['full']
