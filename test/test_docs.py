@@ -3,12 +3,9 @@
 import contextlib
 import importlib.util
 import io
-import os
 from pathlib import Path
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 
@@ -18,7 +15,6 @@ from ssik_ros.strict_yaml import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
-README = (ROOT / 'README.md').read_text(encoding='utf-8')
 CITATION = re.compile(r'\[[A-Z][A-Za-z]*\d{4}[a-z]?\]')
 PAGE_SCRIPTS = (
     'make_cli_reference',
@@ -102,24 +98,15 @@ def test_quoted_command_is_accepted(command):
     assert not said.getvalue()
 
 
-def test_python_of_the_readme_runs(tmp_path):
-    blocks = code_blocks(README, 'python')
-    assert blocks
-    paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
-    for block in blocks:
-        shown = subprocess.run(
-            [sys.executable, '-c', block],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert shown.returncode == 0, f'{block}\n{shown.stderr}'
+def test_the_readme_is_read_in_a_minute():
+    text = (ROOT / 'README.md').read_text(encoding='utf-8')
+    assert len(text.splitlines()) <= 120
+    assert text.index('![') < text.index('pip install') < text.index('```python')
 
 
-def test_kinematics_files_of_the_readme_are_read_without_a_warning(caplog):
-    blocks = [b for b in code_blocks(README, 'yaml') if 'kinematics_solver' in b]
+def test_kinematics_files_of_the_reference_are_read_without_a_warning(caplog):
+    text = (ROOT / 'docs/reference/kinematics_yaml.md').read_text(encoding='utf-8')
+    blocks = [b for b in code_blocks(text, 'yaml') if 'kinematics_solver' in b]
     assert len(blocks) == 2, 'one for each layout'
     read = [parse_kinematics(parse_yaml(block)) for block in blocks]
     assert not caplog.records

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 import re
 
+import prose
+
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
@@ -40,7 +42,8 @@ def main(page: Path, make_page: Callable[[], str], words: Sequence[str] | None =
     """
     parser = argparse.ArgumentParser(description=f'Write docs/{page.name}.')
     parser.add_argument('--check', action='store_true', help='compare only')
+    text = prose.wrapped(make_page())
     if parser.parse_args(words).check:
-        return int(not page.is_file() or page.read_text(encoding='utf-8') != make_page())
-    page.write_text(make_page(), encoding='utf-8')
+        return int(not page.is_file() or page.read_text(encoding='utf-8') != text)
+    page.write_text(text, encoding='utf-8')
     return 0

@@ -9,7 +9,10 @@ import json
 from pathlib import Path
 import sys
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import generated_page
 
 from ssik_ros.problem.contract import SolverSpec
 from ssik_ros.solvers.kinematics_yaml import COMMON_PARAMETERS_FILE
@@ -110,11 +113,7 @@ def main(words: Sequence[str]) -> int:
 
     :param words: arguments of the command line.
     """
-    page = make_page()
-    if '--check' in words:
-        return int(not PAGE.is_file() or PAGE.read_text(encoding='utf-8') != page)
-    PAGE.write_text(page, encoding='utf-8')
-    return 0
+    return generated_page.main(PAGE, make_page, words)
 
 
 if __name__ == '__main__':
