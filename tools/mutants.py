@@ -458,8 +458,8 @@ MUTANTS = (
         1,
         'closed chains: steps leave the limits',
         CHAIN_DESCENT,
-        'w.trial[at] = min(max(w.current[at] + w.step[v], w.lower[v]), w.upper[v])',
-        'w.trial[at] = w.current[at] + 1.001 * w.step[v]',
+        'steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)',
+        'steps.move_by(t.variable, w.lower, w.upper, False, 1.001, w.step, w.trial)',
         (f'{CHAIN_TESTS}::test_limits_hold_to_the_last_bit_and_are_left_again',),
     ),
     Mutant(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
-from ssik_ros.tasks.constants import Reason, TaskSetFlag
+from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.jacobian_callback import combine, task_set_rows
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of, Purpose
 from ssik_ros.tasks.task_set import TaskSetData
@@ -127,13 +125,7 @@ def _must_restore(plan: Plan, reason: int) -> bool:
         return False
     if reason & ENDS:
         return True
-    errors = plan.outcome[: 2 * len(plan.tasks)].reshape(-1, 2)
-    wanted = np.array([task.precision for task in plan.tasks])
-    bad = errors > wanted
-    return bool(
-        (bad[:, 0].any() and plan.restore & TaskSetFlag.RESTORE_ON_BAD_LINEAR)
-        or (bad[:, 1].any() and plan.restore & TaskSetFlag.RESTORE_ON_BAD_ANGULAR)
-    )
+    return bool(handling.must_restore(plan.ints, plan.reals, plan.work, reason, plan.restore))
 
 
 def jacobian_of(

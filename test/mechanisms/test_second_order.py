@@ -45,9 +45,9 @@ def hessians(solver):
     program._evaluate(state)
     gather(program)
     second_order.add_second_order(program._address)
-    n = len(program.keys)
+    n, profile = len(program.keys), [layout.VARIABLE_FIRST, layout.VARIABLE_DIAGONAL]
     found = np.zeros((n, n))
-    for i, (first, diagonal) in enumerate(t.variable[:, 4:6]):
+    for i, (first, diagonal) in enumerate(t.variable[:, profile]):
         found[i, first : i + 1] = v.normal[diagonal - i + first : diagonal + 1]
     found = np.tril(found) + np.tril(found, -1).T
     return np.array(columns).T, found[np.ix_(program.place, program.place)]

@@ -45,6 +45,36 @@ def scale(s, a):
 
 
 @inline_kernel
+def read(array, start):
+    """Return three numbers of an array."""
+    return array[start], array[start + 1], array[start + 2]
+
+
+@inline_kernel
+def write(array, start, a):
+    """Write a vector into three places of an array."""
+    array[start], array[start + 1], array[start + 2] = a
+
+
+@inline_kernel
+def column(rows, k):
+    """Return a column of the (3, 3) matrix that an array begins with."""
+    return rows[k], rows[3 + k], rows[6 + k]
+
+
+@inline_kernel
+def times(rows, a):
+    """Return the (3, 3) matrix that an array begins with times a vector."""
+    return dot(read(rows, 0), a), dot(read(rows, 3), a), dot(read(rows, 6), a)
+
+
+@inline_kernel
+def transposed_times(rows, a):
+    """Return the transposed (3, 3) matrix that an array begins with times a vector."""
+    return dot(column(rows, 0), a), dot(column(rows, 1), a), dot(column(rows, 2), a)
+
+
+@inline_kernel
 def norm(a):
     """Return the length of a vector."""
     return math.sqrt(dot(a, a))

@@ -25,18 +25,24 @@ References
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.geometry.vectors import (
+    add,
+    column,
+    cross,
+    dot,
+    read,
+    scale,
+    subtract,
+    times,
+    transposed_times,
+    write,
+)
 from ssik_ros.kernels.mechanisms import layout
 
 ANGULAR, LINEAR = 0, 3
 ANGULAR_CHANGE, LINEAR_CHANGE = 6, 9
 NO_MOTION = 12
 """Where in the scratch twelve zeros stand for the world, behind the twelve numbers of a motion at hand."""
-
-
-@inline_kernel
-def cross(ax, ay, az, bx, by, bz):
-    """Return a x b."""
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @inline_kernel
@@ -47,28 +53,21 @@ def point_motion(rates, p):
     :param rates: (12,) of the frame.
     :param p: (12,) pose with the point as its origin.
     """
-    wx, wy, wz = rates[0], rates[1], rates[2]
-    x, y, z = cross(wx, wy, wz, p[9], p[10], p[11])
-    vx, vy, vz = rates[3] + x, rates[4] + y, rates[5] + z
-    ax, ay, az = cross(rates[6], rates[7], rates[8], p[9], p[10], p[11])
-    x, y, z = cross(wx, wy, wz, vx, vy, vz)
-    return vx, vy, vz, rates[9] + ax + x, rates[10] + ay + y, rates[11] + az + z
+    w, point = read(rates, ANGULAR), read(p, 9)
+    velocity = add(read(rates, LINEAR), cross(w, point))
+    turned = cross(read(rates, ANGULAR_CHANGE), point)
+    return velocity, add(add(read(rates, LINEAR_CHANGE), turned), cross(w, velocity))
 
 
 @inline_kernel
-def carry(out, parent, sx, sy, sz, lx, ly, lz):
+def carry(out, parent, turn, slide):
     """Write the rates of a node from those of its parent and the twist of its own motion."""
-    wx, wy, wz = parent[0], parent[1], parent[2]
-    vx, vy, vz = parent[3], parent[4], parent[5]
-    ax, ay, az = cross(wx, wy, wz, sx, sy, sz)
-    bx, by, bz = cross(wx, wy, wz, lx, ly, lz)
-    cx, cy, cz = cross(vx, vy, vz, sx, sy, sz)
-    out[6], out[7], out[8] = parent[6] + ax, parent[7] + ay, parent[8] + az
-    out[9] = parent[9] + bx + cx
-    out[10] = parent[10] + by + cy
-    out[11] = parent[11] + bz + cz
-    out[0], out[1], out[2] = wx + sx, wy + sy, wz + sz
-    out[3], out[4], out[5] = vx + lx, vy + ly, vz + lz
+    w, v = read(parent, ANGULAR), read(parent, LINEAR)
+    write(out, ANGULAR_CHANGE, add(read(parent, ANGULAR_CHANGE), cross(w, turn)))
+    change = add(read(parent, LINEAR_CHANGE), cross(w, slide))
+    write(out, LINEAR_CHANGE, add(change, cross(v, turn)))
+    write(out, ANGULAR, add(w, turn))
+    write(out, LINEAR, add(v, slide))
 
 
 @inline_kernel
@@ -80,32 +79,13 @@ def write_rates(t, w, still):
         parent = still if above < 0 else w.rates[above]
         pose, rate = w.poses[i], t.factors[i, layout.NODE_MULTIPLIER] * w.step[v]
         if kind < layout.FIRST_TURN:
-            x, y, z = rate * pose[kind], rate * pose[3 + kind], rate * pose[6 + kind]
-            carry(w.rates[i], parent, 0.0, 0.0, 0.0, x, y, z)
+            carry(w.rates[i], parent, (0.0, 0.0, 0.0), scale(rate, column(pose, kind)))
             continue
         if kind == layout.BALL:
-            b, c = w.step[v + 1], w.step[v + 2]
-            x = pose[0] * rate + pose[1] * b + pose[2] * c
-            y = pose[3] * rate + pose[4] * b + pose[5] * c
-            z = pose[6] * rate + pose[7] * b + pose[8] * c
+            turn = times(pose, (rate, w.step[v + 1], w.step[v + 2]))
         else:
-            k = kind - layout.FIRST_TURN
-            x, y, z = rate * pose[k], rate * pose[3 + k], rate * pose[6 + k]
-        lx, ly, lz = cross(pose[9], pose[10], pose[11], x, y, z)
-        carry(w.rates[i], parent, x, y, z, lx, ly, lz)
-
-
-@inline_kernel
-def turn_from_b_to_a(a, b, x, y, z):
-    """Return R_A R_B^T times a vector."""
-    p = b[0] * x + b[3] * y + b[6] * z
-    q = b[1] * x + b[4] * y + b[7] * z
-    r = b[2] * x + b[5] * y + b[8] * z
-    return (
-        a[0] * p + a[1] * q + a[2] * r,
-        a[3] * p + a[4] * q + a[5] * r,
-        a[6] * p + a[7] * q + a[8] * r,
-    )
+            turn = scale(rate, column(pose, kind - layout.FIRST_TURN))
+        carry(w.rates[i], parent, turn, cross(read(pose, 9), turn))
 
 
 @inline_kernel
@@ -113,79 +93,61 @@ def rotation_motion(u, a, b, moves_a, moves_b):
     """
     Return first and second derivative of the rotation vector; step 3 of the method.
 
-    :param u: (3,) the rotation vector.
+    :param u: the rotation vector.
     :param a, b: (12,) poses; moves_a, moves_b: (12,) their rates.
     """
-    wx, wy, wz = turn_from_b_to_a(a, b, moves_b[0], moves_b[1], moves_b[2])
-    ox, oy, oz = moves_a[0] - wx, moves_a[1] - wy, moves_a[2] - wz
-    gx, gy, gz = cross(ox, oy, oz, wx, wy, wz)
-    wx, wy, wz = turn_from_b_to_a(a, b, moves_b[6], moves_b[7], moves_b[8])
-    gx, gy, gz = moves_a[6] - wx - gx, moves_a[7] - wy - gy, moves_a[8] - wz - gz
-    ux, uy, uz = u[0], u[1], u[2]
-    square = ux * ux + uy * uy + uz * uz
+    turn = times(a, transposed_times(b, read(moves_b, ANGULAR)))
+    o = subtract(read(moves_a, ANGULAR), turn)
+    g = cross(o, turn)
+    turn = times(a, transposed_times(b, read(moves_b, ANGULAR_CHANGE)))
+    g = subtract(subtract(read(moves_a, ANGULAR_CHANGE), turn), g)
+    square = dot(u, u)
     share = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0 + square / 1209600.0))
     # u x O, u x (u x O)
-    ax, ay, az = cross(ux, uy, uz, ox, oy, oz)
-    bx, by, bz = cross(ux, uy, uz, ax, ay, az)
-    dx = ox - 0.5 * ax + share * bx
-    dy = oy - 0.5 * ay + share * by
-    dz = oz - 0.5 * az + share * bz
+    once = cross(u, o)
+    twice = cross(u, once)
+    first = add(subtract(o, scale(0.5, once)), scale(share, twice))
     growth = 1.0 / 720.0 + square * (2.0 / 30240.0 + 3.0 * square / 1209600.0)
-    growth *= 2.0 * (ux * dx + uy * dy + uz * dz)
-    # u' x O + u x O', of which Jl^-1 takes the half.
-    px, py, pz = cross(dx, dy, dz, ox, oy, oz)
-    qx, qy, qz = cross(ux, uy, uz, gx, gy, gz)
-    px, py, pz = px + qx, py + qy, pz + qz
-    # u' x (u x O) + u x (u' x O + u x O')
-    kx, ky, kz = cross(dx, dy, dz, ax, ay, az)
-    qx, qy, qz = cross(ux, uy, uz, px, py, pz)
-    kx, ky, kz = kx + qx, ky + qy, kz + qz
-    return (
-        dx,
-        dy,
-        dz,
-        gx - 0.5 * px + share * kx + growth * bx,
-        gy - 0.5 * py + share * ky + growth * by,
-        gz - 0.5 * pz + share * kz + growth * bz,
-    )
+    growth *= 2.0 * dot(u, first)
+    # u' x O + u x O', of which Jl^-1 takes the half; then u' x (u x O) + u x (u' x O + u x O').
+    p = add(cross(first, o), cross(u, g))
+    k = add(cross(first, once), cross(u, p))
+    second = add(add(subtract(g, scale(0.5, p)), scale(share, k)), scale(growth, twice))
+    return first, second
 
 
 @inline_kernel
-def seen_by(a, rates, x, y, z, dx, dy, dz, ex, ey, ez):
+def seen_by(a, rates, x, first, second):
     """
     Return the second derivative of R_A^T x; step 4 of the method.
 
     :param a, rates: (12,) pose of A and its rates.
-    :param x, y, z: a vector; dx, dy, dz: its first derivative; ex, ey, ez: its second one.
+    :param x, first, second: a vector and its derivatives.
     """
-    wx, wy, wz = rates[0], rates[1], rates[2]
-    px, py, pz = cross(wx, wy, wz, x, y, z)
+    w = read(rates, ANGULAR)
     # w x (w x x) - 2 w x x' in one product.
-    qx, qy, qz = cross(wx, wy, wz, px - 2.0 * dx, py - 2.0 * dy, pz - 2.0 * dz)
-    rx, ry, rz = cross(rates[6], rates[7], rates[8], x, y, z)
-    sx, sy, sz = ex + qx - rx, ey + qy - ry, ez + qz - rz
-    return (
-        a[0] * sx + a[3] * sy + a[6] * sz,
-        a[1] * sx + a[4] * sy + a[7] * sz,
-        a[2] * sx + a[5] * sy + a[8] * sz,
+    turned = cross(w, subtract(cross(w, x), scale(2.0, first)))
+    return transposed_times(
+        a, subtract(add(second, turned), cross(read(rates, ANGULAR_CHANGE), x))
     )
 
 
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
     """Write the six second derivatives of a constraint, masked ones included."""
-    vx, vy, vz, ax, ay, az = point_motion(moves_a, a)
-    px, py, pz, bx, by, bz = point_motion(moves_b, b)
-    vx, vy, vz, ax, ay, az = vx - px, vy - py, vz - pz, ax - bx, ay - by, az - bz
-    dx, dy, dz, ex, ey, ez = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    first, second = point_motion(moves_a, a)
+    first_b, second_b = point_motion(moves_b, b)
+    first, second = subtract(first, first_b), subtract(second, second_b)
+    u = read(turn, 0)
+    first_turn, second_turn = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if row[layout.CONSTRAINT_MASK] >= 8:
-        dx, dy, dz, ex, ey, ez = rotation_motion(turn, a, b, moves_a, moves_b)
+        first_turn, second_turn = rotation_motion(u, a, b, moves_a, moves_b)
     if row[layout.CONSTRAINT_WORLD] == 0:
-        x, y, z = a[9] - b[9], a[10] - b[10], a[11] - b[11]
-        ax, ay, az = seen_by(a, moves_a, x, y, z, vx, vy, vz, ax, ay, az)
-        x, y, z = turn[0], turn[1], turn[2]
-        ex, ey, ez = seen_by(a, moves_a, x, y, z, dx, dy, dz, ex, ey, ez)
-    out[0], out[1], out[2], out[3], out[4], out[5] = ax, ay, az, ex, ey, ez
+        way = subtract(read(a, 9), read(b, 9))
+        second = seen_by(a, moves_a, way, first, second)
+        second_turn = seen_by(a, moves_a, u, first_turn, second_turn)
+    write(out, 0, second)
+    write(out, 3, second_turn)
 
 
 @kernel

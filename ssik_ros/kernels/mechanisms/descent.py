@@ -42,8 +42,9 @@ import math
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.mechanisms import acceleration, layout, mechanism, normal, second_order
+from ssik_ros.kernels.rows import layout as row_layout, steps
 from ssik_ros.kernels.search import clock, restarts
 
 FLOOR = 1e-13
@@ -105,16 +106,8 @@ REMEASURE = 2
 def advance(address):
     """Write the state after a step into ``trial``, within the limits."""
     _, t, w = layout.view_chain(address)
-    for v in range(t.variable.shape[0]):
-        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
-        if kind < layout.BALL:
-            w.trial[at] = w.current[at]
-            if w.held[v] != 2.0:
-                w.trial[at] = min(max(w.current[at] + w.step[v], w.lower[v]), w.upper[v])
-        elif kind == layout.BALL:
-            for k in range(4):
-                w.trial[at + k] = w.current[at + k]
-            so3.rotate_quaternion(vector(w.trial, at, 4), w.step[v], w.step[v + 1], w.step[v + 2])
+    vectors.copy(w.trial, w.current)
+    steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)
 
 
 @inline_kernel
@@ -122,24 +115,18 @@ def bounds_of_step(t, w):
     """Write how far each variable may move from a state."""
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
-        if t.variable[v, layout.VARIABLE_KIND] < layout.BALL:
-            value = w.current[t.variable[v, layout.VARIABLE_STATE]]
+        if t.variable[v, row_layout.VARIABLE_KIND] == row_layout.LINEAR:
+            value = w.current[t.variable[v, row_layout.VARIABLE_Q]]
             w.low[v], w.high[v] = w.lower[v] - value, w.upper[v] - value
 
 
 @inline_kernel
 def scale_step(t, w):
     """Scale a step down to the longest turn; return the largest motion of a variable."""
-    turn, largest = 0.0, 0.0
+    steps.shorten_turns(t.variable, w.step, LONGEST_TURN)
+    largest = 0.0
     for v in range(w.step.shape[0]):
-        size = abs(w.step[v])
-        largest = max(largest, size)
-        if t.variable[v, layout.VARIABLE_KIND] >= layout.FIRST_TURN:
-            turn = max(turn, size)
-    if turn > LONGEST_TURN:
-        for v in range(w.step.shape[0]):
-            w.step[v] *= LONGEST_TURN / turn
-        largest *= LONGEST_TURN / turn
+        largest = max(largest, abs(w.step[v]))
     return largest
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, matrix
 from ssik_ros.kernels.geometry.addresses import floats_at, integers_at
+from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.rows.views import Floats, Ints, Layout
 
 # Columns of the table of numbers, one row per frame.
@@ -84,21 +85,17 @@ NODE_OFFSET = 1
 BALL = 6
 FIRST_TURN = 3
 
-# Variable table.
-VARIABLE_INTS = 6
-VARIABLE_KIND = 0
-"""Degree of freedom 0 to 5; a ball has BALL first, then twice BALL_REST."""
-VARIABLE_STATE = 1
-VARIABLE_FRAME = 2
-VARIABLE_DOF = 3
-VARIABLE_FIRST = 4
+# Variable table: these columns follow those of ``rows.layout``. No kind is PERIODIC: angles keep their windings.
+VARIABLE_FRAME = layout.VARIABLE_INTS
+VARIABLE_DOF = VARIABLE_FRAME + 1
+VARIABLE_FIRST = VARIABLE_FRAME + 2
 """First column of its row of the normal matrix."""
-VARIABLE_DIAGONAL = 5
+VARIABLE_DIAGONAL = VARIABLE_FRAME + 3
 """Where its diagonal stands in the profile."""
-BALL_REST = 7
+VARIABLE_INTS = VARIABLE_FRAME + 4
 
 # Constraint table.
-CONSTRAINT_INTS = 14
+CONSTRAINT_INTS = 13
 CONSTRAINT_FRAME = 0
 CONSTRAINT_MASK = 1
 """Bit k: row k counts."""
@@ -124,12 +121,10 @@ MOVES_B = 1
 MOVES_A = 2
 
 # Joint table: frame, then the variable of each degree of freedom (or -1), then the kind of its rotation.
-JOINT_INTS = 9
+JOINT_INTS = 8
 JOINT_FRAME = 0
 JOINT_VARIABLES = 1
 JOINT_ROTATION = 7
-JOINT_NODE = 8
-"""Its first turn about z (or its ball), whose pose has the axes of the rotation."""
 SINGLE = 0
 TRIPLE = 1
 BALL_ROTATION = 2

@@ -11,15 +11,20 @@ Method
     stands before it, and its unit twist is (v, w) with v = axis or w x (r - p). With d = p_A - p_B and
     w_e = log(R_A R_B^T):
 
-    ==========  =======================  ===========  ============  ===================  =================
-    axes        e                        r, moves A   r, moves B    M, moves A           M, moves B
-    ==========  =======================  ===========  ============  ===================  =================
-    world       d, w_e                   p_A          p_B           Jl^-1(w_e)           Jl^-1(-w_e)
-    frame A     R_A^T d, u = R_A^T w_e   p_B          p_B           Jl^-1(-u) R_A^T      Jl^-1(-u) R_A^T
-    ==========  =======================  ===========  ============  ===================  =================
+    ==========  ================  ===========  ============  ====================  ====================
+    axes        e                 r, moves A   r, moves B    M, moves A            M, moves B
+    ==========  ================  ===========  ============  ====================  ====================
+    world       d, w_e            p_A          p_B           Jl^-1(w_e)            Jl^-1(-w_e)
+    frame A     R_A^T (d, w_e)    p_B          p_B           R_A^T Jl^-1(-w_e)     R_A^T Jl^-1(-w_e)
+    ==========  ================  ===========  ============  ====================  ====================
 
     A column is F v(r) and M w, with F = 1 or R_A^T, positive where the node moves B, negative where it moves A, and
     the sum where it moves both. ``exact = False`` leaves the inverse Jacobians out, which is right at w_e = 0.
+
+    These are the rows of :mod:`ssik_ros.kernels.rows.rows` with A as the goal and B as frame b, and M is the same code. Two
+    things differ, for speed. A joint has several nodes about any axis instead of one about z: between them nothing has to
+    be multiplied. And a constraint's columns stand together, without those of variables that it does not depend on: J^T J is
+    sparse. Residuals are measured without columns, since a refused step needs none.
 
 Degeneracies
     At a rotation of pi the axis is one of two.
@@ -33,7 +38,7 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.mechanisms import layout
-from ssik_ros.kernels.rows import steps
+from ssik_ros.kernels.rows import layout as row_layout, rows, steps, tree
 
 SHORTEST_QUATERNION = 1e-9
 
@@ -114,10 +119,10 @@ def load(address):
 def load_state(block, t, w):
     """Read the state and its limits; return the row of a frame with a number that is not finite, or -1."""
     for v in range(t.variable.shape[0]):
-        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
+        kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
         w.held[v] = 2.0 if block.flags[frame, layout.LOCKED + dof] != 0 else 0.0
-        if kind < layout.BALL:
+        if kind == row_layout.LINEAR:
             w.lower[v], w.upper[v] = (
                 block.table[frame, layout.LOWER + dof],
                 block.table[frame, layout.UPPER + dof],
@@ -128,7 +133,7 @@ def load_state(block, t, w):
             w.current[at] = value
         else:
             w.lower[v], w.upper[v] = -math.inf, math.inf
-            if kind == layout.BALL:
+            if kind == row_layout.BALL_FIRST:
                 total = 0.0
                 for k in range(4):
                     w.current[at + k] = block.table[frame, layout.ROTATION + k]
@@ -138,8 +143,8 @@ def load_state(block, t, w):
     tighten_by_followers(block, t, w)
     for v in range(t.variable.shape[0]):
         # A locked value is the user's, wherever it is.
-        if t.variable[v, layout.VARIABLE_KIND] < layout.BALL and w.held[v] == 0.0:
-            at = t.variable[v, layout.VARIABLE_STATE]
+        if t.variable[v, row_layout.VARIABLE_KIND] == row_layout.LINEAR and w.held[v] == 0.0:
+            at = t.variable[v, row_layout.VARIABLE_Q]
             w.current[at] = min(max(w.current[at], w.lower[v]), w.upper[v])
     return -1
 
@@ -164,22 +169,21 @@ def forward(t, w):
     """Write the poses of nodes and ends at the trial state."""
     for i in range(t.node.shape[0]):
         parent, kind = t.node[i, layout.NODE_PARENT], t.node[i, layout.NODE_KIND]
-        at = t.node[i, layout.NODE_STATE]
-        if kind == layout.BALL:
-            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
-            turn_by_quaternion(w.poses[i], w.trial, at, w.scratch)
-            continue
-        value = (
-            t.factors[i, layout.NODE_OFFSET] + t.factors[i, layout.NODE_MULTIPLIER] * w.trial[at]
-        )
-        if kind < layout.FIRST_TURN:
-            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
-            for k in range(3):
-                w.poses[i, 9 + k] += value * w.poses[i, 3 * k + kind]
-        else:
+        at, pose = t.node[i, layout.NODE_STATE], w.poses[i]
+        value, sine, cosine = 0.0, 0.0, 1.0
+        if kind != layout.BALL:
+            multiplier = t.factors[i, layout.NODE_MULTIPLIER]
+            value = t.factors[i, layout.NODE_OFFSET] + multiplier * w.trial[at]
+        if layout.FIRST_TURN <= kind < layout.BALL:
             sine, cosine = so3.sine_cosine(value)
-            attach(w.poses[i], w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
-            turn_columns(w.poses[i], kind - layout.FIRST_TURN, sine, cosine)
+        attach(pose, w.poses, parent, w.placements[i], t.node[i, layout.NODE_SEGMENTS])
+        if kind == layout.BALL:
+            tree.turn_by_quaternion(pose, w.trial, at)
+        elif kind < layout.FIRST_TURN:
+            for k in range(3):
+                pose[9 + k] += value * pose[3 * k + kind]
+        else:
+            turn_about(pose, kind - layout.FIRST_TURN, sine, cosine)
     for c in range(t.constraint.shape[0]):
         for side in range(2):
             attach(
@@ -203,34 +207,14 @@ def attach(out, poses, parent, placement, segments):
 
 
 @inline_kernel
-def turn_columns(pose, axis, sine, cosine):
-    """Rotate a pose about one of its axes; the literal columns let the compiler unroll."""
+def turn_about(pose, axis, sine, cosine):
+    """Rotate a pose in place about one of its axes."""
     if axis == 0:
-        turn_pair(pose, 1, 2, sine, cosine)
+        tree.turn_columns(pose, 1, 2, sine, cosine)
     elif axis == 1:
-        turn_pair(pose, 2, 0, sine, cosine)
+        tree.turn_columns(pose, 2, 0, sine, cosine)
     else:
-        turn_pair(pose, 0, 1, sine, cosine)
-
-
-@inline_kernel
-def turn_pair(pose, a, b, sine, cosine):
-    """Rotate two columns of a pose in their plane."""
-    for k in range(3):
-        x, y = pose[3 * k + a], pose[3 * k + b]
-        pose[3 * k + a] = cosine * x + sine * y
-        pose[3 * k + b] = cosine * y - sine * x
-
-
-@kernel
-def turn_by_quaternion(pose, state, at, scratch):
-    """Rotate a pose in place about its own axes."""
-    r = vector(scratch, 0, 9)
-    so3.from_quaternion(r, state[at], state[at + 1], state[at + 2], state[at + 3])
-    for k in range(3):
-        x, y, z = pose[3 * k], pose[3 * k + 1], pose[3 * k + 2]
-        for j in range(3):
-            pose[3 * k + j] = x * r[j] + y * r[3 + j] + z * r[6 + j]
+        tree.turn_columns(pose, 0, 1, sine, cosine)
 
 
 @inline_kernel
@@ -312,7 +296,7 @@ def jacobian(address, exact):
                 w.blocks[k, i] = 0.0
         if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
-        write_maps(row, w.ends[2 * c], w.turns[c], exact, maps, w.scratch)
+        write_maps(row, w.ends[2 * c], w.turns[c], exact, maps)
         start = row[layout.CONSTRAINT_PATH]
         for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
             i = t.path[k, layout.PATH_NODE]
@@ -348,28 +332,13 @@ def weigh(constraint, options, blocks, first):
 
 
 @inline_kernel
-def write_maps(constraint, a, turn, exact, maps, scratch):
-    """Write the matrices that take world twists to rows: F, M for nodes that move A, M for nodes that move B."""
-    world = constraint[layout.CONSTRAINT_WORLD] != 0
-    wx, wy, wz = 0.0, 0.0, 0.0
-    if exact:
-        wx, wy, wz = turn[0], turn[1], turn[2]
-    if world:
-        for k in range(9):
-            maps[0, k] = 1.0 if k % 4 == 0 else 0.0
-        so3.inverse_left_jacobian(maps[1], wx, wy, wz)
-        so3.inverse_left_jacobian(maps[2], -wx, -wy, -wz)
-    else:
-        # Jl^-1(-u) R_A^T = R_A^T Jl^-1(-w), for u = R_A^T w.
-        left = vector(scratch, 27, 9)
-        so3.inverse_left_jacobian(left, -wx, -wy, -wz)
-        for i in range(3):
-            for j in range(3):
-                maps[0, 3 * i + j] = a[3 * j + i]
-                total = 0.0
-                for k in range(3):
-                    total += a[3 * k + i] * left[3 * k + j]
-                maps[1, 3 * i + j] = maps[2, 3 * i + j] = total
+def write_maps(constraint, a, turn, exact, maps):
+    """Write the matrices that take world twists to rows: F, M for nodes that move B, M for nodes that move A."""
+    is_world = constraint[layout.CONSTRAINT_WORLD] != 0
+    axes = row_layout.WORLD if is_world else row_layout.GOAL
+    rows.axes_of(a, axes, maps[0])
+    share = 1.0 if exact else 0.0
+    rows.rotation_maps(a, axes, share * turn[0], share * turn[1], share * turn[2], maps)
 
 
 @inline_kernel
@@ -391,9 +360,9 @@ def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
         first, end = 0, 3
     for axis in range(first, end):
         if side & layout.MOVES_B:
-            add_turn(blocks[column], pose, axis, factor, b, maps, 2)
+            add_turn(blocks[column], pose, axis, factor, b, maps, 1)
         if side & layout.MOVES_A:
-            add_turn(blocks[column], pose, axis, -factor, a if world else b, maps, 1)
+            add_turn(blocks[column], pose, axis, -factor, a if world else b, maps, 2)
         column += 1
 
 
@@ -423,11 +392,11 @@ def zyx_angles(r):
 def store(block, t, w):
     """Write a state into the table: values, rotations of balls with the nearest equivalent angles, followers."""
     for v in range(t.variable.shape[0]):
-        kind, at = t.variable[v, layout.VARIABLE_KIND], t.variable[v, layout.VARIABLE_STATE]
+        kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
-        if kind < layout.BALL:
+        if kind == row_layout.LINEAR:
             block.table[frame, layout.VALUES + dof] = w.current[at]
-        elif kind == layout.BALL:
+        elif kind == row_layout.BALL_FIRST:
             store_ball(block.table, frame, w.current, at, w.scratch)
     for i in range(t.node.shape[0]):
         if t.node[i, layout.NODE_OWNER] == 0:

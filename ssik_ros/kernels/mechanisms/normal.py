@@ -28,8 +28,9 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry import se3, so3, vectors
 from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.kernels.rows import layout as row_layout
 
 LOST = 1e-15
 """Share of its diagonal entry below which a pivot counts as lost."""
@@ -135,7 +136,7 @@ def joint_errors(block, t, w, joint, state, kind):
         if v < 0 or w.held[v] == 2.0:
             continue
         low, high = w.lower[v], w.upper[v]
-        value = state[t.variable[v, layout.VARIABLE_STATE]]
+        value = state[t.variable[v, row_layout.VARIABLE_Q]]
         if kind == CENTRES:
             if high - low < math.inf and high > low:
                 weights[d] = 2.0 / (high - low)
@@ -169,7 +170,7 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     at = wanted + layout.FIRST_TURN
     frame = joint[layout.JOINT_FRAME]
     turns_to_rotation(goal, table[frame, at], table[frame, at + 1], table[frame, at + 2])
-    first = variable[joint[layout.JOINT_VARIABLES + 3], layout.VARIABLE_STATE]
+    first = variable[joint[layout.JOINT_VARIABLES + 3], row_layout.VARIABLE_Q]
     ball = joint[layout.JOINT_ROTATION] == layout.BALL_ROTATION
     ey, ez = 0.0, 0.0
     if ball:
@@ -177,19 +178,19 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
             own, state[first], state[first + 1], state[first + 2], state[first + 3]
         )
     else:
-        ey = state[variable[joint[layout.JOINT_VARIABLES + 4], layout.VARIABLE_STATE]]
-        ez = state[variable[joint[layout.JOINT_VARIABLES + 5], layout.VARIABLE_STATE]]
+        ey = state[variable[joint[layout.JOINT_VARIABLES + 4], row_layout.VARIABLE_Q]]
+        ez = state[variable[joint[layout.JOINT_VARIABLES + 5], row_layout.VARIABLE_Q]]
         turns_to_rotation(own, state[first], ey, ez)
-    x, y, z = rotation_vector_in_own_axes(own, goal)
+    x, y, z = se3.relative_rotation_vector(own, goal)
     if ball:
-        e[0], e[1], e[2] = x, y, z
-        so3.inverse_left_jacobian(inverse, x, y, z)
+        for i in range(3):
+            e[i] = own[i] * x + own[3 + i] * y + own[6 + i] * z
+        so3.inverse_left_jacobian(inverse, e[0], e[1], e[2])
         for k in range(9):
             columns[k // 3, k % 3] = inverse[k]
         return
-    for i in range(3):
-        e[i] = own[3 * i] * x + own[3 * i + 1] * y + own[3 * i + 2] * z
-    so3.inverse_left_jacobian(inverse, -e[0], -e[1], -e[2])
+    e[0], e[1], e[2] = x, y, z
+    so3.inverse_left_jacobian(inverse, -x, -y, -z)
     sine, cosine = so3.sine_cosine(ez)
     for i in range(3):
         # Axes of EX, EY, EZ: the first column of R, Rz e_y and e_z.
@@ -209,22 +210,6 @@ def turns_to_rotation(out, ex, ey, ez):
     out[0], out[1], out[2] = cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx
     out[3], out[4], out[5] = sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx
     out[6], out[7], out[8] = -sy, cy * sx, cy * cx
-
-
-@inline_kernel
-def rotation_vector_in_own_axes(a, b):
-    """Return log(A^T B)."""
-    return so3.log_of(
-        a[0] * b[0] + a[3] * b[3] + a[6] * b[6],
-        a[0] * b[1] + a[3] * b[4] + a[6] * b[7],
-        a[0] * b[2] + a[3] * b[5] + a[6] * b[8],
-        a[1] * b[0] + a[4] * b[3] + a[7] * b[6],
-        a[1] * b[1] + a[4] * b[4] + a[7] * b[7],
-        a[1] * b[2] + a[4] * b[5] + a[7] * b[8],
-        a[2] * b[0] + a[5] * b[3] + a[8] * b[6],
-        a[2] * b[1] + a[5] * b[4] + a[8] * b[7],
-        a[2] * b[2] + a[5] * b[5] + a[8] * b[8],
-    )
 
 
 @inline_kernel

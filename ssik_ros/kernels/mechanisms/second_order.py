@@ -22,7 +22,17 @@ References
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
-from ssik_ros.kernels.geometry import se3, so3
+from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry.vectors import (
+    column,
+    cross,
+    dot,
+    read,
+    scale,
+    subtract,
+    times,
+    write,
+)
 from ssik_ros.kernels.mechanisms import layout
 
 ALL_TRANSLATION = 7
@@ -38,7 +48,7 @@ def add_second_order(address):
         if block.flags[row[layout.CONSTRAINT_FRAME], layout.EXCLUDED] != 0:
             continue
         mask = row[layout.CONSTRAINT_MASK]
-        count, moved = list_motions(t, w, row, w.ends[2 * c], w.ends[2 * c + 1])
+        count, moved = list_motions(t, w, row, w.ends[2 * c], w.ends[2 * c + 1], w.turns[c])
         shift, turn = (
             block.options[layout.TRANSLATION_FACTOR],
             block.options[layout.ROTATION_FACTOR],
@@ -49,13 +59,13 @@ def add_second_order(address):
             shift = 0.0
         if mask & ALL_ROTATION != ALL_ROTATION:
             turn = 0.0
-        write_errors(row, w.ends[2 * c], w.ends[2 * c + 1], w.scratch)
-        add_pairs(t, w, count, whole, shift * shift, turn * turn)
+        write_distance(row, w.ends[2 * c], w.ends[2 * c + 1], w.scratch)
+        add_pairs(t, w, w.turns[c], count, whole, shift * shift, turn * turn)
 
 
 @inline_kernel
-def write_errors(row, a, b, scratch):
-    """Write d (in world axes, masked) and w into the scratch."""
+def write_distance(row, a, b, scratch):
+    """Write d, masked, in world axes into the scratch."""
     mask = row[layout.CONSTRAINT_MASK]
     world = row[layout.CONSTRAINT_WORLD] != 0
     for k in range(3):
@@ -70,20 +80,18 @@ def write_errors(row, a, b, scratch):
                     along += a[3 * i + k] * (a[9 + i] - b[9 + i])
                 for i in range(3):
                     scratch[i] += a[3 * i + k] * along
-    scratch[3], scratch[4], scratch[5] = se3.relative_rotation_vector(b, a)
 
 
 @inline_kernel
-def list_motions(t, w, row, a, b):
+def list_motions(t, w, row, a, b, turn):
     """
     Write the elementary motions of either side of a constraint.
 
     :returns: how many there are, and whether one moves A.
     """
     maps = matrix(w.scratch, 6, 2, 9)
-    x, y, z = se3.relative_rotation_vector(b, a)
-    so3.inverse_left_jacobian(maps[0], x, y, z)
-    so3.inverse_left_jacobian(maps[1], -x, -y, -z)
+    so3.inverse_left_jacobian(maps[0], turn[0], turn[1], turn[2])
+    so3.inverse_left_jacobian(maps[1], -turn[0], -turn[1], -turn[2])
     start = row[layout.CONSTRAINT_PATH]
     count, moved = 0, False
     for k in range(start, start + row[layout.CONSTRAINT_PATHS]):
@@ -98,20 +106,18 @@ def list_motions(t, w, row, a, b):
         ball = kind == layout.BALL
         point, sign = (a, 1.0) if side == layout.MOVES_A else (b, -1.0)
         for axis in range(3 if ball else 1):
-            which = axis if ball else kind % 3
+            # Along the axes of A, the rows see every motion at p_B.
+            seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
             write_motion(
                 w.motions[count],
                 w.poses[i],
-                which,
-                factor,
+                scale(factor, column(w.poses[i], axis if ball else kind % 3)),
                 kind >= layout.FIRST_TURN,
                 point,
+                seen,
                 sign,
                 maps[0] if side == layout.MOVES_A else maps[1],
             )
-            # Along the axes of A, the rows see every motion at p_B.
-            seen = point if row[layout.CONSTRAINT_WORLD] != 0 else b
-            write_row(w.motions[count], w.poses[i], seen, sign)
             w.motions[count, layout.MOTION_VARIABLE] = t.node[i, layout.NODE_VARIABLE] + axis
             w.motions[count, layout.MOTION_SIDE] = side
             count += 1
@@ -119,55 +125,29 @@ def list_motions(t, w, row, a, b):
 
 
 @inline_kernel
-def write_motion(out, pose, which, factor, turns, point, sign, left):
-    """Write one elementary motion: a translation along or a rotation about an axis of a pose."""
-    x, y, z = factor * pose[which], factor * pose[3 + which], factor * pose[6 + which]
-    for k in range(layout.MOTION):
-        out[k] = 0.0
+def write_motion(out, pose, axis, turns, point, seen, sign, left):
+    """
+    Write one elementary motion: a translation along or a rotation about an axis of a pose.
+
+    :param point: the end that moves; seen: where the rows see a rotation.
+    """
+    vectors.fill(out, 0.0)
     if not turns:
-        out[layout.SHIFT] = sign * x
-        out[layout.SHIFT + 1] = sign * y
-        out[layout.SHIFT + 2] = sign * z
+        write(out, layout.SHIFT, scale(sign, axis))
+        write(out, layout.ROWS, scale(sign, axis))
         return
-    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
-    out[0], out[1], out[2] = x, y, z
-    out[layout.SHIFT] = sign * (y * dz - z * dy)
-    out[layout.SHIFT + 1] = sign * (z * dx - x * dz)
-    out[layout.SHIFT + 2] = sign * (x * dy - y * dx)
-    for k in range(3):
-        out[layout.SPIN + k] = sign * (left[3 * k] * x + left[3 * k + 1] * y + left[3 * k + 2] * z)
-        out[layout.AXIS + k] = sign * out[k]
+    origin = read(pose, 9)
+    write(out, layout.TURN, axis)
+    write(out, layout.SHIFT, scale(sign, cross(axis, subtract(read(point, 9), origin))))
+    write(out, layout.ROWS, scale(sign, cross(axis, subtract(read(seen, 9), origin))))
+    write(out, layout.SPIN, scale(sign, times(left, axis)))
+    write(out, layout.AXIS, scale(sign, axis))
 
 
 @inline_kernel
-def write_row(motion, pose, point, sign):
-    """Write what one motion adds to the translation rows, in world axes: a turn counts at a given point."""
-    x, y, z = motion[0], motion[1], motion[2]
-    if x == 0.0 and y == 0.0 and z == 0.0:
-        for k in range(3):
-            motion[layout.ROWS + k] = motion[layout.SHIFT + k]
-        return
-    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
-    motion[layout.ROWS] = sign * (y * dz - z * dy)
-    motion[layout.ROWS + 1] = sign * (z * dx - x * dz)
-    motion[layout.ROWS + 2] = sign * (x * dy - y * dx)
-
-
-@inline_kernel
-def triple_product(a, b, start):
-    """Return a . (w x v) with w the turn and v three numbers of two motions."""
-    w, v = b
-    return (
-        a[0] * (w[1] * v[start + 2] - w[2] * v[start + 1])
-        + a[1] * (w[2] * v[start] - w[0] * v[start + 2])
-        + a[2] * (w[0] * v[start + 1] - w[1] * v[start])
-    )
-
-
-@inline_kernel
-def add_pairs(t, w, count, whole, shift, turn):
+def add_pairs(t, w, rotation, count, whole, shift, turn):
     """Add the second derivatives of all pairs of motions to H; on one side, earlier motions carry later ones."""
-    d, u = w.scratch[0:3], w.scratch[3:6]
+    d, u = read(w.scratch, 0), read(rotation, 0)
     for j in range(count):
         for i in range(j + 1):
             one, other = w.motions[i], w.motions[j]
@@ -178,8 +158,9 @@ def add_pairs(t, w, count, whole, shift, turn):
                     slide += one[layout.SHIFT + k] * other[layout.SHIFT + k]
                 spin += one[layout.SPIN + k] * (other[layout.AXIS + k] - other[layout.SPIN + k])
             if carries:
-                slide += triple_product(d, (one, other), layout.SHIFT)
-                spin += triple_product(u, (one, other), layout.AXIS)
+                turned = read(one, layout.TURN)
+                slide += dot(d, cross(turned, read(other, layout.SHIFT)))
+                spin += dot(u, cross(turned, read(other, layout.AXIS)))
             if whole:
                 for k in range(3):
                     slide -= one[layout.ROWS + k] * other[layout.ROWS + k]

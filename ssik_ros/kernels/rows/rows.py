@@ -18,9 +18,9 @@ Method
     =============  ========================================================
     rotation axes  M
     =============  ========================================================
-    WORLD          Jl^-1(-w) where the joint moves b, Jl^-1(w) where it moves a
-    GOAL, FRAME_B  Jr^-1(u) R_G^T with u = R_G^T w
-    FRAME_A        R_A^T R_G Jr^-1(u) R_G^T
+    WORLD          Jl^-1(-w) where the joint moves b, Jl^-1(w) where it moves the goal
+    GOAL, FRAME_B  R_G^T Jl^-1(-w)
+    FRAME_A        R_A^T Jl^-1(-w)
     =============  ========================================================
 
     ALIGN keeps the z axes of G and B together and leaves the spin free; SPIN keeps the rotation about z once
@@ -250,17 +250,34 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     )
 
 
-@kernel
-def axes_of(frames, frame, out):
-    """Write the transposed rotation of a measuring frame: it takes root axes to that frame's axes."""
-    if frame == layout.WORLD:
-        for k in range(9):
-            out[k] = 1.0 if k % 4 == 0 else 0.0
-        return
-    source = frames[0 if frame == layout.FRAME_A else (1 if frame == layout.GOAL else 2)]
+@inline_kernel
+def axes_of(pose, frame, out):
+    """Write the matrix that takes root axes to those of a measuring frame; ``pose`` is its pose."""
     for i in range(3):
         for j in range(3):
-            out[3 * i + j] = source[3 * j + i]
+            unit = 1.0 if i == j else 0.0
+            out[3 * i + j] = unit if frame == layout.WORLD else pose[3 * j + i]
+
+
+@inline_kernel
+def rotation_maps(pose, frame, wx, wy, wz, maps):
+    """
+    Write the exact M of joints that move b into ``maps[1]``, of those that move the goal into ``maps[2]``.
+
+    :param pose: of frame a if that measures, else of the goal.
+    :param frame: the measuring frame.
+    :param wx, wy, wz: w, in root axes.
+    """
+    so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
+    if frame == layout.WORLD:
+        so3.inverse_left_jacobian(maps[2], wx, wy, wz)
+        return
+    for i in range(3):
+        for j in range(3):
+            maps[2, 3 * i + j] = (
+                pose[i] * maps[1, j] + pose[3 + i] * maps[1, 3 + j] + pose[6 + i] * maps[1, 6 + j]
+            )
+    vectors.copy(maps[1], maps[2])
 
 
 @kernel
@@ -272,7 +289,8 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
     :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move a.
     """
     goal, b = frames[1], frames[2]
-    axes_of(frames, constraint_i[layout.CONSTRAINT_POSITION_FRAME], maps[0])
+    frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
+    axes_of(frames[max(frame - 1, 0)], frame, maps[0])
     dx, dy, dz = goal[9] - b[9], goal[10] - b[10], goal[11] - b[11]
     for i in range(3):
         e[i] = maps[0, 3 * i] * dx + maps[0, 3 * i + 1] * dy + maps[0, 3 * i + 2] * dz
@@ -281,7 +299,7 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
     if kind == layout.NO_ROTATION:
         e[3] = e[4] = e[5] = 0.0
     elif kind == layout.FULL:
-        full_rotation(frames, frame, exact, spare, e, maps)
+        full_rotation(frames, frame, exact, e, maps)
     elif kind == layout.ALIGN:
         axis_alignment(frames, frame, spare, e, maps)
     else:
@@ -289,50 +307,16 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
 
 
 @kernel
-def full_rotation(frames, frame, exact, spare, e, maps):
+def full_rotation(frames, frame, exact, e, maps):
     """Write the rotation-vector error and its maps; see the module's table for M."""
-    goal = frames[1]
-    wx, wy, wz = se3.relative_rotation_vector(frames[2], goal)
-    axes_of(frames, frame, maps[1])
+    wx, wy, wz = se3.relative_rotation_vector(frames[2], frames[1])
+    axes_of(frames[max(frame - 1, 0)], frame, maps[1])
     for i in range(3):
         e[3 + i] = maps[1, 3 * i] * wx + maps[1, 3 * i + 1] * wy + maps[1, 3 * i + 2] * wz
-    if not exact:
-        vectors.copy(maps[2], maps[1])
-    elif frame == layout.WORLD:
-        so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
-        so3.inverse_left_jacobian(maps[2], wx, wy, wz)
+    if exact:
+        rotation_maps(frames[0 if frame == layout.FRAME_A else 1], frame, wx, wy, wz, maps)
     else:
-        # Jr^-1(u) R_G^T with u in goal axes; then, if selected, from goal axes to the axes of frame a.
-        right = spare[:9]
-        ux = goal[0] * wx + goal[3] * wy + goal[6] * wz
-        uy = goal[1] * wx + goal[4] * wy + goal[7] * wz
-        uz = goal[2] * wx + goal[5] * wy + goal[8] * wz
-        so3.inverse_left_jacobian(right, -ux, -uy, -uz)
-        for i in range(3):
-            for j in range(3):
-                maps[2, 3 * i + j] = (
-                    right[3 * i] * goal[3 * j]
-                    + right[3 * i + 1] * goal[3 * j + 1]
-                    + right[3 * i + 2] * goal[3 * j + 2]
-                )
-        if frame == layout.FRAME_A:
-            to_a_axes(frames, maps, right)
-        vectors.copy(maps[1], maps[2])
-
-
-@kernel
-def to_a_axes(frames, maps, scratch):
-    """Replace ``maps[2]`` by R_A^T R_G ``maps[2]``."""
-    a, goal = frames[0], frames[1]
-    for j in range(3):
-        x, y, z = maps[2, j], maps[2, 3 + j], maps[2, 6 + j]
-        for i in range(3):
-            scratch[3 * i + j] = goal[3 * i] * x + goal[3 * i + 1] * y + goal[3 * i + 2] * z
-    for j in range(3):
-        for i in range(3):
-            maps[2, 3 * i + j] = (
-                a[i] * scratch[j] + a[3 + i] * scratch[3 + j] + a[6 + i] * scratch[6 + j]
-            )
+        vectors.copy(maps[2], maps[1])
 
 
 @kernel

@@ -143,18 +143,24 @@ def stop_at_limits(variable_i, w, scales):
 @inline_kernel
 def shorten(variable_i, w, scales, largest):
     """Put the parts of a step together, in joint units, no turning joint moving further than ``largest``."""
-    nv = w.step.shape[0]
-    longest = 0.0
-    for v in range(nv):
+    for v in range(w.step.shape[0]):
         if w.free[v] == 0.0:
             w.step[v] = w.gradient[v]
         elif scales.shape[0] > 0:
             w.step[v] *= scales[v]
+    shorten_turns(variable_i, w.step, largest)
+
+
+@inline_kernel
+def shorten_turns(variable_i, step, largest):
+    """Shorten a step as a whole so that no turning joint moves further than ``largest``."""
+    longest = 0.0
+    for v in range(step.shape[0]):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
-            longest = max(longest, abs(w.step[v]))
+            longest = max(longest, abs(step[v]))
     if longest > largest:
-        for v in range(nv):
-            w.step[v] *= largest / longest
+        for v in range(step.shape[0]):
+            step[v] *= largest / longest
 
 
 @inline_kernel
@@ -245,6 +251,12 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
     :param scale: factor on the step.
     :param q: (nq,) moved in place.
     """
+    move_by(variable_i, lower, upper, limited, scale, step, q)
+
+
+@inline_kernel
+def move_by(variable_i, lower, upper, limited, scale, step, q):
+    """Do the same as :func:`advance`, without a call."""
     for v in range(step.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]

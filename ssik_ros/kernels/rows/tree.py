@@ -66,14 +66,32 @@ def place_axis(node_i, node_f, q, poses, i, kind):
 def place_ball(node_i, node_f, q, poses, i):
     """Write the pose of a ball joint's node from the quaternion among the position variables."""
     frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
-    start = node_i[i, layout.NODE_Q]
+    turn_by_quaternion(poses[i], q, node_i[i, layout.NODE_Q])
+
+
+@inline_kernel
+def turn_by_quaternion(pose, q, start):
+    """
+    Rotate a pose (12,) in place about its own axes.
+
+    :param q: holds the quaternion, from ``start`` on.
+    """
     x, y, z, w = q[start], q[start + 1], q[start + 2], q[start + 3]
     b0, b1, b2, b3, b4, b5, b6, b7, b8 = so3.matrix_of(x, y, z, w)
     for k in range(3):
-        u, v, t = poses[i, 3 * k], poses[i, 3 * k + 1], poses[i, 3 * k + 2]
-        poses[i, 3 * k] = u * b0 + v * b3 + t * b6
-        poses[i, 3 * k + 1] = u * b1 + v * b4 + t * b7
-        poses[i, 3 * k + 2] = u * b2 + v * b5 + t * b8
+        u, v, t = pose[3 * k], pose[3 * k + 1], pose[3 * k + 2]
+        pose[3 * k] = u * b0 + v * b3 + t * b6
+        pose[3 * k + 1] = u * b1 + v * b4 + t * b7
+        pose[3 * k + 2] = u * b2 + v * b5 + t * b8
+
+
+@inline_kernel
+def turn_columns(pose, a, b, sine, cosine):
+    """Rotate a pose (12,) in place about its own axis from column ``a`` to column ``b``; literals unroll."""
+    for k in range(3):
+        x, y = pose[3 * k + a], pose[3 * k + b]
+        pose[3 * k + a] = cosine * x + sine * y
+        pose[3 * k + b] = cosine * y - sine * x
 
 
 @inline_kernel

@@ -55,18 +55,11 @@ def add_motion(out, slot_i, lead, q, slot):
     """Append a joint's own motion to a pose (12,)."""
     kind, at = slot_i[slot, packing.SLOT_KIND], slot_i[slot, packing.SLOT_Q]
     if kind == layout.SPHERICAL:
-        b0, b1, b2, b3, b4, b5, b6, b7, b8 = so3.matrix_of(q[at], q[at + 1], q[at + 2], q[at + 3])
-        for k in range(3):
-            u, v, t = out[3 * k], out[3 * k + 1], out[3 * k + 2]
-            out[3 * k] = u * b0 + v * b3 + t * b6
-            out[3 * k + 1] = u * b1 + v * b4 + t * b7
-            out[3 * k + 2] = u * b2 + v * b5 + t * b8
+        tree.turn_by_quaternion(out, q, at)
         return
     if kind != layout.PRISMATIC:
-        s, c = so3.sine_cosine(q[at])
-        for k in range(3):
-            u, v = out[3 * k], out[3 * k + 1]
-            out[3 * k], out[3 * k + 1] = c * u + s * v, c * v - s * u
+        sine, cosine = so3.sine_cosine(q[at])
+        tree.turn_columns(out, 0, 1, sine, cosine)
     for k in range(3):
         out[9 + k] += lead * q[at] * out[3 * k + 2]
 

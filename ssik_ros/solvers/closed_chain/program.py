@@ -12,6 +12,7 @@ from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.mechanisms import descent, layout, mechanism
+from ssik_ros.kernels.rows import layout as row_layout
 from ssik_ros.solvers.closed_chain.structure import ChainRows, elimination_order, Shape
 
 MOTION_ORDER = (0, 1, 2, 5, 4, 3)
@@ -271,11 +272,15 @@ class ChainProgram:
         rows, diagonal = [], -1
         for position, natural in enumerate(self.order):
             frame, dof = self.keys[natural]
-            kind = dof
-            if self.shape.balls[frame] and dof >= FIRST_TURN:
-                kind = layout.BALL if dof == FIRST_TURN else layout.BALL_REST
-            diagonal += position - self._first[position] + 1
-            rows.append([kind, states[frame, dof], frame, dof, self._first[position], diagonal])
+            kind, moves = row_layout.LINEAR, row_layout.SLIDES
+            if dof >= FIRST_TURN:
+                moves = row_layout.TURNS
+                if self.shape.balls[frame]:
+                    is_first = dof == FIRST_TURN
+                    kind = row_layout.BALL_FIRST if is_first else row_layout.BALL_REST
+            first = self._first[position]
+            diagonal += position - first + 1
+            rows.append([kind, states[frame, dof], moves, frame, dof, first, diagonal])
         return rows
 
     def _constraint_rows(self, store) -> tuple[list[list[int]], list[list[int]]]:  # type: ignore[no-untyped-def]
@@ -286,7 +291,7 @@ class ChainProgram:
             ends = [part for node, frames in self._ends[c] for part in (node, *store(frames))]
             columns = self._columns[c]
             row = [closure, self.shape.rows(closure), int(self.shape.is_world(closure)), *ends]
-            rows.append([*row, len(paths), len(self._paths[c]), column, len(columns), 0])
+            rows.append([*row, len(paths), len(self._paths[c]), column, len(columns)])
             for node, side in self._paths[c].items():
                 variable = int(self.place[self._node_variables(self._nodes[node])[0]])
                 paths.append([node, side, columns.index(variable)])
@@ -305,7 +310,7 @@ class ChainProgram:
                 if min(variables[3:]) >= 0:
                     ball = self.shape.balls[frame]
                     rotation = layout.BALL_ROTATION if ball else layout.TRIPLE
-                rows.append([frame, *variables, rotation, 0])
+                rows.append([frame, *variables, rotation])
         return rows
 
     def solve(
