@@ -58,8 +58,8 @@ from ssik_ros.server.requests.ik_requests import (
     NEW,
     StateRequest,
 )
-from ssik_ros.server.requests.poses import FARTHEST, IS_WITHIN, NO_POSE, TOO_FAR
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.poses import IS_WITHIN, require_pose
+from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.constraint_check import ConstraintVerdict
 from ssik_ros.server.scene.planning_scene import PlanningScene
@@ -441,11 +441,9 @@ class RobotServer:
     def _require_speed_link(self, request: PathRequest) -> None:
         """Refuse a limit on the speed of an unknown link."""
         if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
-            choices = describe_choices(request.speed_link, self.robot.tree.link_names)
-            raise RequestRefused(
-                Refusal.UNKNOWN_LINK,
-                f'There is no link {quote(request.speed_link)} whose speed could be limited. {choices}',
-            )
+            text = f'There is no link {quote(request.speed_link)} whose speed could be limited'
+            known = self.robot.tree.link_names
+            raise unknown(Refusal.UNKNOWN_LINK, text, request.speed_link, known)
 
     @_refused_as(StateResponse)
     def check_state(self, request: StateRequest, current: FullState) -> StateResponse:
@@ -572,22 +570,8 @@ def _is_kept_away(
 def _in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> FloatArray:
     """Return a pose (4, 4) given in a frame (4, 4) in the model frame; None is the model frame itself."""
     if not all(map(IS_WITHIN, map(abs, flatten(pose.tolist())))):
-        _require_finite(link, pose)
+        require_pose(_pose_of(link), pose)
     return pose if frame is None else frame @ pose
-
-
-def _require_finite(link: str, pose: FloatArray) -> None:
-    """Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd."""
-    if not np.isfinite(pose).all():
-        raise RequestRefused(
-            Refusal.BAD_TARGET,
-            f'{_pose_of(link)} is no finite rigid transform: {NO_POSE}.',
-        )
-    if np.abs(pose[:3, 3]).max() > FARTHEST:
-        raise RequestRefused(
-            Refusal.BAD_TARGET,
-            f'{_pose_of(link)} has a coordinate {TOO_FAR}.',
-        )
 
 
 def _pose_of(link: str) -> str:
@@ -606,9 +590,5 @@ def _require_thresholds(request: PathRequest) -> None:
 
 def _explain_refusal(error: SsikError) -> tuple[Refusal, Cause, str]:
     """Return refusal, cause and text of a request that cannot be solved."""
-    refusal = Refusal.FAULT
-    if isinstance(error, RequestRefused):
-        refusal = error.refusal
-    elif isinstance(error, InvalidLimits):
-        refusal = Refusal.NOT_SEARCHABLE
+    refusal = refusal_of(error, InvalidLimits, Refusal.NOT_SEARCHABLE)
     return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     JointNotFound,
     quote,
     RequestError,
@@ -35,8 +34,8 @@ from ssik_ros.server.loops.loop_requests import (
 )
 from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
-from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.poses import require_pose
+from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
@@ -179,35 +178,25 @@ class LoopServer:
     def _mark(self, goal: PoseGoal) -> MarkedLink:
         """Return the part of a goal that decides the structure of the mechanism."""
         if goal.link not in self.robot.tree.link_index:
-            choices = describe_choices(goal.link, self.robot.tree.link_names)
-            raise RequestRefused(
-                Refusal.UNKNOWN_LINK,
-                f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}. {choices}',
-            )
+            text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
+            raise unknown(Refusal.UNKNOWN_LINK, text, goal.link, self.robot.tree.link_names)
         for name in goal.free:
             if name not in DOF_NAMES:
-                raise RequestRefused(
-                    Refusal.CONSTRAINTS,
-                    f'The goal of {quote(goal.link)} has no direction {quote(name)} to be free in. '
-                    + describe_choices(name, DOF_NAMES),
+                text = (
+                    f'The goal of {quote(goal.link)} has no direction {quote(name)} to be free in'
                 )
+                raise unknown(Refusal.CONSTRAINTS, text, name, DOF_NAMES)
         fixed = tuple(dof for dof in DOF if dof.name not in goal.free)
         if not fixed:
             text = f'The goal of {quote(goal.link)} leaves everything free.'
             raise RequestRefused(Refusal.CONSTRAINTS, text)
-        if not np.isfinite(goal.offset).all() or not is_within_reason(goal.offset[:3, 3]):
-            text = f'The offset on {quote(goal.link)} is no finite rigid transform.'
-            raise RequestRefused(Refusal.BAD_TARGET, text)
+        require_pose(f'The offset on {quote(goal.link)}', goal.offset)
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
     def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
         """Return the pose (4, 4) of a goal in the model frame."""
         pose = goal.pose.pose
-        if not np.isfinite(pose).all() or not is_within_reason(pose[:3, 3]):
-            raise RequestRefused(
-                Refusal.BAD_TARGET,
-                f'The pose for link {quote(goal.link)} is no rigid transform: {NO_POSE}, or it is {TOO_FAR}.',
-            )
+        require_pose(f'The pose for link {quote(goal.link)}', pose)
         frame = self.frames.in_model_frame(goal.pose.frame, current)
         return pose if frame is None else frame @ pose
 
@@ -257,9 +246,5 @@ def _options(request: GoalsRequest) -> ClosedChainOptions:
 
 def _refused(error: SsikError) -> LoopResponse:
     """Return the response to a refused request."""
-    refusal = Refusal.FAULT
-    if isinstance(error, RequestRefused):
-        refusal = error.refusal
-    elif isinstance(error, JointNotFound | RequestError):
-        refusal = Refusal.BAD_STATE
+    refusal = refusal_of(error, (JointNotFound, RequestError), Refusal.BAD_STATE)
     return LoopResponse(None, (), (), refusal, str(error))

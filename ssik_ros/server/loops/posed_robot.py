@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.errors import describe_choices, quote
+from ssik_ros.errors import quote
 from ssik_ros.mechanisms.joint import Goal
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult
@@ -14,7 +14,7 @@ from ssik_ros.mechanisms.solver import Solver
 from ssik_ros.mechanisms.urdf_frames import add_goal
 from ssik_ros.mechanisms.urdf_robot import UrdfRobot
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal, unknown
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 
@@ -82,10 +82,8 @@ class PosedRobot:
         joints = self.robot.joints
         for name in locked_joints:
             if name not in joints:
-                raise RequestRefused(
-                    Refusal.BAD_STATE,
-                    f'There is no joint {quote(name)} to be locked. {describe_choices(name, joints)}',
-                )
+                text = f'There is no joint {quote(name)} to be locked'
+                raise unknown(Refusal.BAD_STATE, text, name, joints)
         for name, joint in joints.items():
             joint.locked = name in locked_joints
         self.robot.root.locked = not free_root

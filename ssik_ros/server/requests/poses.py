@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 SevenNumbers = tuple[float, float, float, float, float, float, float]
 
@@ -35,6 +36,23 @@ def is_within_reason(values: ArrayLike) -> bool:
 
 NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 or above 1e150'
 """Why numbers are no pose, to users: the square of such a length leaves the range of numbers."""
+
+
+def require_pose(what: str, pose: FloatArray) -> None:
+    """
+    Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd.
+
+    :param what: the subject of the message.
+    :param pose: the pose.
+    :raises RequestRefused: naming what is wrong.
+    """
+    problem = ''
+    if not np.isfinite(pose).all():
+        problem = f'is no finite rigid transform: {NO_POSE}'
+    elif not is_within_reason(pose[:3, 3]):
+        problem = f'has a coordinate {TOO_FAR}'
+    if problem:
+        raise RequestRefused(Refusal.BAD_TARGET, f'{what} {problem}.')
 
 
 def pose_of_numbers(*numbers: float) -> FloatArray:

@@ -1,8 +1,9 @@
 """Why a request is not answered at all: it names what does not exist, or asks for what is not there."""
 
+from collections.abc import Iterable
 from enum import IntEnum
 
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import describe_choices, RequestError, SsikError
 
 
 class Refusal(IntEnum):
@@ -49,3 +50,29 @@ class RequestRefused(RequestError):
         """
         super().__init__(message, refusal=refusal)
         self.refusal = refusal
+
+
+def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> RequestRefused:
+    """
+    Return the error for a name that does not exist: it ends with the nearest name and the known ones.
+
+    :param refusal: what is wrong.
+    :param message: the same in words, without the full stop.
+    :param name: the name as the user wrote it.
+    :param known: the names that exist.
+    """
+    return RequestRefused(refusal, f'{message}. {describe_choices(name, known)}')
+
+
+def refusal_of(
+    error: SsikError, kind: type[SsikError] | tuple[type[SsikError], ...], refusal: Refusal
+) -> Refusal:
+    """
+    Return what is wrong with a request that ended with an error.
+
+    :param error: the error; what no request is to blame for is a fault.
+    :param kind, refusal: errors of this kind are this refusal.
+    """
+    if isinstance(error, RequestRefused):
+        return error.refusal
+    return refusal if isinstance(error, kind) else Refusal.FAULT

@@ -6,7 +6,7 @@ import functools
 from typing import Protocol
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import describe_choices, ModelError, quote
+from ssik_ros.errors import ModelError, quote
 from ssik_ros.model.collision.objects import CarriedObject
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
@@ -18,7 +18,7 @@ from ssik_ros.server.requests.ik_requests import (
     ObjectGiven,
     StateGiven,
 )
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused, unknown
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.constraint_check import ConstraintCheck
 from ssik_ros.server.scene.frames import FrameReader
@@ -182,12 +182,9 @@ class PlanningScene:
         :raises RequestRefused: for an object that is none, and an unknown link or frame.
         """
         if given.link not in self.robot.tree.link_index:
-            choices = describe_choices(given.link, self.robot.tree.link_names)
-            raise RequestRefused(
-                Refusal.BAD_STATE,
-                f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
-                f'{quote(self.robot.name)} does not have. {choices}',
-            )
+            text = f'Object {quote(given.object.name)} is carried by the link {quote(given.link)}, which robot '
+            text += f'{quote(self.robot.name)} does not have'
+            raise unknown(Refusal.BAD_STATE, text, given.link, self.robot.tree.link_names)
         item, frame = given.object, given.frame
         standing = around.standing_named(item.name)
         if not item.shapes and standing is not None:

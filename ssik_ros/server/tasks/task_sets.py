@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, describe_choices, list_names, quote, RequestError, SsikError
+from ssik_ros.errors import counted, list_names, quote, RequestError, SsikError
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
-from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, TOO_FAR
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.poses import require_pose
+from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
@@ -232,11 +232,8 @@ class TaskSets:
         known = list(self.worlds.template.task_sets)
         for name in names:
             if name not in known:
-                raise RequestRefused(
-                    Refusal.UNKNOWN_GROUP,
-                    f'There is no task set {quote(name)} in {self.content.source}. '
-                    + describe_choices(name, known),
-                )
+                text = f'There is no task set {quote(name)} in {self.content.source}'
+                raise unknown(Refusal.UNKNOWN_GROUP, text, name, known)
             if list(names).count(name) > 1:
                 raise RequestRefused(Refusal.BAD_OPTION, f'Task set {quote(name)} is named twice.')
         if not names and only and len(known) > 1:
@@ -258,11 +255,8 @@ class TaskSets:
         given: dict[str, FloatArray] = {}
         for target in targets:
             if target.name not in self._frames:
-                raise RequestRefused(
-                    Refusal.UNKNOWN_LINK,
-                    f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed. '
-                    + describe_choices(target.name, self._frames),
-                )
+                text = f'{quote(target.name)} is no frame of {self.content.source}, so it cannot be placed'
+                raise unknown(Refusal.UNKNOWN_LINK, text, target.name, self._frames)
             if target.name in given:
                 raise RequestRefused(
                     Refusal.GOAL_COUNT, f'There are two poses for the target {quote(target.name)}.'
@@ -331,11 +325,7 @@ class _Validation:
 
 def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
     """Return what is wrong with a request that was not answered."""
-    refusal = Refusal.FAULT
-    if isinstance(error, RequestRefused):
-        refusal = error.refusal
-    elif isinstance(error, RequestError):
-        refusal = Refusal.BAD_OPTION
+    refusal = refusal_of(error, RequestError, Refusal.BAD_OPTION)
     return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
 
 
@@ -353,17 +343,8 @@ def in_root(
     :raises RequestRefused: for an unknown frame, and a pose that is none.
     """
     frame = scene.frames.in_model_frame(framed.frame, current)
-    pose = framed.pose
-    if not np.isfinite(pose).all():
-        raise RequestRefused(
-            Refusal.BAD_TARGET,
-            f'The pose of the {what} is no finite rigid transform: {NO_POSE}.',
-        )
-    if not is_within_reason(pose[:3, 3]):
-        raise RequestRefused(
-            Refusal.BAD_TARGET, f'The pose of the {what} has a coordinate {TOO_FAR}.'
-        )
-    in_model = pose if frame is None else frame @ pose
+    require_pose(f'The pose of the {what}', framed.pose)
+    in_model = framed.pose if frame is None else frame @ framed.pose
     placed: FloatArray = invert_pose(state.root_pose) @ in_model
     return placed
 
@@ -372,11 +353,8 @@ def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) ->
     """Return joints by name, those of a task set for none."""
     for name in names:
         if name not in world.joint_names:
-            raise RequestRefused(
-                Refusal.BAD_OPTION,
-                f'The robot has no joint {quote(name)}. '
-                + describe_choices(name, world.joint_names),
-            )
+            text = f'The robot has no joint {quote(name)}'
+            raise unknown(Refusal.BAD_OPTION, text, name, world.joint_names)
         if list(names).count(name) > 1:
             raise RequestRefused(Refusal.BAD_OPTION, f'Joint {quote(name)} is named twice.')
     return [world.joint(name) for name in names] or list(task_set.joints)
@@ -387,11 +365,8 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
     tips = {e.tip.name: e.tip.target for e in task_set.tasks if e.enabled}
     chosen = name or next(iter(tips), '')
     if chosen not in tips:
-        raise RequestRefused(
-            Refusal.UNKNOWN_LINK,
-            f'{quote(chosen)} is no tip of task set {quote(task_set.name)}. '
-            + describe_choices(chosen, tips),
-        )
+        text = f'{quote(chosen)} is no tip of task set {quote(task_set.name)}'
+        raise unknown(Refusal.UNKNOWN_LINK, text, chosen, tips)
     if tips[chosen] is None:
         raise RequestRefused(
             Refusal.BAD_OPTION, f'The tip {quote(chosen)} has no target that it could be led to.'
