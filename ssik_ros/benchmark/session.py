@@ -19,8 +19,7 @@ from ssik_ros.benchmark.report import (
 )
 from ssik_ros.benchmark.runner import BenchmarkSession
 from ssik_ros.benchmark.trials import RunStatus, write_csv
-from ssik_ros.errors import DescriptionNotFound
-from ssik_ros.model.description_files import config_directory
+from ssik_ros.model.description_files import find_shipped_file
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -128,16 +127,4 @@ def find_benchmark_config(name: str) -> Path:
     :param name: a path, or a name such as ``panda``.
     :raises DescriptionNotFound: when there is neither; with the shipped names.
     """
-    path = Path(name)
-    if path.is_file():
-        return path
-    folder = config_directory() / 'benchmark'
-    shipped = folder / f'{name.removesuffix(".yaml")}.yaml'
-    if shipped.is_file() and '/' not in name:
-        return shipped
-    names = ', '.join(sorted(file.stem for file in folder.glob('*.yaml')))
-    raise DescriptionNotFound(
-        f"There is no benchmark configuration '{name}', neither as a file nor among the shipped "
-        f'ones: {names}.',
-        name=name,
-    )
+    return find_shipped_file('benchmark configuration', name, 'benchmark')

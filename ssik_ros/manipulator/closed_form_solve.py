@@ -14,6 +14,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
+from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.prepared_solve import PreparedSolve
 from ssik_ros.manipulator.solution import Candidates, RefinementMode, SolverFacts
@@ -383,9 +384,9 @@ class _Request:
             q,
             chain.axes.ravel(),
             chain.points.ravel(),
-            np.concatenate([chain.home[:3, :3].ravel(), chain.home[:3, 3]]),
+            pose_numbers(chain.home),
             int(self._arm.plan.ints[search.SLIDES]),
-            np.concatenate([exact[:3, :3].ravel(), exact[:3, 3]]),
+            pose_numbers(exact),
             np.empty(certify.scratch_size(self._n)),
         )
         return np.hstack([q, errors])

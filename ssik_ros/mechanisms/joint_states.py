@@ -8,7 +8,6 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
-    describe_choices,
     DimensionMismatch,
     InvalidTarget,
     JointNotFound,
@@ -105,10 +104,8 @@ class JointVariables:
         for name, value in given.items():
             place = self.index.get(name)
             if place is None:
-                text = f'Robot {quote(self.model.name)} has no joint variable {quote(name)}. '
-                raise JointNotFound(
-                    text + describe_choices(name, self.names), name=name, available=self.names
-                )
+                text = f'Robot {quote(self.model.name)} has no joint variable {quote(name)}'
+                raise JointNotFound.unknown(text, name, self.names)
             number = float(value)
             if not math.isfinite(number):
                 raise InvalidTarget(f'The position of {quote(name)} is {number}.', name=name)

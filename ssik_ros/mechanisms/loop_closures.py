@@ -20,6 +20,7 @@ from ssik_ros.errors import describe_choices, InvalidClosure, quote, shorten
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.model.urdf.data import LoopConstraint
+from ssik_ros.problem.problem import rotation_to_axis
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.value_class import dataclass
 
@@ -82,15 +83,8 @@ def z_to(axis: ArrayLike) -> FloatArray:
 
     :param axis: of any length but zero.
     """
-    x, y, z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
-    if z < 0.0:
-        # Rotate by pi about x first: the formula below loses all digits near -z.
-        over: FloatArray = np.diag([1.0, -1.0, -1.0])
-        return over @ z_to((x, -y, -z))
-    k = 1.0 / (1.0 + z)
-    return np.array(
-        [[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]]
-    )
+    array = np.asarray(axis, dtype=float)
+    return rotation_to_axis(array / np.linalg.norm(array))[:3, :3]
 
 
 def frame_pose(xyz: Sequence[float], rpy: Sequence[float], rotation: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ssik_ros.errors import describe_choices, DescriptionNotFound, quote
+from ssik_ros.errors import DescriptionNotFound, quote
 from ssik_ros.mechanisms.urdf_robot import from_urdf, UrdfRobot
 from ssik_ros.model.description_files import config_directory
 
@@ -24,8 +24,7 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     """
     known = mechanism_names()
     if name not in known:
-        text = f'There is no mechanism {quote(name)}. {describe_choices(name, known)}'
-        raise DescriptionNotFound(text, name=name, available=known)
+        raise DescriptionNotFound.unknown(f'There is no mechanism {quote(name)}', name, known)
     folder = config_directory() / 'mechanisms' / name
     return folder / f'{name}.urdf', folder / LOOPS_FILE
 

@@ -83,6 +83,28 @@ def _config_candidates() -> Iterator[Path]:
     yield SOURCE_TREE / 'config'
 
 
+def find_shipped_file(kind: str, name: str, folder: str) -> Path:
+    """
+    Return the path of a YAML file given by path or by the name of one that comes with the package.
+
+    :param kind: what the file is, for the message.
+    :param name: a path, or a name such as ``panda``.
+    :param folder: of the shipped files, in ``config``.
+    :raises DescriptionNotFound: when there is neither; with the shipped names.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    shipped = config_directory() / folder / f'{name.removesuffix(".yaml")}.yaml'
+    if shipped.is_file() and '/' not in name:
+        return shipped
+    names = ', '.join(sorted(file.stem for file in shipped.parent.glob('*.yaml')))
+    raise DescriptionNotFound(
+        f'There is no {kind} {quote(name)}, neither as a file nor among the shipped ones: {names}.',
+        name=name,
+    )
+
+
 def list_shipped_robots() -> tuple[str, ...]:
     """Return the names of the robots that this package ships."""
     folders = (config_directory() / 'robots').glob(f'*{SUFFIX}')

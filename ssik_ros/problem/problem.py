@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, ModelError, quote
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
 from ssik_ros.kernels.rows import layout, reach_hull
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
 from ssik_ros.problem.reach_hull import BallReach, make_hulls, UnlimitedReach
@@ -244,11 +244,6 @@ def rotation_to_axis(axis: FloatArray) -> FloatArray:
     return turn
 
 
-def _twelve(transform: FloatArray) -> FloatArray:
-    """Return a 4x4 transform as the twelve numbers of the kernels."""
-    return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])
-
-
 AXIS_X, AXIS_Y, AXIS_Z = np.eye(3)
 SINGLE = {
     JointKind.REVOLUTE: layout.REVOLUTE,
@@ -311,7 +306,9 @@ class _Nodes:
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
         self.reals.append(
-            np.concatenate([_twelve(placement @ turn), [multiplier, offset, lead, multiplier]])
+            np.concatenate(
+                [pose_numbers(placement @ turn), [multiplier, offset, lead, multiplier]]
+            )
         )
         self.driven.append((v, kind, multiplier))
         return len(self.ints) - 1, turn.T
@@ -606,7 +603,7 @@ def _pack_constraint(
     ints = [node_a, node_b, target, rows.position_axes, rows.rotation_axes, rows.rotation]
     mask = sum(1 << k for k in range(6) if rows.weights[k] != 0.0)
     ints += [int(rows.boxed), int(plain), first, len(path_table) - first, mask]
-    parts = [_twelve(place_a), _twelve(place_b), rows.weights, rows.lower, rows.upper]
+    parts = [pose_numbers(place_a), pose_numbers(place_b), rows.weights, rows.lower, rows.upper]
     reals = np.concatenate([*parts, centre, [reach, 0.0, 0.0]])
     return [int(value) for value in ints], reals
 

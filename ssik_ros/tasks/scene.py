@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import FrameNotFound, JointNotFound, ModelError, quote
-from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
@@ -235,11 +235,13 @@ class RobotScene:
 
 def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
     """Return where in a full state the numbers of each joint of a scene begin, and how many there are."""
-    return {
-        part: (int(tree.idx_q[index]) + offset, size)
-        for index, name in enumerate(tree.joint_names)
-        for part, (offset, size) in _parts(name, JointKind(int(tree.kinds[index])))
-    }
+    places = {}
+    for index, name in enumerate(tree.joint_names):
+        at = int(tree.idx_q[index])
+        for part, _, kind in _axes(tree, index, name):
+            places[part] = at, 4 if kind == JointType.SPHERICAL else 1
+            at += places[part][1]
+    return places
 
 
 def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, float | FloatArray]:
@@ -248,21 +250,6 @@ def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, flo
         part: float(positions[at]) if size == 1 else positions[at : at + size].copy()
         for part, (at, size) in places_of_joints(tree).items()
     }
-
-
-def _parts(name: str, kind: JointKind) -> list[tuple[str, tuple[int, int]]]:
-    """Return the joints that one joint of the tree becomes, each with the first and the number of its values."""
-    if kind == JointKind.PLANAR:
-        return [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'theta'))]
-    if kind == JointKind.FLOATING:
-        slides = [(f'{name}/{part}', (k, 1)) for k, part in enumerate(('x', 'y', 'z'))]
-        return [*slides, (f'{name}/rotation', (3, 4))]
-    return [(name, (0, 4 if kind == JointKind.SPHERICAL else 1))]
-
-
-def _twelve(matrix: FloatArray) -> FloatArray:
-    """Return a 4x4 matrix as the kernels have it."""
-    return np.concatenate([matrix[:3, :3].ravel(), matrix[:3, 3]])
 
 
 def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
@@ -278,6 +265,7 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
         for link in tree.link_names
     }
     places = {link: tree.link_placements[index] for index, link in enumerate(tree.link_names)}
+    at = places_of_joints(tree)
     items: list[SceneItem] = []
     for link in tree.link_names:
         joint = above.get(link)
@@ -290,10 +278,10 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
             placement = placement @ tree.placements[index]
             for part, axis, kind in _axes(tree, index, joint.name):
                 local = placement @ axis
-                item = SceneItem(part, parent, _twelve(local), kind, passive=part in passive)
-                items.append(_with_limits(item, tree, index))
+                item = SceneItem(part, parent, pose_numbers(local), kind, passive=part in passive)
+                items.append(_with_limits(item, tree, index, at[part][0]))
                 parent, placement = part, axis.T
-        items.append(SceneItem(names[link], parent, _twelve(placement @ places[link])))
+        items.append(SceneItem(names[link], parent, pose_numbers(placement @ places[link])))
     return items
 
 
@@ -313,9 +301,8 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
     return [(name, rotation, slide if kind == JointKind.PRISMATIC else JointType.REVOLUTE)]
 
 
-def _with_limits(item: SceneItem, tree: KinematicTree, index: int) -> SceneItem:
-    """Return a joint with its limits, and with the joint that it follows."""
-    at = int(tree.idx_q[index]) + {'y': 1, 'z': 2, 'theta': 2}.get(item.name.rpartition('/')[2], 0)
+def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> SceneItem:
+    """Return a joint with its limits, which stand at a place of a full state, and with the joint that it follows."""
     lower, upper = float(tree.lower[at]), float(tree.upper[at])
     endless = item.joint == JointType.REVOLUTE and not (
         math.isfinite(lower) or math.isfinite(upper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import copy
 from dataclasses import replace
 import math
@@ -33,11 +33,7 @@ Member = TypeVar('Member', bound=TaskSetData)
 TaskSetReference = TaskSetData | str | int
 Priority = Literal['strict', 'nested']
 
-KIND_NAMES = {
-    'revolute': JointType.REVOLUTE,
-    'prismatic': JointType.PRISMATIC,
-    'spherical': JointType.SPHERICAL,
-}
+KIND_NAMES = {kind.name.lower(): kind for kind in JointType}
 LAST = ('limits', 'position')
 """Settings of a new joint that come after all others: a lead changes the limits, and a position is brought inside them."""
 
@@ -433,9 +429,3 @@ def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
 def angle_difference(a: float, b: float) -> float:
     """Return the difference of two angles, within half a winding [rad]."""
     return math.remainder(b - a, 2.0 * math.pi)
-
-
-def check_unique(items: Sequence[object], what: str) -> None:
-    """Refuse lists in which something stands twice."""
-    if len(set(map(id, items))) != len(items):
-        raise InvalidOption(f'{what} are named twice: {list(items)}.')

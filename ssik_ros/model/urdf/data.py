@@ -99,10 +99,6 @@ class Urdf:
             stack.extend(below[joint.child][::-1])
         return order
 
-    def links_depth_first(self) -> tuple[str, ...]:
-        """Return all links in model order, the root first."""
-        return (self.root, *(joint.child for joint in self.depth_first()))
-
     def with_root_joint(self, joint: UrdfJoint) -> 'Urdf':
         """
         Return the same robot hung on one more joint, whose parent link becomes the root.

@@ -134,8 +134,7 @@ class ClosedChainOptions:
             changes['method'] = 'svd' if changes.pop('use_svd') else 'dls'
         for name in changes:
             if name not in NAMES:
-                text = f'There is no option {quote(name)}. {describe_choices(name, NAMES)}'
-                raise InvalidOption(text, option=name)
+                raise InvalidOption.unknown(f'There is no option {quote(name)}', name, NAMES)
         return replace(self, **changes)
 
     @functools.cached_property

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, describe_choices, DescriptionNotFound, quote
+from ssik_ros.errors import counted, describe_choices, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
-from ssik_ros.model.description_files import config_directory
+from ssik_ros.model.description_files import find_shipped_file
 from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint, TaskSetFlag
 from ssik_ros.tasks.task_set import METHOD_NAMES
@@ -85,18 +85,7 @@ def find_task_set_file(name: str) -> Path:
     :param name: a path, or a name such as ``panda``.
     :raises DescriptionNotFound: when there is neither; with the shipped names.
     """
-    path = Path(name).expanduser()
-    if path.is_file():
-        return path
-    folder = config_directory() / 'task_sets'
-    shipped = folder / f'{name.removesuffix(".yaml")}.yaml'
-    if shipped.is_file() and '/' not in name:
-        return shipped
-    names = ', '.join(sorted(file.stem for file in folder.glob('*.yaml')))
-    raise DescriptionNotFound(
-        f'There is no task set file {quote(name)}, neither as a file nor among the shipped ones: {names}.',
-        name=name,
-    )
+    return find_shipped_file('task set file', name, 'task_sets')
 
 
 def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
