@@ -21,8 +21,8 @@ import numpy as np
 from bench import conditions, pinning, program, report
 from bench.arms import Arm
 from bench.branch_sets import BranchSets, judge
-from bench.cases import Cases
-from bench.catalogue_arms import ARMS, goal_of, make_arm, stored_cases
+from bench.cases import Cases, draw_cases
+from bench.catalogue_arms import ARMS, goal_of, make_arm
 from bench.measure import measure, Measurement
 from bench.peers import load_peers, NotComparable, Peer, Prepared, ssik_ros_solve_q
 from bench.start_up import ask, OWN_MODULE
@@ -171,7 +171,7 @@ def compare(arm: Arm, peers: dict[str, Peer], options: argparse.Namespace) -> li
     :param peers: everyone by name.
     :param options: samples, repeats and output.
     """
-    cases = stored_cases(arm, options.output / 'cases', options.samples)
+    cases = draw_cases(arm, options.samples)
     prepared, absent = prepare_all(arm, cases, peers)
     measured = measure_apart(prepared, cases, options.repeats)
     return [

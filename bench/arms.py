@@ -129,6 +129,16 @@ def read_arm(name: str) -> Arm:
     """
     path = ROBOTS / f'{name}_moveit_config' / 'config' / f'{name}.urdf'
     base, tip = CHAINS[name]
+    return chain_from_file(path, name, base, tip)
+
+
+def chain_from_file(path: Path, name: str, base: str, tip: str) -> Arm:
+    """
+    Return the chain between two links of a URDF file.
+
+    :param path: the file.
+    :param name, base, tip: as for :func:`chain_from_xml`.
+    """
     return chain_from_xml(ElementTree.parse(path).getroot(), name, base, tip, path)
 
 

@@ -1,9 +1,7 @@
-"""Goals and seeds: drawn once in a fixed order, stored, and the same for every peer and run."""
+"""Goals and seeds: drawn in a fixed order from a fixed seed, so that they are the same for every peer and run."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib
-from pathlib import Path
 
 import numpy as np
 
@@ -14,10 +12,10 @@ SEED = 12345
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Questions whose answer is known to exist: each target is the pose at ``q``."""
+    """Requests that have a solution: each target is the pose at ``q``."""
 
     q: FloatArray
-    """(k, n), NaN for goals that have no answer."""
+    """(k, n), NaN for goals that have no solution."""
     seeds: FloatArray
     """(k, n)"""
     targets: FloatArray
@@ -33,7 +31,7 @@ class Cases:
 
     @property
     def digest(self) -> str:
-        """Return a short hash of all numbers, to tell whether two runs asked the same."""
+        """Return a short hash of all numbers, to tell whether two runs had the same requests."""
         content = b''.join(array.tobytes() for array in (self.q, self.seeds, self.targets))
         return hashlib.sha256(content).hexdigest()[:12]
 
@@ -56,25 +54,3 @@ def draw_cases(arm: Arm, count: int, spread: float | None = None) -> Cases:
     else:
         seeds = np.clip(q + generator.uniform(-spread, spread, shape), arm.lower, arm.upper)
     return Cases(q, seeds, arm.fk(q))
-
-
-def load_cases(
-    path: Path, arm: Arm, count: int, draw: Callable[[Arm, int], Cases] = draw_cases
-) -> Cases:
-    """
-    Return the stored cases, or draw and store them.
-
-    :param path: an ``.npz`` file; one with another number of goals is replaced.
-    :param arm: the arm.
-    :param count: number of goals.
-    :param draw: where new ones come from.
-    """
-    if path.is_file():
-        with np.load(path) as stored:
-            cases = Cases(stored['q'], stored['seeds'], stored['targets'])
-        if len(cases.q) == count:
-            return cases
-    cases = draw(arm, count)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, q=cases.q, seeds=cases.seeds, targets=cases.targets)
-    return cases

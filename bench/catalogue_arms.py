@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-import xml.etree.ElementTree as ElementTree
 
-import numpy as np
-
-from bench.arms import Arm, chain_from_xml
-from bench.cases import Cases, load_cases
+from bench.arms import Arm, chain_from_file
 from bench.peers.ssik_prebuilt import frames, OWN_MODEL, prebuilt
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.model.catalogue import arm_data, make_urdf
@@ -83,21 +79,4 @@ def make_arm(name: str, folder: Path) -> Arm:
     :param folder: where the URDF is written.
     """
     path, base, tip = write_urdf(name, folder)
-    return chain_from_xml(ElementTree.parse(path).getroot(), name, base, tip, path)
-
-
-def stored_cases(arm: Arm, folder: Path, samples: int) -> Cases:
-    """
-    Return the stored cases of an arm, drawn anew when the arm has changed since.
-
-    :param arm: the arm.
-    :param folder: where they are kept.
-    :param samples: how many.
-    """
-    path = folder / f'all_branches_{arm.name}.npz'
-    cases = load_cases(path, arm, samples)
-    inside = (cases.q >= arm.lower).all() and (cases.q <= arm.upper).all()
-    if inside and np.allclose(arm.fk(cases.q), cases.targets, rtol=0.0, atol=1e-12):
-        return cases
-    path.unlink()
-    return load_cases(path, arm, samples)
+    return chain_from_file(path, name, base, tip)

@@ -5,11 +5,11 @@ What is compared are ratios to a fixed piece of arithmetic that runs in between,
 counts for much. ``--store`` writes the ratios of a release into ``bench/ratios.json``, beside those of earlier ones.
 
 ``--against CHECKOUT`` compares with another checkout instead: both run now, in processes that alternate on one core. That
-tells 3 % where the ratios tell 30 %, and needs the other checkout with its kernels built.
+tells 3 % where the ratios tell 30 %. CHECKOUT is a folder with its kernels built, or a commit, which is unpacked and built.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import json
 from pathlib import Path
 import sys
@@ -19,64 +19,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions, paired, pinning, program, report
-from bench.arms import Arm, FloatArray
-from bench.cases import draw_cases
+from bench.checkouts import find_checkout
 from bench.clocks import calibrate
+from bench.hot_kernels import POSES, Round, rounds_of
 from bench.sweep import find_arm
 from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
-from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.loader import load_robot
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.solvers.registry import create_solver
 
 RATIOS = Path(__file__).with_name('ratios.json')
-POSES = 40
-"""Poses per kernel and round, the same in every run."""
 ALLOWED = 1.3
 """Ratio to that of the release from which on a kernel counts as slower."""
 HEADER = ('kernel', 'ratio', 'of the release', 'times', '')
-
-Round = Callable[[], object]
-"""All poses once."""
-
-
-def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
-    """
-    Return what is measured on an arm, by names.
-
-    "call of" is what a call costs whose answer takes next to nothing: a pose out of reach, a seed that solves.
-
-    :param label: the arm's part of the names.
-    """
-    robot = load_robot(arm.urdf_path)
-    group = robot.group_from_links(arm.base, arm.tip)
-    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
-    far, near = draw_cases(arm, POSES), draw_cases(arm, POSES, 0.05)
-    auto, pose_ik = (
-        create_solver(f'ssik_ros/{name}', robot, group).solve for name in ('Auto', 'PoseIK')
-    )
-    pairs = list(zip(far.targets, far.seeds, strict=True))
-    solved = [(manipulator.fk(q), q) for q in far.q]
-    remote = [(_moved_away(target), q) for target, q in pairs]
-    near_pairs = list(zip(near.targets, near.seeds, strict=True))
-    return {
-        f'{label}: forward kinematics': lambda: [manipulator.fk(q) for q in far.q],
-        f'{label}: all branches': lambda: [manipulator.solve_q(t, q) for t, q in pairs],
-        f'{label}: ik_LM': lambda: [manipulator.ik_LM(t, q) for t, q in pairs],
-        f'{label}: call of solve_q': lambda: [manipulator.solve_q(t, q) for t, q in remote],
-        f'{label}: call of ik_LM': lambda: [manipulator.ik_LM(t, q) for t, q in solved],
-        f'{label}: ik_LM, near': lambda: [manipulator.ik_LM(t, q) for t, q in near_pairs],
-        f'{label}: Auto': lambda: [auto(SolveRequest(t, q)) for t, q in pairs],
-        f'{label}: Auto, near': lambda: [auto(SolveRequest(t, q)) for t, q in near_pairs],
-        f'{label}: PoseIK': lambda: [pose_ik(SolveRequest(t, q)) for t, q in pairs],
-    }
-
-
-def _moved_away(target: FloatArray) -> FloatArray:
-    """Return a pose 100 m away."""
-    far = target.copy()
-    far[0, 3] += 100.0
-    return far
 
 
 def measure(kernels: Mapping[str, Round], repeats: int) -> dict[str, float]:
@@ -131,7 +83,8 @@ def compare_with(checkout: Path, options: argparse.Namespace) -> None:
     :param options: of the command line.
     """
     now = Path(__file__).resolve().parents[1]
-    found = paired.compare(checkout, now, options.arms, options.output, options.starts)
+    arms = [find_arm(name, options.output) for name in options.arms]
+    found = paired.compare(checkout, now, arms, options.starts)
     print(f'\nProcessor time per pose; before is {checkout}\n')
     print(report.table(paired.HEADER, found.lines(POSES)))
     slower = [name for name, verdict in found.verdicts().items() if verdict.text == 'SLOWER']
@@ -150,14 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--repeats', type=int, default=25, help='rounds (%(default)s)')
     parser.add_argument('--ratios', type=Path, default=RATIOS, help='file of all releases')
     parser.add_argument('--store', metavar='RELEASE', help='write the ratios of this release')
-    parser.add_argument('--against', metavar='CHECKOUT', type=Path, help='another checkout')
+    parser.add_argument('--against', metavar='CHECKOUT', help='another checkout, or a commit')
     parser.add_argument('--starts', type=int, default=20, help='of both, at most (%(default)s)')
     program.add_common_options(parser)
     options = parser.parse_args(arguments)
     around = conditions.describe(pinning.pin(options.cpu), ())
     print(conditions.as_text(around), flush=True)
     if options.against:
-        compare_with(options.against.resolve(), options)
+        compare_with(find_checkout(options.against), options)
         return
     kernels: dict[str, Round] = {}
     for name in options.arms:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import pinning, program
 from bench.arms import Arm, FloatArray, read_arm
 from bench.branches import load_nearest
-from bench.cases import Cases, load_cases
+from bench.cases import Cases, draw_cases
 from bench.verify import verify
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
@@ -113,13 +113,12 @@ def compare(arm: Arm, options: argparse.Namespace) -> Row:
     :param arm: the arm.
     :param options: samples and output.
     """
-    folder = options.output / 'cases'
-    cases = load_cases(folder / f'nearest_{arm.name}.npz', arm, options.samples)
+    cases = draw_cases(arm, options.samples)
     answers, times = answer_all(arm, cases, 'optimize_distance')
     own = distances(arm, answers, cases.seeds)
     branches = complete = np.nan
     if len(arm.joints) == 6:
-        oracle = load_nearest(folder / f'branches_{arm.name}.npz', arm, cases)
+        oracle = load_nearest(options.output / f'branches_{arm.name}.npz', arm, cases)
         other, against = oracle.distance, 'nearest branch'
         branches, complete = float(oracle.branches.mean()), oracle.complete
     else:

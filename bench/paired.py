@@ -15,6 +15,8 @@ import sys
 
 import numpy as np
 
+from bench.arms import Arm
+
 PAIRS = 21
 """Rounds of both checkouts per kernel and start."""
 FEWEST_STARTS = 5
@@ -27,30 +29,33 @@ HEADER = ('kernel', 'us before', 'us now', 'times', f'{CONFIDENCE:.0%} from', 't
 class Worker:
     """The kernels of one checkout in a process of their own."""
 
-    def __init__(self, checkout: Path, arms: Sequence[str], output: Path) -> None:
+    def __init__(self, checkout: Path, arms: Sequence[Arm]) -> None:
         """
         Start the process and wait until all kernels have run once.
 
         :param checkout: folder that holds ``ssik_ros``.
-        :param arms: names of the arms.
-        :param output: where arms of the catalogue are written to.
+        :param arms: the arms.
         """
-        words = [sys.executable, str(Path(__file__).resolve()), str(checkout), str(output), *arms]
+        told = json.dumps([(arm.name, arm.base, arm.tip, str(arm.urdf_path)) for arm in arms])
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, '-m', 'bench.hot_kernels', str(checkout), told],
+            cwd=Path(__file__).resolve().parents[1],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.names: list[str] = json.loads(self._ask(''))
 
     def _ask(self, line: str) -> str:
-        """Return the answer to a line."""
+        """Return the response to a line."""
         assert self._process.stdin is not None and self._process.stdout is not None
         if line:
             self._process.stdin.write(line + '\n')
             self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
+        response = self._process.stdout.readline()
+        if not response:
             raise SystemExit(f'bench: the process of a checkout ended with {self._process.wait()}')
-        return answer
+        return response
 
     def time(self, name: str) -> float:
         """
@@ -150,20 +155,17 @@ class Comparison:
         return rows
 
 
-def compare(
-    before: Path, now: Path, arms: Sequence[str], output: Path, most_starts: int
-) -> Comparison:
+def compare(before: Path, now: Path, arms: Sequence[Arm], most_starts: int) -> Comparison:
     """
     Return the comparison of two checkouts: after as many starts as it takes to be clear, within limits.
 
     :param before, now: folders that hold ``ssik_ros``.
-    :param arms: names of the arms.
-    :param output: where arms of the catalogue are written to.
+    :param arms: the arms.
     :param most_starts: of both checkouts.
     """
     comparison: Comparison | None = None
     for start in range(1, most_starts + 1):
-        workers = [Worker(checkout, arms, output) for checkout in (before, now)]
+        workers = [Worker(checkout, arms) for checkout in (before, now)]
         comparison = comparison or Comparison(
             [n for n in workers[1].names if n in workers[0].names]
         )
@@ -176,45 +178,3 @@ def compare(
             break
     assert comparison is not None
     return comparison
-
-
-def serve(checkout: Path, output: Path, arms: Sequence[str]) -> None:
-    """
-    Run a round of the kernel that each line of the input names, and answer with its processor time [ns].
-
-    :param checkout: folder whose ``ssik_ros`` is measured, with the kernels of this benchmark.
-    :param output: where arms of the catalogue are written to.
-    :param arms: names of the arms.
-    """
-    answers, sys.stdout = sys.stdout, sys.stderr
-    sys.path.insert(0, str(checkout))
-    import ssik_ros
-
-    if Path(ssik_ros.__file__).parents[1] != checkout:
-        sys.exit(f'bench: {checkout} has no ssik_ros; {ssik_ros.__file__} came instead')
-    here = Path(__file__).resolve().parents[1]
-    sys.path.insert(0, str(here))
-    import ssik_ros.benchmark
-
-    # The harness is this checkout's, even if the library is another one's.
-    ssik_ros.benchmark.__path__ = [str(here / 'ssik_ros' / 'benchmark')]
-    from bench import check
-    from bench.sweep import find_arm
-    from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
-
-    kernels = {}
-    for name in arms:
-        kernels |= check.rounds_of(find_arm(name, output), name)
-    for run in kernels.values():
-        run()
-    with no_garbage_collection():
-        print(json.dumps(list(kernels)), file=answers, flush=True)
-        for line in sys.stdin:
-            run = kernels[line.rstrip('\n')]
-            # The other process had the caches.
-            run()
-            print(timed_call(run)[2], file=answers, flush=True)
-
-
-if __name__ == '__main__':
-    serve(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -25,7 +25,7 @@ from rclpy.serialization import serialize_message
 
 from bench import conditions, pinning, program, report
 from bench.arms import FloatArray, read_arm
-from bench.cases import draw_cases, load_cases
+from bench.cases import draw_cases
 from bench.fresh_process import peak_mib
 from bench.ros.caller import Caller, NoAnswer
 from bench.ros.executors import EXECUTORS
@@ -300,7 +300,7 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[
     :param server_core: core of the servers.
     """
     arm = read_arm(robot)
-    cases = load_cases(options.output / 'cases' / f'round_trip_{robot}.npz', arm, options.calls)
+    cases = draw_cases(arm, options.calls)
     requests = make_requests(arm, cases)
     namespaces = (OWN, EMPTY, WATCHED)
     with tempfile.TemporaryDirectory() as folder, Caller(namespaces) as caller:

@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import conditions, pinning, program, report
 from bench.arms import Arm, CHAINS, read_arm
-from bench.cases import load_cases
 from bench.catalogue_arms import make_arm
 from bench.classes import BenchClass, CLASSES
 from bench.measure import measure
@@ -103,11 +102,10 @@ def compare(
     :param options: samples, repeats and output.
     """
     arm = find_arm(arm_name, options.output)
-    path = options.output / 'cases' / f'{bench_class.name}_{arm_name}.npz'
     count = min(options.samples, bench_class.most or options.samples)
     taking_part = {n: peer for n, peer in peers.items() if bench_class.name in peer.classes}
     try:
-        cases = load_cases(path, arm, count, bench_class.draw)
+        cases = bench_class.draw(arm, count)
     except NotComparable as reason:
         note = f'no goals: {reason}'
         return [
@@ -155,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report.write_json(options.output / 'peers.json', content)
     markdown = '\n\n'.join(text) + '\n'
     (options.output / 'peers.md').write_text(markdown, encoding='utf-8')
-    print(f'\nWritten to {options.output}/: peers.json, peers.md, cases/')
+    print(f'\nWritten to {options.output}/: peers.json, peers.md')
 
 
 if __name__ == '__main__':

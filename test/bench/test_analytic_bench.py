@@ -9,7 +9,7 @@ from bench import analytic, pinning, report
 from bench.alignment import align
 from bench.branch_sets import BranchSets, judge
 from bench.cases import Cases, draw_cases
-from bench.catalogue_arms import ARMS, GOALS, make_arm, stored_cases
+from bench.catalogue_arms import ARMS, GOALS, make_arm
 from bench.measure import Measurement
 from bench.peers import load_peers, NotComparable, Peer, Prepared
 from bench.peers.eaik_closed_form import axes_of
@@ -62,14 +62,6 @@ def test_only_different_branches_that_hold_count(irb):
     )
     assert sets.outside == beyond
     assert sets.worst_residual < 1e-12
-
-
-def test_cases_of_an_arm_that_changed_are_drawn_anew(irb, tmp_path):
-    cases = stored_cases(irb, tmp_path, 4)
-    assert stored_cases(irb, tmp_path, 4).digest == cases.digest
-    path = tmp_path / 'all_branches_irb6700.npz'
-    np.savez(path, q=cases.q, seeds=cases.seeds, targets=cases.targets + 1e-6)
-    assert stored_cases(irb, tmp_path, 4).digest == cases.digest
 
 
 def test_axes_at_zero_are_those_of_the_chain(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from bench import report, run
 from bench.arms import chain_from_xml, CHAINS, read_arm
-from bench.cases import draw_cases, load_cases
+from bench.cases import draw_cases
 from bench.classes import CLASSES
 from bench.clocks import measure_overhead
 from bench.measure import measure, Measurement
@@ -107,12 +107,12 @@ def test_seeds_nearby_stay_within_limits_and_spread():
     assert (cases.seeds >= arm.lower).all() and (cases.seeds <= arm.upper).all()
 
 
-def test_stored_cases_come_back(tmp_path):
-    arm = read_arm('ur5e')
-    path = tmp_path / 'deep' / 'cases.npz'
-    drawn = load_cases(path, arm, 5)
-    assert load_cases(path, arm, 5).digest == drawn.digest
-    assert load_cases(path, arm, 6).digest != drawn.digest
+@pytest.mark.parametrize('name', CLASSES)
+def test_every_class_draws_the_same_goals_again(name):
+    arm, draw = read_arm('ur5e'), CLASSES[name].draw
+    drawn = draw(arm, 5)
+    assert draw(arm, 5).digest == drawn.digest
+    assert draw(arm, 6).digest != drawn.digest
 
 
 def test_only_answers_that_hold_count(slider):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench import paired
+from bench.arms import read_arm
 
 NAMES = ['slow', 'same', 'fast']
 FACTORS = {'slow': 1.05, 'same': 1.0, 'fast': 0.9}
@@ -43,16 +44,16 @@ class Process:
 
 
 @pytest.fixture
-def compare(monkeypatch, tmp_path):
+def compare(monkeypatch):
     """Return a function that compares two made checkouts on a machine of a seed."""
 
     def run(seed, most_starts=20):
         machine = Machine(seed)
         speeds = {Path('before'): dict.fromkeys(NAMES, 1.0), Path('now'): FACTORS}
         monkeypatch.setattr(
-            paired, 'Worker', lambda checkout, arms, output: machine.start(speeds[checkout])
+            paired, 'Worker', lambda checkout, arms: machine.start(speeds[checkout])
         )
-        return paired.compare(Path('before'), Path('now'), (), tmp_path, most_starts)
+        return paired.compare(Path('before'), Path('now'), (), most_starts)
 
     return run
 
@@ -89,11 +90,11 @@ def test_a_table_has_times_and_verdicts(compare):
 def test_a_worker_times_the_package_of_its_checkout(tmp_path):
     root = Path(__file__).resolve().parents[2]
     (tmp_path / 'ssik_ros').symlink_to(root / 'ssik_ros')
-    worker = paired.Worker(tmp_path, ['ur5e'], tmp_path)
+    worker = paired.Worker(tmp_path, [read_arm('ur5e')])
     assert worker.time('ur5e: forward kinematics') > 0.0
     worker.close()
 
 
 def test_a_folder_without_the_package_is_refused(tmp_path):
     with pytest.raises(SystemExit, match='the process of a checkout ended with 1'):
-        paired.Worker(tmp_path, ['ur5e'], tmp_path)
+        paired.Worker(tmp_path, [read_arm('ur5e')])
