@@ -87,7 +87,7 @@ class ClosedFormSolve(PreparedSolve):
         """
         super().__init__(form.arm.plan.size, settings, form.facts)
         self._no_seed = np.zeros(self.dof)
-        self._form = form
+        self._form, self._is_rescued = form, settings.allow_refinement
         self._plain: PlainBranches | None = None
         self._prepared: tuple[Prepared | None, ...] | None = None
         if settings.is_plain:
@@ -103,6 +103,8 @@ class ClosedFormSolve(PreparedSolve):
         rows = None
         if self._plain is not None:
             rows = self._plain.find(T_target, q_seed, with_errors)
+            if rows is not None and not self._is_rescued:
+                return rows
         if rows is None and self._prepared is not None:
             prepared = self._prepared[q_seed is not None]
             if prepared is not None:
@@ -114,7 +116,7 @@ class ClosedFormSolve(PreparedSolve):
                     pose = read_target(T_target)
                 request = self._requests[q_seed is not None]
                 rows = self._form.arm.rows(pose, request, prepared, seed, columns)
-        needs_rescue = rows is not None and self.settings.allow_refinement and not len(rows)
+        needs_rescue = self._is_rescued and rows is not None and not len(rows)
         return None if needs_rescue else rows
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:

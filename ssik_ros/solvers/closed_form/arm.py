@@ -181,18 +181,18 @@ class AnalyticArm:
         :param columns: how many of the n + 3 numbers of each branch to return.
         :returns: (k, columns) joint angles, then errors, best first; None for no rigid transform.
         """
-
-        def read(arrays: BranchArrays, count: int, done: Prepared) -> FloatArray | Branches:
-            if count or not done.is_on_arcs:
-                return arrays.rows[:count, :columns].copy()
-            return self._read(arrays, count, done)
-
-        if prepared.is_on_arcs:
+        is_on_arcs = prepared.is_on_arcs
+        if is_on_arcs:
             # The search writes how many values it has tried.
             prepared = prepared._replace(samples=prepared.samples.copy())
-        found = self._search(pose, prepared, seed, read)
-        if not isinstance(found, Branches):
-            return found
+        arrays = self._take_arrays(prepared.capacity)
+        try:
+            count = arrays.search(prepared, pose, seed)
+            if count or not is_on_arcs:
+                return None if count < 0 else arrays.rows[:count, :columns].copy()
+            found = self._read(arrays, count, prepared)
+        finally:
+            self._pool.append(arrays)
         own = request if request.seed is None else request._replace(seed=seed)
         found = self._beyond_arcs(pose, own, found)
         return np.hstack([found.q, found.errors])[:, :columns].copy()
@@ -211,17 +211,20 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
     ) -> Found | None:
         """Return what a function reads from the arrays after a search; None for no rigid transform."""
-        try:
-            arrays = self._pool.pop()
-        except IndexError:
-            arrays = BranchArrays(self.plan.size, max(self._capacity, prepared.capacity))
-        if arrays.capacity < prepared.capacity:
-            arrays = BranchArrays(self.plan.size, prepared.capacity)
+        arrays = self._take_arrays(prepared.capacity)
         try:
             count = arrays.search(prepared, pose, seed)
             return None if count < 0 else read(arrays, count, prepared)
         finally:
             self._pool.append(arrays)
+
+    def _take_arrays(self, capacity: int) -> BranchArrays:
+        """Return idle arrays with room for so many branches."""
+        try:
+            arrays = self._pool.pop()
+        except IndexError:
+            return BranchArrays(self.plan.size, max(self._capacity, capacity))
+        return arrays if arrays.capacity >= capacity else BranchArrays(self.plan.size, capacity)
 
     def branches_refined(
         self, pose: FloatArray, request: BranchRequest = PLAIN
