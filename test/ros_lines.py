@@ -52,7 +52,7 @@ def check(words: list[str]) -> None:
     if verb in ('launch', 'run'):
         check_start(words)
     elif verb in ('service', 'topic') and words[2] in ('call', 'pub'):
-        check_message([word for word in words[3:] if not word.startswith('--')], verb)
+        check_message(drop_options(words[3:]), verb)
     elif verb == 'param':
         assert words[2] in {'set', 'get', 'list', 'dump', 'load', 'describe'}, words
         if words[2] in ('set', 'get', 'describe'):
@@ -60,6 +60,12 @@ def check(words: list[str]) -> None:
             assert name in parameter_names() or name.startswith('robot_description_'), name
     else:
         assert verb in PLAIN or words[2] in {'list', 'echo', 'info', 'type'}, words
+
+
+def drop_options(words: list[str]) -> list[str]:
+    """Return words without options, and without the number that the option for the rate takes."""
+    kept = [word for word in words if not word.startswith('-')]
+    return [word for word in kept if not word.isdigit()]
 
 
 def check_start(words: list[str]) -> None:

@@ -45,8 +45,11 @@ def quoted_commands() -> list[str]:
     found = []
     for page in PAGES:
         text = page.read_text(encoding='utf-8')
-        blocks = '\n'.join(code_blocks(text, 'bash') + code_blocks(text, 'console'))
-        lines = [line.removeprefix('$ ') for line in blocks.replace('\\\n', ' ').splitlines()]
+        console = re.findall(
+            r'^\$ ((?:.*\\\n)*.*\n)', '\n'.join(code_blocks(text, 'console')), re.M
+        )
+        blocks = '\n'.join([*code_blocks(text, 'bash'), *console])
+        lines = blocks.replace('\\\n', ' ').splitlines()
         lines += re.findall(r'`(ssik [^`\n]*)`', prose(text))
         found += [line for line in lines if line.startswith('ssik ')]
     return sorted(set(found))

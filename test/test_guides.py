@@ -10,7 +10,7 @@ import ros_lines
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = [
     page
-    for folder in ('start', 'tutorials', 'how_to', 'gallery', 'reference/python')
+    for folder in ('start', 'tutorials', 'how_to', 'gallery', 'explanation', 'reference/python')
     for page in sorted((ROOT / 'docs' / folder).rglob('*.md'))
     if not page.stem.endswith('_walkthrough')
 ]

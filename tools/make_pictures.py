@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 import sys
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -21,6 +23,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.solids import make_box
 
+matplotlib.use('Agg')
 FOLDER = Path(__file__).resolve().parents[1] / 'docs/images'
 RATE = 15.0
 """Pictures of an animation in a second."""
@@ -183,6 +186,19 @@ def draw_path() -> None:
     states = [state_of(arm, q) for q in path.q[::10]]
     pictures = RobotPictures(arm.robot, states, size=(720, 480))
     save_small('joint_path.png', pictures.draw(states[::-1], lines=[line[:, :3, 3]]))
+    draw_curves(arm.joint_names, path.q)
+
+
+def draw_curves(names: Sequence[str], rows: FloatArray) -> None:
+    """Draw joint values along a path."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.2), layout='constrained')
+    for name, values in zip(names, rows.T, strict=True):
+        axes.plot(np.linspace(0.0, 0.8, len(rows)), values, label=name)
+    axes.set(xlabel='way of the tool [m]', ylabel='joint value [rad]')
+    axes.spines[['top', 'right']].set_visible(False)
+    axes.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), frameon=False)
+    figure.savefig(FOLDER / 'joint_values.png', dpi=100)
+    plt.close(figure)
 
 
 def looking_down(x: float, y: float, z: float) -> FloatArray:
