@@ -123,7 +123,7 @@ setup(
         'rich>=13.0',
     ],
     # colcon test runs pytest only in packages that declare it.
-    extras_require={'test': ['pytest', 'hypothesis']},
+    extras_require={'test': ['pytest', 'hypothesis'], 'view': ['viser>=1.1,<2']},
     distclass=PlatformDistribution,
     cmdclass={'build_py': BuildWithLibrary, 'develop': DevelopWithLibrary},
     # The native library keeps to Python's stable interface: one wheel for all versions.

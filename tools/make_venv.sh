@@ -42,7 +42,8 @@ if [ "$flavour" != wheels ]; then
   grep -v '^pin\b' requirements/core.txt > "$core"
 fi
 echo "setup: installing the dependencies into .venv"
-"${pip[@]}" -r "$core" -r requirements/native.txt -r requirements/dev.txt -r requirements/build.txt
+"${pip[@]}" -r "$core" -r requirements/native.txt -r requirements/dev.txt -r requirements/build.txt \
+  -r requirements/view.txt
 
 if [ "$flavour" != wheels ]; then
   .venv/bin/python -c 'import rclpy' 2> /dev/null ||

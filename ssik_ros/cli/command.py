@@ -50,6 +50,7 @@ VERBS: tuple[Verb, ...] = (
         'ssik_ros.cli.verb.recommend',
         'try all solvers on an arm and recommend one',
     ),
+    Verb('view', 'ssik_ros.cli.verb.view', 'show a robot in the browser and drag its target'),
     Verb('bench', 'ssik_ros.cli.verb.bench', 'replay ik_benchmarking configurations, verified'),
     Verb('solvers', 'ssik_ros.cli.verb.solvers', 'list solvers with their parameters'),
     Verb('robots', 'ssik_ros.cli.verb.robots', 'list the shipped robots'),

@@ -109,6 +109,19 @@ def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
     return _group_between(loaded.robot, arguments.base or base, arguments.tip or tip)
 
 
+def choose_by_word(arguments: argparse.Namespace) -> ChosenGroup:
+    """
+    Return the robot and the group that the options name; in place of a URDF file, the name of a robot will do.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: as :func:`choose_group`.
+    """
+    path = arguments.path
+    if path is not None and path.name == str(path) and not path.suffix and not path.exists():
+        arguments.path, arguments.robot = None, str(path)
+    return choose_group(arguments)
+
+
 def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGroup:
     """Return the group of ``--group``."""
     if arguments.base is not None or arguments.tip is not None:

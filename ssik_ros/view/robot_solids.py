@@ -1,36 +1,56 @@
-"""The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one."""
+"""
+The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one.
+
+If nothing of a robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
+"""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import load_mesh, origin_pose
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.view.renderer import Colour
-from ssik_ros.view.solids import join, make_box, make_cylinder, make_mesh, make_sphere, Surface
+from ssik_ros.view.solids import (
+    join,
+    make_box,
+    make_cylinder,
+    make_mesh,
+    make_sphere,
+    make_tube,
+    Surface,
+)
 
 PLAIN: Colour = (0.78, 0.8, 0.83)
 """Colour of links without a material."""
 MARKED: Colour = (0.88, 0.16, 0.14)
 """Colour of links that a picture points out, such as two that collide."""
+BAR = 0.03
+"""Radius of a bar, as a part of the length of all bars."""
+SHORTEST_BAR = 1e-3
+"""Joints nearer to each other have no bar between them [m]."""
+Elements = Literal['visual', 'collision']
 
 
 class RobotSolids:
     """The solids of one robot, which its joints move."""
 
-    def __init__(self, robot: RobotModel) -> None:
+    def __init__(self, robot: RobotModel, elements: Elements = 'visual') -> None:
         """
-        Read the shapes of the URDF; meshes that cannot be read are left out with a warning.
+        Read the shapes of the URDF; each mesh that cannot be read gives a warning.
 
         :param robot: the robot.
+        :param elements: which elements of the URDF are preferred; those of the collisions have nothing in their stead.
         """
         self.robot = robot
         self.warnings: list[str] = []
+        self._elements = elements
         document = robot.urdf.document
         self._materials = {m.get('name'): m for m in document.find_all('material')}
         links = {element.get('name'): element for element in document.find_all('link')}
@@ -40,6 +60,37 @@ class RobotSolids:
             if name in links
             for part in self._parts_of(links[name])
         ]
+        if elements == 'visual' and (not self._parts or self.warnings):
+            self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
+
+    def by_link(self) -> dict[str, list[tuple[Surface, Colour]]]:
+        """Return the solids of each link in the frame of the link."""
+        found: dict[str, list[tuple[Surface, Colour]]] = {}
+        for link, solid, colour in self._parts:
+            found.setdefault(self.robot.tree.link_names[link], []).append((solid, colour))
+        return found
+
+    def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, Colour]]:
+        """Return a bar from each joint to the next ones, for bodies without solids."""
+        tree = self.robot.tree
+        ends: dict[int, list[FloatArray]] = {}
+        for parent, placement in zip(tree.parents.tolist(), tree.placements):
+            ends.setdefault(parent, []).append(placement[:3, 3])
+        for carrier, placement in zip(tree.link_joints.tolist(), tree.link_placements):
+            ends.setdefault(carrier, []).append(placement[:3, 3])
+        lengths = [max(float(np.linalg.norm(end)) for end in found) for found in ends.values()]
+        radius = BAR * sum(lengths)
+        bars = []
+        for carrier in sorted(set(ends) - drawn):
+            link = tree.link_joints.tolist().index(carrier)
+            to_link = invert_pose(tree.link_placements[link])
+            lines = [np.stack((np.zeros(3), end)) for end in ends[carrier]]
+            tubes = [make_tube(line, radius) for line in lines if np.ptp(line) > SHORTEST_BAR]
+            joint = [] if carrier < 0 else [make_sphere(1.3 * radius)]
+            solid = join([*joint, *tubes])
+            if len(solid.corners):
+                bars.append((link, solid.moved(to_link), PLAIN))
+        return bars
 
     def at(
         self,
@@ -76,7 +127,9 @@ class RobotSolids:
 
     def _parts_of(self, link: XmlElement) -> list[tuple[Surface, Colour]]:
         """Return the solids of a link in its frame."""
-        elements = list(link.find_all('visual')) or list(link.find_all('collision'))
+        elements = list(link.find_all('collision'))
+        if self._elements == 'visual':
+            elements = list(link.find_all('visual')) or elements
         parts = []
         for element in elements:
             solid = self._read_solid(element)

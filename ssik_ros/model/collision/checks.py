@@ -87,6 +87,15 @@ class CollisionChecker:
         """Return the links that have geometry."""
         return tuple(dict.fromkeys(shape.link for shape in self.shapes))
 
+    def unchecked_pairs(self) -> list[tuple[str, str]]:
+        """Return the pairs of links with geometry that are never checked."""
+        checked = {
+            frozenset((self.shapes[int(a)].link, self.shapes[int(b)].link))
+            for a, b in self._scene.pairs
+        }
+        pairs = itertools.combinations(self.checked_links, 2)
+        return [pair for pair in pairs if frozenset(pair) not in checked]
+
     def colliding_pair(self, positions: FloatArray) -> tuple[str, str] | None:
         """
         Return the first two links that collide, in tree order, or None.

@@ -1,0 +1,326 @@
+"""
+Who may connect to the page: requests are checked before they reach viser, which has no access control of its own.
+
+A request needs the token of this run, as a cookie or once in the URL, and a Host header that names this machine; so a page of another
+site cannot reach the view through a name that it controls. A websocket also needs an Origin that is the page itself. Of the messages, only those
+that the page sends are passed on, and only with numbers that are finite.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+import contextlib
+from dataclasses import replace
+import hmac
+import http
+import importlib
+import ipaddress
+import secrets
+import socket
+from typing import Any
+import urllib.parse
+
+from ssik_ros.errors import SolverError
+from ssik_ros.value_class import dataclass
+
+LARGEST_MESSAGE = 1 << 20
+"""Bytes of a message from a page."""
+LONGEST_TEXT = 8192
+FARTHEST = 1e4
+"""Largest coordinate in a message [m]."""
+HEADERS = (
+    ('X-Frame-Options', 'DENY'),
+    ('Content-Security-Policy', "frame-ancestors 'none'"),
+    ('Referrer-Policy', 'no-referrer'),
+    ('X-Content-Type-Options', 'nosniff'),
+    ('Cache-Control', 'no-store'),
+)
+NO_TOKEN = 'This view needs the address that `ssik view` printed, with its token.\n'
+Fields = dict[str, Any]
+
+
+def import_extra(name: str) -> Any:
+    """
+    Return a module of the optional extra ``view``.
+
+    :param name: its name.
+    :raises SolverError: when it is not installed, with what to do.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SolverError(
+            f"The view needs the package '{name.partition('.')[0]}', which is not installed: pip install 'ssik_ros[view]'."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Which requests are let in."""
+
+    token: str
+    hosts: frozenset[str]
+    """Names that a Host header may have beside IP addresses and this machine's own."""
+    port: int = 0
+    """Of the server; part of the cookie's name, since all ports of a host share their cookies."""
+
+    @classmethod
+    def make(cls, hosts: Collection[str] = ()) -> 'Admission':
+        """
+        Return an admission with a new token.
+
+        :param hosts: more names of this machine.
+        """
+        own = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
+        return cls(secrets.token_urlsafe(24), frozenset(own))
+
+    @property
+    def cookie(self) -> str:
+        """Return the name of the cookie that holds the token."""
+        return f'ssik_view_{self.port}'
+
+    def refusal(self, path: str, headers: Any) -> str:
+        """
+        Return why a request is refused; empty if it is let in.
+
+        :param path: what is asked for, with the query.
+        :param headers: of the request.
+        """
+        hosts = headers.get_all('Host')
+        if len(hosts) != 1 or not self._knows(hosts[0]):
+            return 'The Host header does not name this machine.\n'
+        origins = headers.get_all('Origin')
+        is_socket = headers.get('Upgrade', '').lower() == 'websocket'
+        pages = [f'{scheme}://{hosts[0]}' for scheme in ('http', 'https')]
+        if (origins or is_socket) and not (len(origins) == 1 and origins[0] in pages):
+            return 'The Origin header does not name this page.\n'
+        given = self.token_of_cookie(headers) or (None if is_socket else self.token_of_path(path))
+        if given is None or not hmac.compare_digest(given.encode(), self.token.encode()):
+            return NO_TOKEN
+        return ''
+
+    def _knows(self, host: str) -> bool:
+        """Return whether a Host header is an address, or a name of this machine; a rebound name is neither."""
+        try:
+            name = urllib.parse.urlsplit(f'//{host}').hostname or ''
+        except ValueError:
+            return False
+        with contextlib.suppress(ValueError):
+            ipaddress.ip_address(name)
+            return True
+        return name in self.hosts
+
+    def token_of_cookie(self, headers: Any) -> str | None:
+        """
+        Return the token in the cookies of a request.
+
+        :param headers: of the request.
+        """
+        for line in headers.get_all('Cookie'):
+            for pair in line.split(';'):
+                name, _, value = pair.strip().partition('=')
+                if name == self.cookie:
+                    return str(value)
+        return None
+
+    def token_of_path(self, path: str) -> str | None:
+        """
+        Return the token in a URL.
+
+        :param path: with the query.
+        """
+        query = urllib.parse.parse_qs(path.partition('?')[2])
+        return query.get('token', [None])[0]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= FARTHEST
+
+
+def _are_numbers(count: int) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        return isinstance(value, list) and len(value) == count and all(map(_is_number, value))
+
+    return check
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
+def _is_update(value: Any) -> bool:
+    """Return whether a control has a new value, and nothing else of it changes."""
+    if not isinstance(value, dict) or list(value) != ['value']:
+        return False
+    new = value['value']
+    return isinstance(new, bool) or _is_number(new) or _is_text(new)
+
+
+def _is_index(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value < 1 << 16)
+
+
+def _is_optional_text(value: Any) -> bool:
+    return value is None or _is_text(value)
+
+
+THREE, FOUR = _are_numbers(3), _are_numbers(4)
+MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
+    'GuiUpdateMessage': {'uuid': _is_text, 'updates': _is_update},
+    'TransformControlsUpdateMessage': {
+        'name': _is_text,
+        'wxyz': FOUR,
+        'position': THREE,
+        'owner': _is_text,
+    },
+    'TransformControlsDragStartMessage': {'name': _is_text, 'owner': _is_text},
+    'TransformControlsDragEndMessage': {'name': _is_text, 'owner': _is_text},
+    'SceneNodeClickMessage': {
+        'name': _is_text,
+        'instance_index': _is_index,
+        'ray_origin': THREE,
+        'ray_direction': THREE,
+        'screen_pos': _are_numbers(2),
+        'modifier': _is_optional_text,
+        'owner': _is_text,
+    },
+    'ViewerCameraMessage': {
+        'wxyz': FOUR,
+        'position': THREE,
+        'fov': _is_number,
+        'near': _is_number,
+        'far': _is_number,
+        'image_height': _is_number,
+        'image_width': _is_number,
+        'look_at': THREE,
+        'up_direction': THREE,
+    },
+}
+"""The messages of a page that are passed on, with a check of each field; ``owner`` may be absent."""
+
+
+def is_allowed(fields: Any) -> bool:
+    """
+    Return whether a decoded message is one that a page sends.
+
+    :param fields: of the message, its type among them.
+    """
+    if not isinstance(fields, dict) or not isinstance(fields.get('type'), str):
+        return False
+    checks = MESSAGES.get(fields['type'])
+    if checks is None:
+        return False
+    given = {name: value for name, value in fields.items() if name != 'type'}
+    if not set(checks) - {'owner'} <= set(given) <= set(checks):
+        return False
+    return all(checks[name](value) for name, value in given.items())
+
+
+class Guard:
+    """Stands between the network and viser's server."""
+
+    def __init__(self, admission: Admission) -> None:
+        """
+        Take the rules.
+
+        :param admission: which requests are let in.
+        """
+        self.admission = admission
+        self.refused = 0
+        """Requests that were not let in."""
+        self.dropped = 0
+        """Messages that were not passed on."""
+        self._sockets = import_extra('websockets.asyncio.server')
+        self._decode = import_extra('msgspec.msgpack').decode
+        self._was_used = False
+
+    def bind(self, port: int) -> None:
+        """
+        Give the cookie of this server a name of its own.
+
+        :param port: of the server.
+        """
+        self.admission = replace(self.admission, port=port)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """
+        Have every server that starts meanwhile ask this guard.
+
+        :raises SolverError: when no server asked, as another version of viser might.
+        """
+        serve = self._sockets.serve
+        self._sockets.serve = self._make_serve(serve)
+        try:
+            yield
+        finally:
+            self._sockets.serve = serve
+        if not self._was_used:
+            raise SolverError(
+                'This version of viser opens its port in a way that cannot be guarded; the view does not start.'
+            )
+
+    def _make_serve(self, serve: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what opens a port, with the checks of this guard."""
+        guard = self
+
+        class GuardedConnection(self._sockets.ServerConnection):  # type: ignore[misc,name-defined]
+            """A connection that drops what no page sends."""
+
+            async def recv(self, decode: bool | None = None) -> Any:
+                while True:
+                    data = await super().recv(decode)
+                    if guard.passes(data):
+                        return data
+                    guard.dropped += 1
+
+        def guarded(handler: Any, host: Any, port: int, **options: Any) -> Any:
+            self._was_used = True
+            options.update(
+                create_connection=GuardedConnection,
+                process_request=self._check_before(options['process_request']),
+                max_size=LARGEST_MESSAGE,
+            )
+            return serve(handler, host, port, **options)
+
+        return guarded
+
+    def passes(self, data: Any) -> bool:
+        """
+        Return whether a message is one that a page sends.
+
+        :param data: as received.
+        """
+        if not isinstance(data, bytes):
+            return False
+        try:
+            return is_allowed(self._decode(data))
+        except (ValueError, RecursionError):
+            return False
+
+    def _check_before(self, respond: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that answers a request, or refuses it before anything is served."""
+
+        def check(connection: Any, request: Any) -> Any:
+            admission = self.admission
+            refusal = admission.refusal(request.path, request.headers)
+            if refusal:
+                self.refused += 1
+                return self._respond(connection, http.HTTPStatus.FORBIDDEN, refusal)
+            if '?' in request.path and 'Upgrade' not in request.headers:
+                # Neither the token nor a foreign websocket address stays in the URL.
+                moved = self._respond(connection, http.HTTPStatus.SEE_OTHER, '')
+                moved.headers['Location'] = '/'
+                value = f'{admission.cookie}={admission.token}; HttpOnly; SameSite=Lax; Path=/'
+                moved.headers['Set-Cookie'] = value
+                return moved
+            response = respond(connection, request)
+            for name, value in HEADERS if response is not None else ():
+                response.headers[name] = value
+            return response
+
+        return check
+
+    def _respond(self, connection: Any, status: http.HTTPStatus, text: str) -> Any:
+        response = connection.respond(status, text)
+        for name, value in HEADERS:
+            response.headers[name] = value
+        return response

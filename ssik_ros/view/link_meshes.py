@@ -1,0 +1,189 @@
+"""The links of a robot as meshes on a page: one robot, and ghosts of it."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.renderer import Colour
+from ssik_ros.view.robot_solids import RobotSolids
+from ssik_ros.view.solids import join, Surface
+
+GHOST_OPACITY = 0.35
+DIGITS = 6
+"""Corners that agree in so many digits are one vertex."""
+Pose = tuple[tuple[float, float, float, float], tuple[float, float, float]]
+"""Quaternion (w, x, y, z) and position [m], as pages take them."""
+
+
+def page_pose(pose: FloatArray) -> Pose:
+    """
+    Return a pose as a page takes it.
+
+    :param pose: (4, 4).
+    """
+    x, y, z, qx, qy, qz, qw = numbers_of_pose(pose)
+    return (qw, qx, qy, qz), (x, y, z)
+
+
+def page_colour(colour: Colour) -> tuple[int, int, int]:
+    """
+    Return a colour as a page takes it.
+
+    :param colour: red, green and blue, each from 0 to 1.
+    """
+    red, green, blue = (round(255.0 * part) for part in colour)
+    return red, green, blue
+
+
+def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:
+    """
+    Return vertices (n, 3) and triangles (k, 3); corners with one place and one normal are one vertex.
+
+    :param surface: the surface.
+    """
+    corners = np.hstack((surface.corners.reshape(-1, 3), surface.normals.reshape(-1, 3)))
+    _, first, which = np.unique(
+        np.round(corners, DIGITS), axis=0, return_index=True, return_inverse=True
+    )
+    return corners[first, :3], which.reshape(-1, 3)
+
+
+def link_poses(robot: RobotModel, state: FullState) -> FloatArray:
+    """
+    Return the poses (nl, 4, 4) of all links in the model frame.
+
+    :param robot: the robot.
+    :param state: its state.
+    """
+    tree = robot.tree
+    moved = np.concatenate((compute_joint_poses(tree, state.positions), np.eye(4)[None]))
+    # A link that no joint carries has the index -1: the last pose.
+    poses: FloatArray = state.root_pose @ moved[tree.link_joints] @ tree.link_placements
+    return poses
+
+
+class RobotMeshes:
+    """The robot on a page."""
+
+    def __init__(self, scene: Any, solids: RobotSolids, name: str, opacity: float = 1.0) -> None:
+        """
+        Send the meshes to the page.
+
+        :param scene: viser's scene.
+        :param solids: the solids of the robot.
+        :param name: of the robot's node.
+        :param opacity: below 1 the robot is transparent.
+        """
+        self._robot = solids.robot
+        self.root = scene.add_frame(name, show_axes=False)
+        self._frames, self._meshes = {}, {}
+        for link, parts in solids.by_link().items():
+            self._frames[link] = scene.add_frame(f'{name}/{link}', show_axes=False)
+            self._meshes[link] = [
+                (self._add(scene, f'{name}/{link}/{number}', part, opacity), page_colour(part[1]))
+                for number, part in enumerate(_by_colour(parts))
+            ]
+        self._marked: dict[str, tuple[int, int, int]] = {}
+
+    def _add(self, scene: Any, name: str, part: tuple[Surface, Colour], opacity: float) -> Any:
+        vertices, triangles = indexed(part[0])
+        return scene.add_mesh_simple(
+            name,
+            vertices,
+            triangles,
+            color=page_colour(part[1]),
+            opacity=None if opacity == 1.0 else opacity,
+            side='double',
+        )
+
+    def place(self, state: FullState) -> None:
+        """
+        Move the robot.
+
+        :param state: its state.
+        """
+        poses = link_poses(self._robot, state)
+        for link, frame in self._frames.items():
+            frame.wxyz, frame.position = page_pose(poses[self._robot.tree.link(link)])
+
+    def mark(self, colours: dict[str, Colour]) -> None:
+        """
+        Colour links; all others have their own colours.
+
+        :param colours: by link.
+        """
+        wanted = {link: page_colour(colour) for link, colour in colours.items()}
+        for link in set(wanted) | set(self._marked):
+            if wanted.get(link) == self._marked.get(link):
+                continue
+            for mesh, own in self._meshes.get(link, ()):
+                mesh.color = wanted.get(link, own)
+        self._marked = wanted
+
+
+def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface, Colour]]:
+    """Return one surface for each colour."""
+    found: dict[Colour, list[Surface]] = {}
+    for surface, colour in parts:
+        found.setdefault(colour, []).append(surface)
+    return [(join(surfaces), colour) for colour, surfaces in found.items()]
+
+
+class GhostMeshes:
+    """Up to a number of transparent robots, as instances of the same meshes."""
+
+    def __init__(self, scene: Any, solids: RobotSolids, colours: Sequence[Colour]) -> None:
+        """
+        Send the meshes to the page, without ghosts.
+
+        :param scene: viser's scene.
+        :param solids: the solids of the robot.
+        :param colours: one for each ghost.
+        """
+        self._robot, self._count = solids.robot, len(colours)
+        inks = np.array([page_colour(colour) for colour in colours], dtype=np.uint8)
+        self.meshes = {}
+        for link, parts in solids.by_link().items():
+            vertices, triangles = indexed(join([surface for surface, _ in parts]))
+            self.meshes[link] = scene.add_batched_meshes_simple(
+                f'/ghosts/{link}',
+                vertices,
+                triangles,
+                batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (self._count, 1)),
+                batched_positions=np.zeros((self._count, 3)),
+                batched_scales=np.zeros(self._count),
+                batched_colors=inks,
+                opacity=GHOST_OPACITY,
+                lod='off',
+                side='double',
+                cast_shadow=False,
+                receive_shadow=False,
+            )
+        self._drawn = 0
+
+    def place(self, states: Sequence[FullState]) -> None:
+        """
+        Show ghosts; those beyond the number of colours are left out.
+
+        :param states: one for each ghost.
+        """
+        shown = list(states)[: self._count]
+        if not shown and not self._drawn:
+            return
+        poses = [link_poses(self._robot, state) for state in shown]
+        for link, mesh in self.meshes.items():
+            place = self._robot.tree.link(link)
+            rows = [page_pose(pose[place]) for pose in poses]
+            rows += [((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))] * (self._count - len(rows))
+            mesh.batched_wxyzs = np.array([row[0] for row in rows], dtype=np.float32)
+            mesh.batched_positions = np.array([row[1] for row in rows], dtype=np.float32)
+            if len(shown) != self._drawn:
+                sizes = np.arange(self._count) < len(shown)
+                mesh.batched_scales = sizes.astype(np.float32)
+        self._drawn = len(shown)

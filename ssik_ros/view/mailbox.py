@@ -1,0 +1,95 @@
+"""Events of a page for one thread: in order, and of the same kind only the newest."""
+
+from collections.abc import Callable, Hashable
+import logging
+import threading
+
+from ssik_ros.errors import SsikError
+
+_LOGGER = logging.getLogger('ssik_ros.view')
+
+Event = Callable[[], None]
+
+
+class Mailbox:
+    """A thread that handles events, and does something longer when there are none."""
+
+    def __init__(
+        self, show: Event, rest: Event, report: Callable[[str], None], *, name: str = 'view'
+    ) -> None:
+        """
+        Start the thread.
+
+        :param show: called after each event.
+        :param rest: called when no event waits.
+        :param report: called with why an event could not be handled.
+        :param name: of the thread.
+        """
+        self._show, self._rest, self._report = show, rest, report
+        self._waiting: dict[Hashable, Event] = {}
+        self._changed = threading.Condition()
+        self._is_open = True
+        self._is_idle = True
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, event: Event, kind: Hashable = None) -> None:
+        """
+        Hand an event over.
+
+        :param event: called in the thread.
+        :param kind: an event of the same kind that still waits is replaced; None replaces nothing.
+        """
+        with self._changed:
+            self._waiting[event if kind is None else kind] = event
+            self._is_idle = False
+            self._changed.notify_all()
+
+    def wait_idle(self, timeout: float) -> bool:
+        """
+        Wait until everything is handled; return whether it is.
+
+        :param timeout: [s].
+        """
+        with self._changed:
+            return self._changed.wait_for(lambda: self._is_idle, timeout)
+
+    def close(self) -> None:
+        """End the thread after the event at hand."""
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        while True:
+            event = self._take()
+            if event is None:
+                return
+            self._call(event)
+            self._call(self._show)
+            with self._changed:
+                is_last = not self._waiting
+            if is_last:
+                self._call(self._rest)
+
+    def _take(self) -> Event | None:
+        """Return the next event; None at the end."""
+        with self._changed:
+            if not self._waiting:
+                self._is_idle = True
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: self._waiting or not self._is_open)
+            if not self._is_open:
+                return None
+            return self._waiting.pop(next(iter(self._waiting)))
+
+    def _call(self, event: Event) -> None:
+        """Call an event; whatever it raises, the thread goes on."""
+        try:
+            event()
+        except SsikError as error:
+            self._report(str(error))
+        except Exception as error:
+            _LOGGER.exception('An event of the view failed.')
+            self._report(f'Internal error: {error}')

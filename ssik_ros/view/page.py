@@ -1,0 +1,291 @@
+"""The page that a browser shows: the robot, a handle at each target, ghosts of other branches, and panels."""
+
+from collections.abc import Hashable
+import contextlib
+from functools import partial
+import io
+import logging
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, quote
+from ssik_ros.server.requests.poses import pose_of_numbers
+from ssik_ros.view.guard import Admission, Guard, import_extra
+from ssik_ros.view.link_meshes import GhostMeshes, link_poses, page_pose, RobotMeshes
+from ssik_ros.view.mailbox import Event, Mailbox
+from ssik_ros.view.panels import make_panels
+from ssik_ros.view.pictures import GHOSTS
+from ssik_ros.view.renderer import Colour
+from ssik_ros.view.robot_solids import RobotSolids
+from ssik_ros.view.session import Session
+
+_LOGGER = logging.getLogger('ssik_ros.view')
+
+AT_LIMIT: Colour = (0.98, 0.68, 0.15)
+COLLIDING: Colour = (0.9, 0.15, 0.15)
+MISSING = (242, 115, 25)
+HANDLE = 0.22
+"""Size of a handle, as a part of the robot's size."""
+HIDDEN = np.zeros((1, 2, 3))
+LOCAL = ('127.0.0.1', 'localhost', '::1')
+
+
+class Page:
+    """Serves one session to any number of browsers, which all see and move the same robot."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        host: str = '127.0.0.1',
+        port: int = 8080,
+        admission: Admission | None = None,
+    ) -> None:
+        """
+        Open the port.
+
+        :param session: what is shown.
+        :param host: address to listen at; only this machine by default.
+        :param port: 0 for any free one.
+        :param admission: who is let in; None for a new token.
+        :raises SolverError: when viser is not installed.
+        :raises InvalidOption: when the port is taken.
+        """
+        self.session = session
+        named = () if host in LOCAL else (host,)
+        self.guard = Guard(admission or Admission.make(named))
+        self.host = host
+        self._viser = self._open(host, port)
+        self.port = int(self._viser.get_port())
+        self.guard.bind(self.port)
+        if port not in (0, self.port):
+            self._viser.stop()
+            raise InvalidOption(f'Port {port} is taken; choose another one with --port.')
+        self._gesture: Hashable = None
+        self.note = ''
+        """What could not be done; shown until the next event."""
+        self._build()
+        self.mailbox = Mailbox(self._show, self._rest, self._report)
+        self.post(lambda: None)
+
+    def _open(self, host: str, port: int) -> Any:
+        """Return viser's server, which asks the guard about each request."""
+        viser = import_extra('viser')
+
+        class PrivateServer(viser.ViserServer):  # type: ignore[misc,name-defined]
+            """A server that nobody can make public."""
+
+            def request_share_url(self, verbose: bool = True) -> None:
+                return None
+
+        with self.guard.installed(), contextlib.redirect_stdout(io.StringIO()):
+            server = PrivateServer(host=host, port=port, verbose=False)
+        server.get_event_loop().set_exception_handler(
+            lambda loop, context: _LOGGER.debug('Page: %s', context.get('message'))
+        )
+        return server
+
+    @property
+    def url(self) -> str:
+        """Return the address that lets a browser in."""
+        name = f'[{self.host}]' if ':' in self.host else self.host
+        name = '127.0.0.1' if name in ('0.0.0.0', '[::]') else name
+        return f'http://{name}:{self.port}/?token={self.guard.admission.token}'
+
+    def close(self) -> None:
+        """Close the port."""
+        self.mailbox.close()
+        self._viser.stop()
+
+    def post(self, event: Event, kind: Hashable = None, *, gesture: Hashable = None) -> None:
+        """
+        Have an event handled in the thread of the session.
+
+        :param event: the event.
+        :param kind: an event of the same kind that still waits is replaced.
+        :param gesture: the posture before the first event of a gesture is kept for undo.
+        """
+
+        def handle() -> None:
+            self.note = ''
+            if gesture is not None and gesture != self._gesture:
+                self.session.remember()
+            self._gesture = gesture
+            event()
+
+        self.mailbox.put(handle, kind)
+
+    def _build(self) -> None:
+        """Make the scene and the panels."""
+        scene, session = self._viser.scene, self.session
+        solids = RobotSolids(session.robot)
+        for warning in solids.warnings:
+            _LOGGER.warning('%s', warning)
+        bounds = solids.bounds(session.state.positions)
+        self._size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
+        self._look(bounds)
+        self._robot = RobotMeshes(scene, solids, '/robot')
+        colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
+        self._ghosts = GhostMeshes(scene, solids, colours)
+        for mesh in self._ghosts.meshes.values():
+            mesh.on_click(self._on_ghost)
+        self._bodies: RobotMeshes | None = None
+        self.shows_ghosts = True
+        self._labels = [
+            scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
+        ]
+        self._handles = {link: self._add_handle(link) for link in session.tips}
+        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self._size)
+        self._panels = make_panels(self._viser.gui, self)
+        self._grabbed: set[str] = set()
+        self._drags = 0
+
+    def _look(self, bounds: FloatArray) -> None:
+        """Set floor and camera for a robot within bounds (2, 3)."""
+        middle = bounds.mean(axis=0)
+        self._viser.scene.add_grid(
+            '/floor', 4.0 * self._size, 4.0 * self._size, position=(0.0, 0.0, float(bounds[0, 2]))
+        )
+        camera = self._viser.initial_camera
+        camera.position = tuple(middle + 1.05 * self._size * np.array((0.75, -0.75, 0.45)))
+        camera.look_at = tuple(middle)
+        self._viser.gui.configure_theme(
+            control_width='large', show_logo=False, show_share_button=False
+        )
+        self._viser.gui.main_panel.dock_right()
+
+    def _add_handle(self, link: str) -> Any:
+        """Return the handle of a tip's target."""
+        wxyz, position = page_pose(self.session.targets[link])
+        handle = self._viser.scene.add_transform_controls(
+            f'/targets/{link}',
+            scale=HANDLE * self._size,
+            wxyz=wxyz,
+            position=position,
+            depth_test=False,
+        )
+
+        handle.on_update(partial(self._on_handle, link))
+        return handle
+
+    async def _on_handle(self, link: str, event: Any) -> None:
+        """Move a target; called in the thread of the server, in order."""
+        if event.phase == 'start':
+            self._drags += 1
+            self._grabbed.add(link)
+        elif event.phase == 'end':
+            self._grabbed.discard(link)
+        w, x, y, z = event.target.wxyz
+        pose = pose_of_numbers(*event.target.position, x, y, z, w)
+        self.post(
+            lambda: self.session.move_target(link, pose),
+            ('target', link),
+            gesture=('target', self._drags),
+        )
+
+    async def _on_ghost(self, event: Any) -> None:
+        index = event.instance_index
+        if index is not None:
+            self.post(lambda: self.take(index))
+
+    def take(self, index: int) -> None:
+        """
+        Take a branch; one that is gone meanwhile changes nothing.
+
+        :param index: its place among the branches.
+        """
+        if index < len(self.session.branches):
+            self.session.take(self.session.branches[index])
+
+    def show_bodies(self, is_shown: bool) -> None:
+        """
+        Show or hide the collision bodies.
+
+        :param is_shown: whether they are shown.
+        """
+        if self._bodies is None and is_shown:
+            solids = RobotSolids(self.session.robot, 'collision')
+            self._bodies = RobotMeshes(self._viser.scene, solids, '/bodies', opacity=0.5)
+        if self._bodies is not None:
+            self._bodies.root.visible = is_shown
+
+    def _report(self, text: str) -> None:
+        self.note = text
+        self._show()
+
+    def _show(self) -> None:
+        """Draw what every event changes."""
+        session = self.session
+        with self._viser.atomic():
+            self._robot.place(session.state)
+            if self._bodies is not None:
+                self._bodies.place(session.state)
+            for link, handle in self._handles.items():
+                if link not in self._grabbed:
+                    handle.wxyz, handle.position = page_pose(session.targets[link])
+            for panel in self._panels:
+                panel.show(session)
+        self._viser.flush()
+
+    def _rest(self) -> None:
+        """Find and draw what takes longer."""
+        session = self.session
+        session.complete()
+        states = [session.state_with(branch.positions) for branch in session.branches]
+        with self._viser.atomic():
+            self._ghosts.place(states if self.shows_ghosts else [])
+            self._label(states if self.shows_ghosts else [])
+            self._robot.place(session.state)
+            self._robot.mark(self._marks())
+            self._draw_gap()
+            for panel in self._panels:
+                panel.show_details(session)
+        self._viser.flush()
+
+    def _label(self, states: list[Any]) -> None:
+        """Write the rank of each ghost where it is farthest from the robot."""
+        here = link_poses(self.session.robot, self.session.state)[:, :3, 3]
+        for number, label in enumerate(self._labels):
+            label.visible = number < len(states)
+            if label.visible:
+                there = link_poses(self.session.robot, states[number])[:, :3, 3]
+                place = int(np.linalg.norm(there - here, axis=1).argmax())
+                label.position = tuple(there[place])
+                label.text = str(number + 1)
+
+    def _marks(self) -> dict[str, Colour]:
+        """Return the colours of links that matter: after joints at their limits, and colliding."""
+        session, tree = self.session, self.session.robot.tree
+        known = session.explanation
+        joints = [limit.joint.partition('/')[0] for limit in known.limits] if known else []
+        moved = {tree.joint_index[name] for name in joints}
+        carriers = zip(tree.link_names, tree.link_joints.tolist())
+        marks = {link: AT_LIMIT for link, carrier in carriers if carrier in moved}
+        for contact in session.contacts:
+            marks |= {contact.first: COLLIDING, contact.second: COLLIDING}
+        return marks
+
+    def _draw_gap(self) -> None:
+        """Draw a line from each tip to its target, where it does not reach it."""
+        session = self.session
+        lines = HIDDEN
+        if not session.outcome.solved:
+            ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+            lines = np.array(ends)
+        self._gap.points = lines.astype(np.float32)
+
+
+def describe_access(page: Page) -> str:
+    """
+    Return what to open, and who can.
+
+    :param page: the page.
+    """
+    if page.host in LOCAL:
+        return f'{page.url}\nOnly this machine can open it, and only with this token.'
+    return (
+        f'{page.url}\nListening at {quote(page.host)}: every machine that reaches this address can open it with this token. '
+        'The connection is not encrypted.'
+    )

@@ -1,0 +1,343 @@
+"""The panels of a page: what happened, the pose, the joints, the branches, and what would help."""
+
+from collections.abc import Callable, Hashable
+from functools import partial
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, write_pose
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.remedies import find_remedies, Remedy
+from ssik_ros.view.session import Session
+
+STEPS = 1000
+"""Steps of a slider."""
+FARTHEST_SLIDE = 2.0
+"""Range of a slider for a translation without limits [m]."""
+
+
+class Host(Protocol):
+    """What panels need of a page."""
+
+    session: Session
+    note: str
+    shows_ghosts: bool
+
+    def post(
+        self,
+        event: Callable[[], None],
+        kind: Hashable = None,
+        *,
+        gesture: Hashable = None,
+    ) -> None: ...
+
+    def take(self, index: int) -> None: ...
+
+    def show_bodies(self, is_shown: bool) -> None: ...
+
+
+class Panel(Protocol):
+    """A part of the page."""
+
+    def show(self, session: Session) -> None:
+        """Draw what every event changes."""
+
+    def show_details(self, session: Session) -> None:
+        """Draw what takes longer."""
+
+
+def on_change(handle: Any, react: Callable[[Any], None]) -> None:
+    """
+    Call a function with the new value when a user changes a control, and not when the program does.
+
+    :param handle: viser's control.
+    :param react: the function.
+    """
+
+    async def handle_event(event: Any) -> None:
+        if event.client_id is not None:
+            react(event.target.value)
+
+    handle.on_update(handle_event)
+
+
+def on_press(handle: Any, react: Callable[[], None]) -> None:
+    """
+    Call a function when a button is pressed.
+
+    :param handle: viser's button.
+    :param react: the function.
+    """
+
+    async def handle_event(event: Any) -> None:
+        react()
+
+    handle.on_click(handle_event)
+
+
+def make_panels(gui: Any, page: Host) -> list[Panel]:
+    """
+    Return all panels, in their order.
+
+    :param gui: viser's controls.
+    :param page: the page.
+    """
+    status = StatusPanel(gui)
+    status.host = page
+    tabs = gui.add_tab_group()
+    panels: list[Panel] = [status]
+    kinds: tuple[tuple[str, Callable[[Any, Host], Panel]], ...] = (
+        ('Target', TargetPanel),
+        ('Joints', JointPanel),
+        ('Branches', BranchPanel),
+        ('Why not', ReasonPanel),
+    )
+    for title, kind in kinds:
+        with tabs.add_tab(title):
+            panels.append(kind(gui, page))
+    return panels
+
+
+def plain(text: str) -> str:
+    """
+    Return a text that Markdown shows as it is.
+
+    :param text: names of a URDF among it, which anybody may have written.
+    """
+    return ''.join(f'\\{c}' if c in '\\`*_{}[]()<>#+-!|~' else c for c in text)
+
+
+class StatusPanel:
+    """One line: whether the posture is at the target, and why not."""
+
+    host: Host
+
+    def __init__(self, gui: Any) -> None:
+        """
+        Make the line.
+
+        :param gui: viser's controls.
+        """
+        self._line = gui.add_markdown('')
+
+    def show(self, session: Session) -> None:
+        outcome = session.outcome
+        note = f'\n\n**Not done.** {plain(self.host.note)}' if self.host.note else ''
+        how = 'At the target.' if outcome.solved else 'Not at the target.'
+        self._line.content = f'**{how}** {plain(outcome.text)}{note}'
+
+    def show_details(self, session: Session) -> None:
+        pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
+        if pairs:
+            self.show(session)
+            self._line.content += f'\n\n**In collision:** {plain(pairs)}.'
+
+
+class TargetPanel:
+    """Poses to copy and paste, and postures to go to."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page, session = page, page.session
+        buttons = {
+            'Home': session.go_home,
+            'Random posture': session.go_anywhere,
+            'Undo': self._undo,
+        }
+        for label, action in buttons.items():
+            on_press(gui.add_button(label), partial(page.post, action))
+        self._texts = {
+            link: gui.add_text(link, '', hint='x y z qx qy qz qw in the model frame; copy it here')
+            for link in session.tips
+        }
+        self._joints = gui.add_text('joints', '', hint='in the order of the sliders; copy it here')
+        self._tip = gui.add_dropdown('paste to', (*session.tips, 'joints'))
+        self._paste = gui.add_text('paste', '', hint=f'{FORMS}; or joint values')
+        on_press(gui.add_button('Go to pasted'), self._go)
+        avoid = gui.add_checkbox('avoid collisions', session.avoids_collisions)
+        on_change(avoid, lambda value: page.post(lambda: self._avoid(value)))
+        bodies = gui.add_checkbox('show collision bodies', False)
+        on_change(bodies, lambda value: page.post(lambda: page.show_bodies(value)))
+
+    def _undo(self) -> None:
+        if not self._page.session.undo():
+            self._page.note = 'There is nothing to undo.'
+
+    def _avoid(self, value: bool) -> None:
+        self._page.session.avoids_collisions = value
+        self._page.session.solve()
+
+    def _go(self) -> None:
+        """Go to the pasted pose or posture."""
+        text, where, page = str(self._paste.value), str(self._tip.value), self._page
+
+        def go() -> None:
+            session = page.session
+            if where == 'joints':
+                q = np.array(read_numbers(text))
+                session.remember()
+                session.set_joints(q)
+            else:
+                pose = read_pose(text)
+                session.remember()
+                session.move_target(where, pose)
+
+        page.post(go)
+
+    def show(self, session: Session) -> None:
+        for link, text in self._texts.items():
+            text.value = write_pose(session.targets[link])
+        self._joints.value = write_numbers(session.joints)
+
+    def show_details(self, session: Session) -> None:
+        self._joints.value = write_numbers(session.joints)
+
+
+class JointPanel:
+    """A slider for each joint variable, with its limits."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the sliders.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page, session = page, page.session
+        self._sliders = []
+        for place, name in enumerate(session.group.variable_names):
+            low, high = _range(float(session.lower[place]), float(session.upper[place]))
+            value = float(np.clip(session.joints[place], low, high))
+            slider = gui.add_slider(name, low, high, (high - low) / STEPS, value)
+            self._sliders.append((slider, low, high))
+            on_change(slider, partial(self._move, place))
+
+    def _move(self, place: int, value: float) -> None:
+        session = self._page.session
+
+        def move() -> None:
+            q = session.joints.copy()
+            q[place] = value
+            session.set_joints(q)
+
+        self._page.post(move, ('joint', place), gesture=('joint', place))
+
+    def show(self, session: Session) -> None:
+        for (slider, low, high), value in zip(self._sliders, session.joints.tolist()):
+            slider.value = min(max(value, low), high)
+
+    show_details = show
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    """Return the range of a slider; joints without limits get one of a turn, or of some metres."""
+    if math.isfinite(low) and math.isfinite(high):
+        return (low, high) if high > low else (low, low + 1e-9)
+    return -math.pi, math.pi
+
+
+class BranchPanel:
+    """All branches of the pose; a press takes one."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        self._text = gui.add_markdown('')
+        ghosts = gui.add_checkbox('show ghosts', True)
+        on_change(ghosts, lambda value: page.post(lambda: setattr(page, 'shows_ghosts', value)))
+        windings = gui.add_checkbox('whole turns as branches of their own', False)
+        on_change(windings, lambda value: page.post(lambda: self._wind(value)))
+        self._buttons = [
+            gui.add_button('', visible=False) for _ in range(page.session.most_branches)
+        ]
+        for number, button in enumerate(self._buttons):
+            on_press(button, partial(page.post, partial(page.take, number)))
+
+    def _wind(self, value: bool) -> None:
+        self._page.session.wants_windings = value
+
+    def show(self, session: Session) -> None:
+        """Keep the branches until new ones are found."""
+
+    def show_details(self, session: Session) -> None:
+        self._text.content = plain(session.branches_text or 'A pose that is reached has branches.')
+        for number, button in enumerate(self._buttons):
+            button.visible = number < len(session.branches)
+            if button.visible:
+                branch = session.branches[number]
+                turns = f', turns {" ".join(map(str, branch.turns))}' if any(branch.turns) else ''
+                button.label = (
+                    f'{number + 1}: {branch.label}{turns} ({branch.distance:.2f} away, '
+                    f'{branch.limit_margin:.2f} to a limit)'
+                )
+
+
+class ReasonPanel:
+    """Why a pose is not reached, and relaxations to try."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._gui, self._page = gui, page
+        self._text = gui.add_markdown('')
+        self._folder = gui.add_folder('What would help')
+        self._offered: list[Remedy] = []
+        self._buttons: list[Any] = []
+        self._relaxed = gui.add_markdown('')
+        self._restore = gui.add_button('Take it all back', visible=False)
+        on_press(self._restore, lambda: page.post(lambda: self._relax(Relaxations())))
+
+    def _relax(self, relaxations: Relaxations) -> None:
+        self._page.session.relax(relaxations)
+
+    def show(self, session: Session) -> None:
+        """Keep the reason until it is known anew."""
+
+    def show_details(self, session: Session) -> None:
+        self._text.content = _reason(session)
+        offered = find_remedies(session)
+        if offered != self._offered:
+            self._offer(offered)
+        self._relaxed.content = '\n\n'.join(map(plain, session.relaxations.describe()))
+        self._restore.visible = session.relaxations != Relaxations()
+
+    def _offer(self, offered: list[Remedy]) -> None:
+        """Show one button for each remedy."""
+        for button in self._buttons:
+            button.remove()
+        self._offered, self._buttons = offered, []
+        with self._folder:
+            for remedy in offered:
+                button = self._gui.add_button(remedy.label)
+                self._buttons.append(button)
+                on_press(
+                    button, partial(self._page.post, partial(self._relax, remedy.relaxations))
+                )
+
+
+def _reason(session: Session) -> str:
+    """Return why the pose is not reached, as Markdown."""
+    lines = (
+        [plain(session.outcome.text)] if not session.outcome.solved else ['The pose is reached.']
+    )
+    if session.explanation is not None:
+        lines += [f'- {plain(sentence)}' for sentence in session.explanation.advice]
+    if session.unchecked:
+        lines.append(f'Collisions are not checked: {plain(session.unchecked)}')
+    return '\n'.join(lines)

@@ -1,0 +1,86 @@
+"""Poses and joint values as text that a user copies and pastes."""
+
+from collections.abc import Sequence
+import re
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import counted, InvalidTarget
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
+from ssik_ros.server.requests.poses import FARTHEST, numbers_of_pose, pose_of_numbers
+
+LONGEST = 4096
+"""Characters that are read."""
+NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
+RIGID = 1e-3
+"""Largest deviation of a pasted rotation from a rotation: poses are often pasted with four digits."""
+FORMS = 'x y z roll pitch yaw, x y z qx qy qz qw, or the 12 or 16 numbers of a matrix'
+
+
+def read_numbers(text: str) -> list[float]:
+    """
+    Return the numbers of a text; brackets, commas and line ends separate them.
+
+    :param text: for example ``[0.4, 0, 0.5]``.
+    :raises InvalidTarget: when there are words in it, when it is too long, and for numbers that are too large.
+    """
+    if len(text) > LONGEST:
+        raise InvalidTarget(f'The text has {len(text)} characters; up to {LONGEST} are read.')
+    words = re.sub(r'[\[\](){},;\s]+', ' ', text).split()
+    for word in words:
+        if not NUMBER.fullmatch(word):
+            raise InvalidTarget(f"'{word[:40]}' is no number.")
+    numbers = [float(word) for word in words]
+    if any(abs(number) > FARTHEST for number in numbers):
+        raise InvalidTarget(f'A number is larger than {FARTHEST:g}.')
+    return numbers
+
+
+def read_pose(text: str) -> FloatArray:
+    """
+    Return the pose (4, 4) that a text describes.
+
+    :param text: position and roll, pitch, yaw; position and quaternion (x y z w); or a matrix row by row.
+    :raises InvalidTarget: when it is none of them.
+    """
+    numbers = read_numbers(text)
+    if len(numbers) == 6:
+        return pose_matrix(np.array(numbers[:3]), matrix_of_rpy(*numbers[3:]))
+    if len(numbers) == 7:
+        norm = float(np.linalg.norm(numbers[3:]))
+        if abs(norm - 1.0) > RIGID:
+            raise InvalidTarget(f'The quaternion qx qy qz qw has norm {norm:.6g}, not 1.')
+        return pose_of_numbers(*numbers)
+    if len(numbers) in (12, 16):
+        return _read_matrix(np.reshape([*numbers, 0.0, 0.0, 0.0, 1.0][:16], (4, 4)))
+    raise InvalidTarget(f'{counted(len(numbers), "number")} make no pose: paste {FORMS}.')
+
+
+def _read_matrix(pose: FloatArray) -> FloatArray:
+    """Return a matrix with its rotation made exact."""
+    left, _, right = np.linalg.svd(pose[:3, :3])
+    rotation = left @ right
+    if np.abs(rotation - pose[:3, :3]).max() > RIGID or np.linalg.det(rotation) < 0.0:
+        raise InvalidTarget('The upper left 3 by 3 numbers of the matrix are no rotation.')
+    if np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
+        raise InvalidTarget('The last row of the matrix is not 0 0 0 1.')
+    return pose_matrix(pose[:3, 3], rotation)
+
+
+def write_pose(pose: FloatArray) -> str:
+    """
+    Return ``x y z qx qy qz qw`` of a pose, with all digits.
+
+    :param pose: (4, 4).
+    """
+    return write_numbers(numbers_of_pose(pose))
+
+
+def write_numbers(numbers: Sequence[float] | FloatArray) -> str:
+    """
+    Return numbers with all digits, separated by spaces.
+
+    :param numbers: the numbers.
+    """
+    return ' '.join(repr(float(number)) for number in numbers)

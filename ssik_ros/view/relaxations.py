@@ -1,0 +1,99 @@
+"""What a user lets go of to see whether a pose can be reached then: limits, collisions, the orientation."""
+
+from dataclasses import replace
+import math
+
+from ssik_ros.errors import quote
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.srdf import LinkPair
+from ssik_ros.value_class import dataclass
+
+TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class Relaxations:
+    """What is let go of; nothing at first."""
+
+    limits: tuple[str, ...] = ()
+    """Variables whose limits do not count."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Links that may touch each other."""
+    orientation: bool = False
+    """Whether the orientation of the target is left free."""
+
+    def describe(self) -> list[str]:
+        """Return a sentence for each."""
+        said = [f'The limits of {quote(name)} do not count.' for name in self.limits]
+        said += [f'{quote(a)} and {quote(b)} may touch.' for a, b in self.pairs]
+        if self.orientation:
+            said.append('The orientation is left free.')
+        return said
+
+    def with_limit(self, variable: str) -> 'Relaxations':
+        """
+        Return the same without the limits of a variable.
+
+        :param variable: its name.
+        """
+        return replace(self, limits=tuple(dict.fromkeys((*self.limits, variable))))
+
+    def with_pair(self, first: str, second: str) -> 'Relaxations':
+        """
+        Return the same with two links that may touch.
+
+        :param first, second: names of links.
+        """
+        return replace(self, pairs=tuple(dict.fromkeys((*self.pairs, (first, second)))))
+
+    def apply(self, robot: RobotModel) -> RobotModel:
+        """
+        Return a robot without the limits and collisions that do not count.
+
+        :param robot: the robot; it stays as it is.
+        """
+        tree = robot.tree
+        lower, upper = tree.lower.copy(), tree.upper.copy()
+        turning = _turning_variables(robot)
+        for name in self.limits:
+            place = robot.variable_names.index(name)
+            span = TURN if place in turning else max(float(upper[place] - lower[place]), 1.0)
+            lower[place] = min(lower[place], -TURN) if place in turning else lower[place] - span
+            upper[place] = max(upper[place], TURN) if place in turning else upper[place] + span
+        return replace(
+            robot,
+            tree=replace(tree, lower=lower, upper=upper),
+            srdf=replace(robot.srdf, disabled_collisions=self._disabled(robot)),
+        )
+
+    def _disabled(self, robot: RobotModel) -> tuple[LinkPair, ...]:
+        """Return the pairs that are not checked; without new ones, what the semantic description says."""
+        own = robot.srdf.disabled_collisions
+        if not self.pairs:
+            return own
+        # A list of pairs replaces the checker's own choice, so the list has to repeat it.
+        chosen = [] if own else CollisionChecker(robot).unchecked_pairs()
+        return (*own, *(LinkPair(a, b, 'let go of') for a, b in (*chosen, *self.pairs)))
+
+
+def _turning_variables(robot: RobotModel) -> set[int]:
+    """Return the places of the variables that are angles."""
+    kinds = robot.tree.kinds.tolist()
+    turning = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
+    return {int(robot.tree.idx_q[j]) for j, kind in enumerate(kinds) if kind in turning}
+
+
+def same_group(robot: RobotModel, group: JointGroup) -> JointGroup:
+    """
+    Return the group of another model of the same robot.
+
+    :param robot: the other model.
+    :param group: a group of the first model.
+    """
+    named = robot.groups.get(group.name)
+    if named is not None and named.joint_names == group.joint_names:
+        return named
+    return robot.group_from_links(group.base_link, group.tip, group.name)

@@ -1,0 +1,28 @@
+"""Robots that exist for the tests of the view alone: no meshes, no visuals."""
+
+from ssik_ros.model.loader import load_robot
+
+JOINT = """
+  <link name="{child}"/>
+  <joint name="{child}_joint" type="revolute">
+    <parent link="{parent}"/> <child link="{child}"/> <origin xyz="{xyz}"/> <axis xyz="{axis}"/>
+    <limit lower="-2.9" upper="2.9" effort="1" velocity="1"/>
+  </joint>"""
+AXES = ('0 0 1', '0 1 0', '0 1 0', '1 0 0', '0 1 0', '1 0 0')
+OFFSETS = ('0 0 0.1', '0 0 0.1', '0.4 0 0', '0.1 0 0', '0.3 0 0', '0.1 0 0')
+
+
+def arm_joints(side, y):
+    names = ['torso', *(f'{side}_{i}' for i in range(1, 7))]
+    rows = zip(names, names[1:], (f'0 {y} 0.4', *OFFSETS[1:]), AXES)
+    return ''.join(JOINT.format(parent=a, child=b, xyz=o, axis=x) for a, b, o, x in rows)
+
+
+def two_arms():
+    """Return a robot with one group of two arms on a torso that turns."""
+    torso = JOINT.format(parent='base', child='torso', xyz='0 0 0.5', axis='0 0 1')
+    arms = arm_joints('left', 0.2) + arm_joints('right', -0.2)
+    urdf = f'<robot name="duo"><link name="base"/>{torso}{arms}</robot>'
+    names = ['torso_joint', *(f'{s}_{i}_joint' for s in ('left', 'right') for i in range(1, 7))]
+    members = ''.join(f'<joint name="{name}"/>' for name in names)
+    return load_robot(urdf, f'<robot name="duo"><group name="both">{members}</group></robot>')

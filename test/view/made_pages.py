@@ -1,0 +1,92 @@
+"""Pages for tests, and clients that speak viser's protocol without a browser."""
+
+import contextlib
+import http.client
+
+import msgspec
+import pytest
+
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.loader import load_robot
+
+ROBOTS = {'panda': 'panda_arm', 'ur5e': 'ur_manipulator'}
+
+
+@contextlib.contextmanager
+def open_page(name='panda', **options):
+    """Yield a page of a shipped robot at a free port; skip without viser."""
+    pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+    from ssik_ros.view.page import Page
+    from ssik_ros.view.session import Session
+
+    files = find_moveit_config(name)
+    robot = load_robot(files.urdf_path, files.srdf_path)
+    page = Page(Session(robot, robot.group(ROBOTS[name])), port=0, **options)
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+def get(page, path='/', **headers):
+    """Return status, headers and body of a page's response."""
+    connection = http.client.HTTPConnection('127.0.0.1', page.port, timeout=30)
+    names = {name.replace('_', '-'): value for name, value in headers.items()}
+    connection.request('GET', path, headers=names)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, response.headers, body
+
+
+def cookie_of(page):
+    """Return the cookie that lets a client in."""
+    admission = page.guard.admission
+    return f'{admission.cookie}={admission.token}'
+
+
+def connect(page, **changes):
+    """Return a websocket connection, as the page's script opens one."""
+    import viser
+    from websockets.sync.client import connect as open_socket
+
+    host = f'127.0.0.1:{page.port}'
+    headers = {'Cookie': cookie_of(page), 'Origin': f'http://{host}'} | changes
+    return open_socket(
+        f'ws://{host}',
+        subprotocols=[f'viser-v{viser.__version__}'],
+        additional_headers={k: v for k, v in headers.items() if v is not None},
+        max_size=None,
+        proxy=None,
+        compression=None,
+    )
+
+
+def message(kind, **fields):
+    """Return the bytes of a message."""
+    return msgspec.msgpack.encode({'type': kind, **fields})
+
+
+CAMERA = {
+    'wxyz': (1.0, 0.0, 0.0, 0.0),
+    'position': (1.0, 1.0, 1.0),
+    'fov': 0.7,
+    'near': 0.01,
+    'far': 100.0,
+    'image_height': 600,
+    'image_width': 900,
+    'look_at': (0.0, 0.0, 0.0),
+    'up_direction': (0.0, 0.0, 1.0),
+}
+
+
+def say_hello(socket):
+    """Send what a page sends first: viser counts a client from then on."""
+    socket.send(message('ViewerCameraMessage', **CAMERA))
+
+
+def drag(socket, link, pose_numbers):
+    """Send where a handle is dragged to: x y z qx qy qz qw."""
+    x, y, z, qx, qy, qz, qw = map(float, pose_numbers)
+    fields = {'wxyz': (qw, qx, qy, qz), 'position': (x, y, z), 'owner': ''}
+    socket.send(message('TransformControlsUpdateMessage', name=f'/targets/{link}', **fields))

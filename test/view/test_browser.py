@@ -1,0 +1,101 @@
+"""The page in a real browser, moved with the mouse."""
+
+import pytest
+
+pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+from made_browser import open_browser, Screen
+from made_pages import open_page
+import numpy as np
+
+pytestmark = pytest.mark.slow
+REACH = 0.8
+"""Where the head of an arrow is, as a part of the handle's size."""
+
+
+@pytest.fixture(scope='module')
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+def arrow(page, screen, axis):
+    """Return the pixels of a handle's middle and of the head of one of its arrows."""
+    target = page.session.targets[page.session.tips[0]]
+    size = next(iter(page._handles.values())).scale
+    head = target[:3, 3] + REACH * size * target[:3, axis]
+    return np.array(screen.pixels(target[:3, 3])), np.array(screen.pixels(head))
+
+
+def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, tmp_path):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page)
+        screen.settle()
+        before, target = page.session.joints, page.session.targets['tool0'].copy()
+        middle, head = arrow(page, screen, 0)
+        way = (head - middle) / np.linalg.norm(head - middle)
+        screen.drag(head, head + 25.0 * way)
+        screen.wait_for(lambda: not np.array_equal(page.session.targets['tool0'], target))
+        screen.settle()
+        moved = page.session.targets['tool0'][:3, 3] - target[:3, 3]
+        assert np.abs(np.cross(moved, target[:3, 0])).max() < 1e-6 < np.linalg.norm(moved)
+        assert np.abs(page.session.joints - before).max() > 1e-3
+        screen.drag(head + 25.0 * way, head + 900.0 * way, steps=12)
+        screen.wait_for(lambda: not page.session.outcome.solved)
+        screen.settle()
+        screen.tab.get_by_text('Not at the target.').wait_for()
+        screen.tab.get_by_role('tab', name='Why not').click()
+        screen.tab.get_by_text('The nearest posture leaves').wait_for()
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
+def test_a_slider_moves_its_joint_and_home_and_undo_return(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page)
+        screen.settle()
+        before = page.session.joints.copy()
+        screen.tab.get_by_role('tab', name='Joints').click()
+        thumb = screen.tab.get_by_role('slider').nth(1)
+        thumb.focus()
+        for _ in range(5):
+            thumb.press('ArrowRight')
+        screen.wait_for(lambda: page.session.joints[1] > before[1])
+        screen.settle()
+        assert (np.delete(page.session.joints, 1) == np.delete(before, 1)).all()
+        screen.tab.get_by_role('tab', name='Target').click()
+        screen.tab.get_by_role('button', name='Undo').click()
+        screen.wait_for(lambda: np.array_equal(page.session.joints, before))
+        assert not screen.errors and not page.guard.dropped
+        screen.tab.close()
+
+
+def test_a_click_on_a_ghost_takes_its_branch_and_both_browsers_see_it(browser):
+    with open_page('ur5e') as page:
+        page.post(lambda: page.session.set_joints(np.array((0.3, -1.2, 1.4, -0.9, 1.1, 0.2))))
+        screen, other = Screen(browser, page), Screen(browser, page, size=(800, 500))
+        screen.settle()
+        branches, before = page.session.branches, page.session.joints.copy()
+        assert len(branches) == 7
+        for point in ghost_points(page):
+            screen.tab.mouse.click(*screen.pixels(point))
+            screen.tab.wait_for_timeout(300)
+            screen.settle()
+            if not np.array_equal(page.session.joints, before):
+                break
+        assert any(np.array_equal(page.session.joints, b.positions) for b in branches)
+        other.tab.get_by_text('Branch taken').wait_for()
+        assert not screen.errors and not other.errors and not page.guard.dropped
+        screen.tab.close()
+        other.tab.close()
+
+
+def ghost_points(page):
+    """Return points of ghosts, those farthest from the robot first."""
+    from ssik_ros.view.link_meshes import link_poses
+
+    session = page.session
+    here = link_poses(session.robot, session.state)[:, :3, 3]
+    states = [session.state_with(branch.positions) for branch in session.branches]
+    there = np.concatenate([link_poses(session.robot, s)[:, :3, 3] for s in states])
+    apart = np.linalg.norm(there[:, None] - here[None], axis=2).min(axis=1)
+    return there[np.argsort(-apart)][:20]

@@ -1,0 +1,50 @@
+"""Events of a page are handled by one thread, the newest of a kind only, whatever they raise."""
+
+import threading
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.view.mailbox import Mailbox
+
+
+class Box:
+    """A mailbox that keeps what happens."""
+
+    def __init__(self):
+        self.seen, self.reports = [], []
+        self.box = Mailbox(lambda: self.seen.append('show'), self.rest, self.reports.append)
+
+    def rest(self):
+        self.seen.append('rest')
+
+    def events(self):
+        return [entry for entry in self.seen if entry not in ('show', 'rest')]
+
+
+def test_events_are_handled_in_order_and_waiting_ones_of_a_kind_replaced():
+    kept, gate, entered = Box(), threading.Event(), threading.Event()
+    kept.box.put(lambda: (entered.set(), gate.wait(10.0)))
+    entered.wait(10.0)
+    for number in range(100):
+        kept.box.put(lambda number=number: kept.seen.append(number), 'drag')
+    kept.box.put(lambda: kept.seen.append('button'))
+    kept.box.put(lambda: kept.seen.append('button'))
+    gate.set()
+    assert kept.box.wait_idle(10.0)
+    kept.box.close()
+    assert kept.events() == [99, 'button', 'button']
+    assert kept.seen[-2:] == ['show', 'rest'] and kept.seen.count('rest') == 1
+
+
+def test_an_event_that_fails_is_reported_and_the_next_one_handled():
+    kept = Box()
+
+    def refuse():
+        raise InvalidOption('no such option')
+
+    kept.box.put(refuse)
+    kept.box.put(lambda: 1 / 0)
+    kept.box.put(lambda: kept.seen.append('after'))
+    assert kept.box.wait_idle(10.0)
+    kept.box.close()
+    assert kept.reports == ['no such option', 'Internal error: division by zero']
+    assert kept.events() == ['after']

@@ -1,0 +1,179 @@
+"""The page over HTTP and websocket, without a browser."""
+
+import pytest
+
+pytest.importorskip('viser', reason='needs the extra view: pip install viser')
+from made_pages import connect, cookie_of, drag, get, message, open_page, say_hello
+import numpy as np
+from websockets.exceptions import InvalidStatus
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.page import describe_access
+
+LINK = 'panda_link8'
+
+
+@pytest.fixture(scope='module')
+def page():
+    with open_page() as opened:
+        yield opened
+
+
+def test_the_token_opens_the_page_once_and_leaves_the_url(page):
+    token = page.guard.admission.token
+    status, headers, _ = get(page, f'/?token={token}')
+    assert status == 303 and headers['Location'] == '/'
+    assert 'HttpOnly' in headers['Set-Cookie'] and 'SameSite' in headers['Set-Cookie']
+    status, headers, body = get(page, '/', Cookie=headers['Set-Cookie'].partition(';')[0])
+    assert status == 200 and b'<html' in body
+    assert headers['X-Frame-Options'] == 'DENY'
+
+
+def test_nothing_is_served_without_token_or_by_another_name(page):
+    for path in ('/', '/index.html', '/?token=wrong', '/../../etc/passwd', '/%2e%2e/'):
+        status, _, body = get(page, path)
+        assert status == 403 and b'ssik view' in body and b'<html' not in body
+    status, _, _ = get(page, '/', Cookie=cookie_of(page), Host='evil.example')
+    assert status == 403
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'Cookie': None},
+        {'Cookie': 'ssik_view=wrong'},
+        {'Origin': None},
+        {'Origin': 'http://evil.example'},
+    ],
+)
+def test_a_websocket_without_token_or_from_another_page_is_refused(page, changes):
+    with pytest.raises(InvalidStatus) as caught:
+        connect(page, **changes)
+    assert caught.value.response.status_code == 403
+
+
+def test_a_dragged_handle_moves_the_robot(page):
+    with connect(page) as socket:
+        say_hello(socket)
+        pose = page.session.targets[LINK].copy()
+        pose[:3, 3] += (0.05, 0.02, -0.04)
+        before = page.session.joints.copy()
+        drag(socket, LINK, numbers_of_pose(pose))
+        wait_until(lambda: np.allclose(page.session.targets[LINK], pose, atol=1e-9))
+        assert page.mailbox.wait_idle(30.0)
+        assert page.session.outcome.solved and np.abs(page.session.joints - before).max() > 0.01
+
+
+def wait_until(condition):
+    """Wait until a condition holds."""
+    import time
+
+    deadline = time.monotonic() + 30.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_nobody_makes_the_page_public(page):
+    assert page._viser.request_share_url() is None
+    with connect(page) as socket:
+        say_hello(socket)
+        dropped = page.guard.dropped
+        socket.send(message('ShareUrlRequest'))
+        wait_until(lambda: page.guard.dropped > dropped)
+
+
+def test_a_taken_port_is_an_error_that_names_the_option(page):
+    from ssik_ros.view.page import Page
+
+    with pytest.raises(InvalidOption, match='--port'):
+        Page(page.session, port=page.port)
+
+
+def test_the_printed_line_says_who_can_open_the_page(page):
+    assert 'Only this machine' in describe_access(page) and page.url in describe_access(page)
+
+
+def test_broken_messages_do_not_end_it(page):
+    rng = np.random.default_rng(3)
+    whole = message(
+        'TransformControlsUpdateMessage',
+        name=f'/targets/{LINK}',
+        owner='',
+        wxyz=(1, 0, 0, 0),
+        position=(0, 0, 9),
+    )
+    control = next(iter(page._viser.gui._gui_input_handle_from_uuid))
+    values = (float('nan'), 'x' * 9000, -1e300, None, [], {}, '5', True, 10**18)
+    count, dropped = 0, page.guard.dropped
+    with connect(page) as socket:
+        say_hello(socket)
+        for number in range(10_000):
+            kind = number % 5
+            if kind == 0:
+                data = rng.bytes(int(rng.integers(0, 80)))
+            elif kind == 1:
+                spoilt = bytearray(whole)
+                spoilt[int(rng.integers(len(whole)))] = int(rng.integers(256))
+                data = bytes(spoilt)
+            elif kind == 2:
+                value = values[int(rng.integers(len(values)))]
+                data = message('GuiUpdateMessage', uuid=control, updates={'value': value})
+            elif kind == 3:
+                data = message(
+                    'SceneNodeClickMessage',
+                    name='/ghosts/panda_link5',
+                    instance_index=int(rng.integers(-5, 99)),
+                    ray_origin=(0, 0, 0),
+                    ray_direction=(0, 0, 1),
+                    screen_pos=(0, 0),
+                    modifier=None,
+                    owner='',
+                )
+            else:
+                data = whole[: int(rng.integers(len(whole)))]
+            socket.send(data)
+            count += 1
+        socket.send('text instead of bytes')
+        pose = numbers_of_pose(page.session.tip_pose(LINK))
+        drag(socket, LINK, pose)
+        wait_until(lambda: np.allclose(page.session.targets[LINK][:3, 3], pose[:3], atol=1e-9))
+    assert count == 10_000 and page.guard.dropped > dropped + 4000
+    assert page.mailbox.wait_idle(60.0)
+    assert (
+        np.isfinite(page.session.joints).all() and get(page, '/', Cookie=cookie_of(page))[0] == 200
+    )
+
+
+def test_200_connections_leave_nothing_behind(page):
+    import gc
+    import threading
+
+    def visit():
+        with connect(page) as socket:
+            say_hello(socket)
+            socket.recv(timeout=30)
+            wait_until(lambda: page._viser.get_clients())
+
+    for _ in range(10):
+        visit()
+    wait_until(lambda: not page._viser.get_clients())
+    gc.collect()
+    threads, objects = threading.active_count(), count_clients()
+    for _ in range(200):
+        visit()
+    wait_until(lambda: not page._viser.get_clients())
+    gc.collect()
+    assert threading.active_count() <= threads + 32
+    assert count_clients() <= objects + 2
+    assert not page._viser._websock_server._client_state_from_id
+
+
+def count_clients():
+    """Return how many clients are kept in memory."""
+    import gc
+
+    import viser
+
+    return sum(isinstance(thing, viser.ClientHandle) for thing in gc.get_objects())
