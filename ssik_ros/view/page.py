@@ -20,6 +20,7 @@ from ssik_ros.view.pictures import GHOSTS
 from ssik_ros.view.renderer import Colour
 from ssik_ros.view.robot_solids import RobotSolids
 from ssik_ros.view.session import Session
+from ssik_ros.view.solver_panel import SolverPanel
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
@@ -138,7 +139,7 @@ class Page:
         ]
         self._handles = {link: self._add_handle(link) for link in session.tips}
         self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self._size)
-        self._panels = make_panels(self._viser.gui, self)
+        self._panels = make_panels(self._viser.gui, self, {'Solver': SolverPanel})
         self._grabbed: set[str] = set()
         self._drags = 0
 

@@ -1,6 +1,6 @@
 """The panels of a page: what happened, the pose, the joints, the branches, and what would help."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 import math
 from typing import Any, Protocol
@@ -77,12 +77,15 @@ def on_press(handle: Any, react: Callable[[], None]) -> None:
     handle.on_click(handle_event)
 
 
-def make_panels(gui: Any, page: Host) -> list[Panel]:
+def make_panels(
+    gui: Any, page: Host, more: Mapping[str, Callable[[Any, Host], Panel]]
+) -> list[Panel]:
     """
     Return all panels, in their order.
 
     :param gui: viser's controls.
     :param page: the page.
+    :param more: panels behind those of this module, by title.
     """
     status = StatusPanel(gui)
     status.host = page
@@ -93,6 +96,7 @@ def make_panels(gui: Any, page: Host) -> list[Panel]:
         ('Joints', JointPanel),
         ('Branches', BranchPanel),
         ('Why not', ReasonPanel),
+        *more.items(),
     )
     for title, kind in kinds:
         with tabs.add_tab(title):

@@ -42,7 +42,7 @@ SAME = 0.05
 """A branch nearer than this to the shown posture counts as the shown posture [rad or m]."""
 
 
-class Outcome(NamedTuple):
+class SolveOutcome(NamedTuple):
     """How the last request ended."""
 
     solved: bool
@@ -60,7 +60,7 @@ class Earlier(NamedTuple):
     targets: dict[str, FloatArray]
 
 
-BY_HAND = Outcome(True, Cause.NONE, 'The joints are set by hand.')
+BY_HAND = SolveOutcome(True, Cause.NONE, 'The joints are set by hand.')
 
 
 class Session:
@@ -73,6 +73,7 @@ class Session:
         kinematics: GroupKinematics | None = None,
         *,
         most_branches: int = 8,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         """
         Begin at the first named posture of the group, or at the robot's default.
@@ -81,13 +82,19 @@ class Session:
         :param group: its group whose tips have targets.
         :param kinematics: solver and parameters; None for the default solver.
         :param most_branches: branches that :meth:`complete` looks for.
+        :param origin: the options of ``ssik`` that chose the robot, for test cases.
         """
+        self.origin = origin or {}
         self.robot, self.group = robot, group
         self.kinematics = kinematics or GroupKinematics(group.name)
         self.most_branches = most_branches
         self.relaxations = Relaxations()
         self.avoids_collisions = False
         self.wants_windings = False
+        self.rival = ''
+        """A solver that gets the same requests; empty for none."""
+        self.rival_outcome: SolveOutcome | None = None
+        self._rival_server: RobotServer | None = None
         self._rng = np.random.default_rng(0)
         self.branches: tuple[Branch, ...] = ()
         self.explanation: Explanation | None = None
@@ -109,6 +116,7 @@ class Session:
         self.server = RobotServer(robot, [group], {group.name: kinematics})
         self.server.groups[group.name].warm_up()
         self.lower, self.upper = group.lower, group.upper
+        self.compare_with(self.rival)
 
     def _first_state(self) -> FullState:
         state = self.server.states.default()
@@ -150,7 +158,7 @@ class Session:
             )
         self._show(self.state_with(np.clip(q, self.lower, self.upper)))
         self.targets = {link: self.tip_pose(link) for link in self.tips}
-        self.outcome = BY_HAND
+        self.outcome, self.seed = BY_HAND, self.joints.copy()
 
     def move_target(self, link: str, pose: FloatArray) -> None:
         """
@@ -166,11 +174,29 @@ class Session:
 
     def solve(self) -> None:
         """Ask for the present targets again."""
+        self.seed = self._solved.positions[self.group.idx_q].copy()
         response = self.server.solve(self._request(DRAG_TIMEOUT), self._solved)
         self._forget_details()
         self.outcome = _outcome_of(response)
+        self.rival_outcome = None
+        if self._rival_server is not None:
+            rival = self._rival_server.solve(self._request(DRAG_TIMEOUT), self._solved)
+            self.rival_outcome = _outcome_of(rival)
         if response.state is not None:
             self._show(response.state)
+
+    def compare_with(self, name: str) -> None:
+        """
+        Give another solver the same requests.
+
+        :param name: the solver; empty for none.
+        :raises SsikError: for an unknown solver.
+        """
+        self._rival_server = None
+        if name:
+            kinematics = make_kinematics(self.server.groups[self.group.name].kinematics, name, {})
+            self._rival_server = self.server.with_kinematics(kinematics)
+        self.rival, self.rival_outcome = name, None
 
     def take(self, branch: Branch) -> None:
         """
@@ -180,7 +206,7 @@ class Session:
         """
         self.remember()
         self._show(self.state_with(branch.positions))
-        self.outcome = Outcome(True, Cause.NONE, f'Branch taken: {branch.label}.')
+        self.outcome = SolveOutcome(True, Cause.NONE, f'Branch taken: {branch.label}.')
 
     def go_home(self) -> None:
         """Show the first posture again."""
@@ -208,7 +234,7 @@ class Session:
             # Limits that were released then count again.
             self.solve()
             return True
-        self.outcome = Outcome(True, Cause.NONE, 'Undone.')
+        self.outcome = SolveOutcome(True, Cause.NONE, 'Undone.')
         return True
 
     def relax(self, relaxations: Relaxations) -> None:
@@ -312,8 +338,8 @@ def make_kinematics(
     return replace(kinematics, requested_solver=spec.name, solver=spec.name, parameters=checked)
 
 
-def _outcome_of(response: IkResponse) -> Outcome:
+def _outcome_of(response: IkResponse) -> SolveOutcome:
     """Return how a request ended."""
     result = response.result
     seconds, iterations = 1e-9 * response.solve_ns, 0 if result is None else result.iterations
-    return Outcome(response.solved, response.cause, response.text, seconds, iterations)
+    return SolveOutcome(response.solved, response.cause, response.text, seconds, iterations)

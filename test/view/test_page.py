@@ -177,3 +177,32 @@ def count_clients():
     import viser
 
     return sum(isinstance(thing, viser.ClientHandle) for thing in gc.get_objects())
+
+
+def change(page, socket, label, value):
+    """Give a control another value, and wait until the page has handled it."""
+    controls = page._viser.gui._gui_input_handle_from_uuid
+    uuid = next(uuid for uuid, handle in controls.items() if handle.label == label)
+    socket.send(message('GuiUpdateMessage', uuid=uuid, updates={'value': value}))
+    wait_until(lambda: controls.get(uuid) is None or controls[uuid].value == value)
+    assert page.mailbox.wait_idle(30.0)
+
+
+def test_solvers_and_their_parameters_change_in_their_panel(page):
+    with connect(page) as socket:
+        say_hello(socket)
+        wait_until(page._viser.get_clients)
+        change(page, socket, 'solver', 'ssik_ros/LevenbergMarquardt')
+        assert page.session.kinematics.solver == 'ssik_ros/LevenbergMarquardt'
+        change(page, socket, 'ilimit', '55')
+        assert page.session.kinematics.parameters == {'ilimit': 55}
+        change(page, socket, 'ilimit', '-1')
+        assert 'ilimit' in page.note and page.session.kinematics.parameters == {'ilimit': 55}
+        change(page, socket, 'compare with', 'ssik_ros/PoseIK')
+        assert page.session.rival == 'ssik_ros/PoseIK'
+        change(page, socket, 'solver', 'no such solver')
+        assert 'no such solver' in page.note
+        assert page.session.kinematics.solver == 'ssik_ros/LevenbergMarquardt'
+        change(page, socket, 'compare with', 'none')
+        change(page, socket, 'solver', 'ssik_ros/Auto')
+        assert page.session.kinematics.solver == 'ssik_ros/Auto'

@@ -219,3 +219,16 @@ def test_two_arms_have_a_target_each():
     assert session.outcome.solved
     for link in (left, right):
         assert np.abs(session.tip_pose(link) - session.targets[link]).max() < TOLERANCE
+
+
+def test_a_second_solver_gets_the_same_requests_and_moves_nothing():
+    session = session_of()
+    session.compare_with('ssik_ros/GaussNewton')
+    session.move_target(session.tips[0], moved(session, 0.03, 0.0, 0.0))
+    assert session.outcome.solved and session.rival_outcome.solved
+    assert session.rival_outcome.seconds > 0.0 and session.rival_outcome.iterations > 0
+    with pytest.raises(SsikError, match='There is no solver'):
+        session.compare_with('ssik_ros/GausNewton')
+    session.compare_with('')
+    session.solve()
+    assert session.rival_outcome is None

@@ -8,6 +8,7 @@ import time
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle, in_group_order
 from ssik_ros.cli.answer import as_mapping, print_answer, SolveReport
+from ssik_ros.cli.case_file import take_case
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.targets import read_positions, read_targets
@@ -42,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
     add_option(target, '--xyz-rpy X...', text, type=float)
     add_option(target, '--joints Q...', 'the pose of these joint positions', type=float)
+    text = 'robot, target, seed and solver of a test case that `ssik view` saved'
+    add_option(target, '--case FILE', text, type=Path)
+    parser.set_defaults(position_only=False)
     solver = parser.add_argument_group('solver')
     add_option(solver, '--solver NAME', f'default: {DEFAULT_SOLVER}')
     text = 'a parameter of the solver (see `ssik solvers`); may be repeated'
@@ -62,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     :param arguments: the parsed arguments.
     :raises SsikError: when robot, group, target, solver or a parameter is wrong.
     """
+    if arguments.case is not None:
+        take_case(arguments)
     if (arguments.base is None) != (arguments.tip is None):
         raise InvalidOption('Name the chain with --base and --tip together, or with --group.')
     chosen = choose_group(arguments)
@@ -117,7 +123,11 @@ def _make_solver(
     own = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
     parameters = {**kinematics.parameters, **own}
     return create_solver(
-        spec.name, chosen.robot, chosen.group, parameters, position_only=kinematics.position_only
+        spec.name,
+        chosen.robot,
+        chosen.group,
+        parameters,
+        position_only=kinematics.position_only or arguments.position_only,
     )
 
 

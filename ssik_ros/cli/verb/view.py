@@ -4,6 +4,7 @@ import argparse
 import threading
 import webbrowser
 
+from ssik_ros.cli.case_file import robot_origin
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_by_word
 from ssik_ros.view.page import describe_access, Page
@@ -38,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     :raises SsikError: when the robot cannot be loaded, viser is missing, or the port is taken.
     """
     chosen = choose_by_word(arguments)
-    page = Page(Session(chosen.robot, chosen.group), host=arguments.host, port=arguments.port)
+    session = Session(chosen.robot, chosen.group, origin=robot_origin(arguments))
+    page = Page(session, host=arguments.host, port=arguments.port)
     print(describe_access(page), flush=True)
     print('Press Ctrl+C to end.', flush=True)
     if arguments.open:

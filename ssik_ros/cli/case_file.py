@@ -1,0 +1,85 @@
+"""Test cases that the view saves: read as the options of ``ssik solve``."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, quote
+from ssik_ros.view.cases import KIND, VERSION
+
+ROBOT_OPTIONS = ('path', 'urdf', 'srdf', 'xacro_arg', 'robot', 'moveit_config')
+"""Options that choose a robot, by the names of their values."""
+FILES = ('path', 'urdf', 'srdf')
+LARGEST = 1 << 20
+"""Bytes of a case that is read."""
+
+
+def robot_origin(arguments: argparse.Namespace) -> dict[str, Any]:
+    """
+    Return the options that choose the robot, files with their whole paths.
+
+    :param arguments: the parsed arguments.
+    """
+    given = {name: getattr(arguments, name) for name in ROBOT_OPTIONS if getattr(arguments, name)}
+    return {k: str(Path(v).resolve()) if k in FILES else v for k, v in given.items()}
+
+
+def take_case(arguments: argparse.Namespace) -> None:
+    """
+    Set the options of ``ssik solve`` that a case file stands for; a solver that is given replaces that of the case.
+
+    :param arguments: the parsed arguments, with the path in ``case``.
+    :raises InvalidOption: when it is no case, or when the robot or the target is given beside it.
+    """
+    case = _read(arguments.case)
+    fixed = (*ROBOT_OPTIONS, 'group', 'base', 'tip', 'seed')
+    beside = [name for name in fixed if getattr(arguments, name)]
+    if beside:
+        names = ', '.join(f'--{name.replace("_", "-")}' for name in beside)
+        raise InvalidOption(f'--case brings robot, target and seed along; leave out {names}.')
+    try:
+        for name, value in case['robot'].items():
+            if name not in ROBOT_OPTIONS:
+                raise InvalidOption(f'The robot of the case has the unknown option {quote(name)}.')
+            setattr(arguments, name, Path(value) if name in FILES else value)
+        _take_request(arguments, case)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, InvalidOption):
+            raise
+        text = f"The case '{arguments.case}' is incomplete: {error!r}."
+        raise InvalidOption(text) from error
+
+
+def _take_request(arguments: argparse.Namespace, case: dict[str, Any]) -> None:
+    """Set group, target, seed and solver."""
+    if case['group'] == f'{case["base"]}-{case["tips"][0]}':
+        arguments.base, arguments.tip = case['base'], case['tips'][0]
+    else:
+        arguments.group = case['group']
+    arguments.pose = [float(x) for tip in case['tips'] for x in case['poses'][tip]]
+    arguments.seed = [float(x) for x in case['seed']]
+    arguments.position_only = bool(case['position_only'])
+    if arguments.solver is None:
+        arguments.solver = str(case['solver'])
+        given = {word.partition('=')[0] for word in arguments.param}
+        words = {k: json.dumps(v) for k, v in case['parameters'].items() if k not in given}
+        arguments.param = [*arguments.param, *(f'{k}={v}' for k, v in words.items())]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the case in a file."""
+    try:
+        with path.open('rb') as file:
+            case = json.loads(file.read(LARGEST))
+    except OSError as error:
+        raise DescriptionNotFound(f"The case '{path}' cannot be read: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidOption(f"'{path}' is no JSON: {error}.") from error
+    if not isinstance(case, dict) or case.get('kind') != KIND:
+        raise InvalidOption(f"'{path}' is no test case of the view.")
+    if case.get('version') != VERSION:
+        raise InvalidOption(
+            f"'{path}' has version {case.get('version')!r}; version {VERSION} is read."
+        )
+    return case

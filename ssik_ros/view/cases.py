@@ -1,0 +1,42 @@
+"""A request as a test case in JSON, which ``ssik solve --case`` replays."""
+
+from typing import Any
+
+from ssik_ros.errors import InvalidOption
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.session import Session
+
+KIND = 'ssik_ros case'
+VERSION = 1
+
+
+def make_case(session: Session) -> dict[str, Any]:
+    """
+    Return the shown request and how it ended.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: when something is, since no file of the robot says so.
+    """
+    if session.relaxations != Relaxations():
+        raise InvalidOption('A test case is of the robot as it is: take back what you released.')
+    base = session.server.frames.model_in_link(session.group.base_link, session.state)
+    kinematics = session.kinematics
+    return {
+        'kind': KIND,
+        'version': VERSION,
+        'robot': dict(session.origin),
+        'group': session.group.name,
+        'base': session.group.base_link,
+        'tips': list(session.tips),
+        'poses': {k: list(numbers_of_pose(base @ pose)) for k, pose in session.targets.items()},
+        'seed': session.seed.tolist(),
+        'solver': kinematics.solver,
+        'parameters': dict(kinematics.parameters),
+        'position_only': kinematics.position_only,
+        'outcome': {
+            'solved': session.outcome.solved,
+            'cause': session.outcome.cause.name,
+            'text': session.outcome.text,
+        },
+    }

@@ -1,0 +1,49 @@
+"""How long the last solves took, of one solver and of another one beside it."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.view.session import SolveOutcome
+
+KEPT = 200
+"""Solves that are kept."""
+MISSING = (np.nan, np.nan)
+
+
+class SolveTimes:
+    """The last solves; postures that are set by hand are none."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._rows: deque[tuple[float, ...]] = deque(maxlen=KEPT)
+        self._count = 0
+        self._last: SolveOutcome | None = None
+
+    def add(self, outcome: SolveOutcome, rival: SolveOutcome | None) -> None:
+        """
+        Keep a solve; the same one twice counts once.
+
+        :param outcome: of the solver.
+        :param rival: of the solver beside it.
+        """
+        if outcome is self._last or outcome.seconds == 0.0:
+            return
+        self._last = outcome
+        self._count += 1
+        own, other = _figures(outcome), MISSING if rival is None else _figures(rival)
+        self._rows.append((float(self._count), *own, *other))
+
+    def columns(self, place: int) -> tuple[Any, ...]:
+        """
+        Return the numbers of the solves, and a column for each solver.
+
+        :param place: 0 for times [ms], 1 for iterations.
+        """
+        rows = np.array(self._rows or [(0.0, 0.0, 0.0, *MISSING)])
+        return rows[:, 0], rows[:, 1 + place], rows[:, 3 + place]
+
+
+def _figures(outcome: SolveOutcome) -> tuple[float, float]:
+    return 1e3 * outcome.seconds, float(outcome.iterations)

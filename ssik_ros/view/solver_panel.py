@@ -1,0 +1,156 @@
+"""The panel of solvers: their parameters, how long each solve takes, a second solver beside, and test cases."""
+
+from collections.abc import Mapping
+from functools import partial
+import json
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
+from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
+from ssik_ros.strict_yaml import parse_yaml
+from ssik_ros.view.cases import make_case
+from ssik_ros.view.guard import import_extra
+from ssik_ros.view.panels import Host, on_change, plain
+from ssik_ros.view.session import Session, SolveOutcome
+from ssik_ros.view.solve_times import SolveTimes
+
+NOBODY = 'none'
+FILE = 'case.json'
+COLOURS = ('#1864ab', '#e8590c')
+
+
+class SolverPanel:
+    """Chooses solvers and plots their times."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._gui, self._page = gui, page
+        names = list_solvers()
+        solver = gui.add_dropdown('solver', names, initial_value=page.session.kinematics.solver)
+        on_change(solver, lambda name: page.post(partial(self._choose, name)))
+        self._folder = gui.add_folder('Parameters')
+        self._controls: list[Any] = []
+        self._values: dict[str, Any] = {}
+        self._solver = ''
+        self._shown = False
+        rival = gui.add_dropdown('compare with', (NOBODY, *names))
+        on_change(rival, lambda name: page.post(partial(self._compare, name)))
+        self._text = gui.add_markdown('')
+        self._times = SolveTimes()
+        self._plots = [self._add_plot('solve [ms]'), self._add_plot('iterations')]
+        button = gui.add_button('Save the pose as a test case')
+
+        async def save(event: Any) -> None:
+            page.post(partial(self._save, event.client))
+
+        button.on_click(save)
+        self._show_parameters(page.session.kinematics.solver)
+
+    def _add_plot(self, title: str) -> Any:
+        """Return a plot of two series over the solves."""
+        series = import_extra('viser.uplot').Series
+        lines = [
+            series(label=label, stroke=colour, width=2)
+            for label, colour in zip(('solver', 'compared'), COLOURS)
+        ]
+        data = self._times.columns(0)
+        return self._gui.add_uplot(
+            data,
+            (series(label='solve'), *lines),
+            title=title,
+            height=150,
+            scales={'x': {'time': False}},
+        )
+
+    def _choose(self, name: str) -> None:
+        """Use another solver with its own defaults."""
+        self._page.session.use_solver(name, {})
+        self._show_parameters(solver_spec(name).name)
+
+    def _compare(self, name: str) -> None:
+        self._page.session.compare_with('' if name == NOBODY else name)
+
+    def _show_parameters(self, name: str) -> None:
+        """Make a control for each parameter of a solver."""
+        for control in self._controls:
+            control.remove()
+        self._solver, self._values, self._controls = name, {}, []
+        given = self._page.session.kinematics.parameters
+        with self._folder:
+            for parameter in solver_schema(solver_spec(name)).parameters:
+                value = given.get(parameter.name, parameter.default)
+                control, read = make_control(self._gui, parameter, value)
+                self._controls.append(control)
+                on_change(control, partial(self._set, parameter, read))
+
+    def _set(self, parameter: Parameter, read: Any, value: Any) -> None:
+        """Use another value of a parameter."""
+
+        def use() -> None:
+            self._values[parameter.name] = parameter.check(read(value))
+            self._page.session.use_solver(self._solver, self._values)
+
+        self._page.post(use, ('parameter', parameter.name))
+
+    def _save(self, client: Any) -> None:
+        """Give the shown request to the browser as a file."""
+        text = json.dumps(make_case(self._page.session), indent=2)
+        if client is not None:
+            client.send_file_download(FILE, text.encode())
+
+    def show(self, session: Session) -> None:
+        self._times.add(session.outcome, session.rival_outcome)
+
+    def show_details(self, session: Session) -> None:
+        for place, plot in enumerate(self._plots):
+            plot.data = self._times.columns(place)
+        lines = [f'{plain(session.kinematics.solver)}: {_in_words(session.outcome)}']
+        if session.rival_outcome is not None:
+            lines.append(f'{plain(session.rival)}: {_in_words(session.rival_outcome)}')
+        self._text.content = '\n\n'.join(lines)
+
+
+def _in_words(outcome: SolveOutcome) -> str:
+    how = 'solved' if outcome.solved else f'not solved ({outcome.cause.name})'
+    return f'{how} in {1e3 * outcome.seconds:.3f} ms, {outcome.iterations} iterations'
+
+
+def make_control(gui: Any, parameter: Parameter, value: Any) -> tuple[Any, Any]:
+    """
+    Return a control for a parameter, and what reads its value.
+
+    :param gui: viser's controls.
+    :param parameter: the parameter.
+    :param value: its present value.
+    """
+    hint = f'{parameter.description} Allowed: {parameter.allowed}.'
+    choices = next((v.arguments[0] for v in parameter.validators if v.name == 'one_of'), None)
+    kind = parameter.type
+    if kind.scalar == 'bool' and not kind.is_array:
+        return gui.add_checkbox(parameter.name, bool(value), hint=hint), bool
+    if choices and kind.scalar == 'string' and value in choices:
+        return gui.add_dropdown(
+            parameter.name, tuple(choices), initial_value=value, hint=hint
+        ), str
+    text = '' if value is REQUIRED else json.dumps(_plain_value(value))
+    return gui.add_text(parameter.name, text, hint=hint), partial(_read_text, parameter)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain_value(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {key: _plain_value(entry) for key, entry in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _read_text(parameter: Parameter, text: str) -> Any:
+    """Return the value that a user has typed."""
+    return parse_yaml(text, f'parameter {parameter.name}')
