@@ -5,15 +5,14 @@ A server never changes. A new parameter makes a new server, which shares everyth
 progress keeps the server that it began with.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import copy
-import functools
 import itertools
 import logging
 import math
 import operator
 from time import perf_counter_ns
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +58,13 @@ from ssik_ros.server.requests.ik_requests import (
     StateRequest,
 )
 from ssik_ros.server.requests.poses import IS_WITHIN, require_pose
-from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import (
+    explain_refusal,
+    Refusal,
+    refused_as,
+    RequestRefused,
+    unknown,
+)
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.constraint_check import ConstraintVerdict
 from ssik_ros.server.scene.planning_scene import PlanningScene
@@ -69,21 +74,9 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 
 WARM_UP_TIMEOUT = 0.05
 """Budget of the request that warms a group up [s]; some solvers use all of their budget."""
-CAUSE_OF_REFUSAL = {
-    Refusal.UNKNOWN_GROUP: Cause.UNKNOWN_GROUP,
-    Refusal.BAD_STATE: Cause.BAD_STATE,
-    Refusal.GOAL_COUNT: Cause.BAD_TARGET,
-    Refusal.UNKNOWN_FRAME: Cause.FRAME,
-    Refusal.UNKNOWN_LINK: Cause.UNKNOWN_LINK,
-    Refusal.BAD_TARGET: Cause.BAD_TARGET,
-    Refusal.NO_COLLISION_CHECK: Cause.COLLISION,
-    Refusal.CONSTRAINTS: Cause.CONSTRAINTS,
-    Refusal.NOT_SEARCHABLE: Cause.BUDGET,
-    Refusal.BAD_TOLERANCE: Cause.CONSTRAINTS,
-    Refusal.BAD_STEP: Cause.CONSTRAINTS,
-    Refusal.BAD_OPTION: Cause.CONSTRAINTS,
-}
 
+BLAMED = InvalidLimits, Refusal.NOT_SEARCHABLE
+"""What a request is to blame for besides what is refused."""
 UNCHECKED = 'Not checked for collisions: solve_ik leaves that to its caller.'
 SMALLEST_STEP = float(np.finfo(np.float64).eps)
 """A path is not divided into steps as small as this or smaller [m]."""
@@ -131,26 +124,6 @@ class _Resolved(NamedTuple):
     """Seed, joints outside the group, and the pose of the root link."""
     goals: list[LinkGoal]
     checks: CandidateChecks | None
-
-
-Response = TypeVar('Response')
-Method = Callable[['RobotServer', Any, FullState], Response]
-
-
-def _refused_as(kind: Callable[..., Response]) -> Callable[[Method[Response]], Method[Response]]:
-    """Return a decorator of methods that turns a refused request into a response of a kind."""
-
-    def decorate(method: Method[Response]) -> Method[Response]:
-        @functools.wraps(method)
-        def respond(server: 'RobotServer', request: Any, current: FullState) -> Response:
-            try:
-                return method(server, request, current)
-            except SsikError as error:
-                return kind(*_explain_refusal(error))
-
-        return respond
-
-    return decorate
 
 
 class RobotServer:
@@ -272,7 +245,7 @@ class RobotServer:
             said = NO_REFUSAL, NO_CAUSE, result.summary(), solution, result, solve_ns, ()
             return NEW(IkResponse, said)
         except SsikError as error:
-            return IkResponse(*_explain_refusal(error))
+            return IkResponse(*explain_refusal(error, *BLAMED))
 
     def _solve_resolved(self, request: IkRequest, resolved: _Resolved) -> IkResponse:
         """Return the response to any request whose names are looked up."""
@@ -360,7 +333,7 @@ class RobotServer:
         )
         return IkResponse(Refusal.NONE, cause, text, None, result, solve_ns, colliding)
 
-    @_refused_as(BranchesResponse)
+    @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
         """Find every branch of a pose, best first."""
         group = self.find_group(request.group)
@@ -381,7 +354,7 @@ class RobotServer:
             return response._replace(text=text, cause=checks.cause)
         return response
 
-    @_refused_as(BatchResponse)
+    @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
         """Find joint positions for each of many poses of one link."""
         group = self.find_group(request.group)
@@ -393,7 +366,7 @@ class RobotServer:
         goal = self.scene.goal_of(request.link, self.scene.around(request.state, state, current))
         return solve_batch(group, request, goal, poses, state, checks)
 
-    @_refused_as(Explanation)
+    @refused_as(Explanation, *BLAMED)
     def explain(self, request: IkRequest, current: FullState) -> Explanation:
         """Find out why a pose has no solution, and what would help."""
         response = self.solve(request, current)
@@ -405,7 +378,7 @@ class RobotServer:
         finder = self._finders[group.group.name]
         return explain_pose(finder, goals[0], state, response, timeout=request.timeout)
 
-    @_refused_as(PathResponse)
+    @refused_as(PathResponse, *BLAMED)
     def follow_path(self, request: PathRequest, current: FullState) -> PathResponse:
         """
         Lead a link along straight lines.
@@ -445,7 +418,7 @@ class RobotServer:
             known = self.robot.tree.link_names
             raise unknown(Refusal.UNKNOWN_LINK, text, request.speed_link, known)
 
-    @_refused_as(StateResponse)
+    @refused_as(StateResponse, *BLAMED)
     def check_state(self, request: StateRequest, current: FullState) -> StateResponse:
         """Check whether a state is free of collisions and satisfies constraints."""
         state = self.states.merge(current, request.state)
@@ -456,7 +429,7 @@ class RobotServer:
         contacts = self.scene.collisions.contacts(around, state, group)
         return StateResponse(Refusal.NONE, Cause.NONE, '', contacts, verdicts)
 
-    @_refused_as(FkResponse)
+    @refused_as(FkResponse, *BLAMED)
     def compute_fk(self, request: FkRequest, current: FullState) -> FkResponse:
         """Compute the poses of links; unknown links are left out and named."""
         links = request.links
@@ -586,9 +559,3 @@ def _require_thresholds(request: PathRequest) -> None:
             raise RequestRefused(
                 Refusal.BAD_TARGET, f'{name} is {value:g}; it has to be a number of at least zero.'
             )
-
-
-def _explain_refusal(error: SsikError) -> tuple[Refusal, Cause, str]:
-    """Return refusal, cause and text of a request that cannot be solved."""
-    refusal = refusal_of(error, InvalidLimits, Refusal.NOT_SEARCHABLE)
-    return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)

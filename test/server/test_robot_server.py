@@ -39,8 +39,8 @@ from ssik_ros.server.requests.ik_requests import (
     StateGiven,
 )
 from ssik_ros.server.requests.poses import pose_of_numbers
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
-from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL, RobotServer
+from ssik_ros.server.requests.refusals import CAUSE_OF_REFUSAL, Refusal, RequestRefused
+from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 ARM = 'panda_arm'

@@ -12,7 +12,6 @@ from ssik_ros.errors import (
     JointNotFound,
     quote,
     RequestError,
-    SsikError,
 )
 from ssik_ros.mechanisms.loop_closures import LoopClosures
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
@@ -35,15 +34,26 @@ from ssik_ros.server.loops.loop_requests import (
 from ssik_ros.server.loops.posed_robot import goal_key, MarkedLink, PosedRobot
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import require_pose
-from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused, unknown
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.states import StateReader
 from ssik_ros.solvers.closed_chain.options import ClosedChainOptions
 
 Marked = tuple[MarkedLink, ...]
 
+BLAMED = JointNotFound, RequestError
 KEPT_SHAPES = 16
 """Different sets of goals whose mechanisms are kept for later requests."""
+
+
+def _refused(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
+    """Return the response to a refused request for goals."""
+    return LoopResponse(None, (), (), refusal, text)
+
+
+def _not_completed(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
+    """Return the response to a refused request for all joints."""
+    return LoopResponse(None, (), (), refusal, text, Cause.LOOP)
 
 
 class LoopServer:
@@ -89,6 +99,7 @@ class LoopServer:
         self.solve_goals(request, self.states.default())
         self.complete(CompletionRequest((), ()), self.states.default())
 
+    @refused_as(_refused, BLAMED, Refusal.BAD_STATE)
     def solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
         """
         Move the robot to goals with all loops closed; a wrong request has a refusal as its response.
@@ -96,24 +107,6 @@ class LoopServer:
         :param request: the request.
         :param current: the state of the robot, for joints that the request does not name.
         """
-        try:
-            return self._solve_goals(request, current)
-        except SsikError as error:
-            return _refused(error)
-
-    def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
-        """
-        Find all joints from some; a wrong request has a refusal as its response.
-
-        :param request: the request.
-        :param current: the state of the robot, for joints that the request does not name.
-        """
-        try:
-            return self._complete(request, current)._replace(failure=Cause.LOOP)
-        except SsikError as error:
-            return _refused(error)._replace(failure=Cause.LOOP)
-
-    def _solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
         state = self.states.merge(current, request.state)
         if not (request.goals or self.loop_names):
             raise RequestRefused(
@@ -134,7 +127,14 @@ class LoopServer:
             found = posed.state
         return LoopResponse(found, chains, (), Refusal.NONE, describe(chains, ()))
 
-    def _complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
+    @refused_as(_not_completed, BLAMED, Refusal.BAD_STATE)
+    def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
+        """
+        Find all joints from some; a wrong request has a refusal as its response.
+
+        :param request: the request.
+        :param current: the state of the robot, for joints that the request does not name.
+        """
         state = self.states.merge(current, request.state)
         if request.steps > MOST_STEPS:
             text = f'There may be {MOST_STEPS} steps, not {request.steps}.'
@@ -147,7 +147,7 @@ class LoopServer:
             chains = self._named(done.results, {})
             found = posed.state
         text = describe(chains, done.clamped)
-        return LoopResponse(found, chains, done.clamped, Refusal.NONE, text)
+        return LoopResponse(found, chains, done.clamped, Refusal.NONE, text, Cause.LOOP)
 
     def _given(self, request: CompletionRequest) -> dict[str, float]:
         """Return the given positions by name; without any, all joints are free to close the loops."""
@@ -242,9 +242,3 @@ def _options(request: GoalsRequest) -> ClosedChainOptions:
         restarts=min(request.max_restarts, MOST_RESTARTS),
         seed=request.seed,
     )
-
-
-def _refused(error: SsikError) -> LoopResponse:
-    """Return the response to a refused request."""
-    refusal = refusal_of(error, (JointNotFound, RequestError), Refusal.BAD_STATE)
-    return LoopResponse(None, (), (), refusal, str(error))

@@ -1,9 +1,12 @@
 """Why a request is not answered at all: it names what does not exist, or asks for what is not there."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
+import functools
+from typing import Any, TypeVar
 
 from ssik_ros.errors import describe_choices, RequestError, SsikError
+from ssik_ros.results import Cause
 
 
 class Refusal(IntEnum):
@@ -38,6 +41,23 @@ class Refusal(IntEnum):
     """Something else that a request says has no meaning, or contradicts itself."""
 
 
+CAUSE_OF_REFUSAL = {
+    Refusal.UNKNOWN_GROUP: Cause.UNKNOWN_GROUP,
+    Refusal.BAD_STATE: Cause.BAD_STATE,
+    Refusal.GOAL_COUNT: Cause.BAD_TARGET,
+    Refusal.UNKNOWN_FRAME: Cause.FRAME,
+    Refusal.UNKNOWN_LINK: Cause.UNKNOWN_LINK,
+    Refusal.BAD_TARGET: Cause.BAD_TARGET,
+    Refusal.NO_COLLISION_CHECK: Cause.COLLISION,
+    Refusal.CONSTRAINTS: Cause.CONSTRAINTS,
+    Refusal.NOT_SEARCHABLE: Cause.BUDGET,
+    Refusal.BAD_TOLERANCE: Cause.CONSTRAINTS,
+    Refusal.BAD_STEP: Cause.CONSTRAINTS,
+    Refusal.BAD_OPTION: Cause.CONSTRAINTS,
+}
+Blamed = type[SsikError] | tuple[type[SsikError], ...]
+
+
 class RequestRefused(RequestError):
     """A request that cannot be asked; ``refusal`` says in which respect."""
 
@@ -64,15 +84,43 @@ def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> 
     return RequestRefused(refusal, f'{message}. {describe_choices(name, known)}')
 
 
-def refusal_of(
-    error: SsikError, kind: type[SsikError] | tuple[type[SsikError], ...], refusal: Refusal
-) -> Refusal:
+def explain_refusal(
+    error: SsikError, kind: Blamed, refusal: Refusal
+) -> tuple[Refusal, Cause, str]:
     """
-    Return what is wrong with a request that ended with an error.
+    Return refusal, cause and text of a request that ended with an error.
 
-    :param error: the error; what no request is to blame for is a fault.
+    :param error: the error; what the request is not to blame for is a fault.
     :param kind, refusal: errors of this kind are this refusal.
     """
+    found = refusal if isinstance(error, kind) else Refusal.FAULT
     if isinstance(error, RequestRefused):
-        return error.refusal
-    return refusal if isinstance(error, kind) else Refusal.FAULT
+        found = error.refusal
+    return found, CAUSE_OF_REFUSAL.get(found, Cause.NONE), str(error)
+
+
+Response = TypeVar('Response')
+Method = Callable[[Any, Any, Any], Response]
+
+
+def refused_as(
+    respond: Callable[..., Response], kind: Blamed, refusal: Refusal
+) -> Callable[[Method[Response]], Method[Response]]:
+    """
+    Return a decorator of methods that turns a refused request into a response.
+
+    :param respond: makes the response of refusal, cause and text.
+    :param kind, refusal: as for :func:`explain_refusal`.
+    """
+
+    def decorate(method: Method[Response]) -> Method[Response]:
+        @functools.wraps(method)
+        def respond_always(server: Any, request: Any, current: Any) -> Response:
+            try:
+                return method(server, request, current)
+            except SsikError as error:
+                return respond(*explain_refusal(error, kind, refusal))
+
+        return respond_always
+
+    return decorate

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, list_names, quote, RequestError, SsikError
+from ssik_ros.errors import counted, list_names, quote, RequestError
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import require_pose
-from ssik_ros.server.requests.refusals import Refusal, refusal_of, RequestRefused, unknown
+from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused, unknown
 from ssik_ros.server.requests.task_requests import (
     ConfigsRequest,
     ConfigsResponse,
@@ -29,7 +29,6 @@ from ssik_ros.server.requests.task_requests import (
     TaskSetsRequest,
     TaskSetsResponse,
 )
-from ssik_ros.server.robot_server import CAUSE_OF_REFUSAL
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.task_set_worlds import TaskSetWorlds
@@ -79,6 +78,7 @@ class TaskSets:
             if tip.target is not None:
                 task_set.generate_path(None, tip, 2, tolerance=None)
 
+    @refused_as(TaskSetsResponse, RequestError, Refusal.BAD_OPTION)
     def handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         """
         Return joint values that meet targets.
@@ -86,34 +86,6 @@ class TaskSets:
         :param request: task sets, targets and state by name.
         :param current: where the robot is, for what the request does not name.
         """
-        try:
-            return self._handle(request, current)
-        except SsikError as error:
-            return TaskSetsResponse(*_tell(error))
-
-    def find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
-        """
-        Return configurations that meet targets.
-
-        :param request, current: as for :meth:`handle`.
-        """
-        try:
-            return self._find_configs(request, current)
-        except SsikError as error:
-            return ConfigsResponse(*_tell(error))
-
-    def lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
-        """
-        Return a path of a tip.
-
-        :param request, current: as for :meth:`handle`.
-        """
-        try:
-            return self._lead(request, current)
-        except SsikError as error:
-            return LedPathResponse(*_tell(error))
-
-    def _handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         names = self.find_task_sets(request.task_sets)
         if request.max_iterations > MOST_ITERATIONS:
             raise RequestRefused(
@@ -151,7 +123,13 @@ class TaskSets:
                 limit_hits={joint.name: hit for joint, hit in result.limit_hits.items()},
             )
 
-    def _find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
+    @refused_as(ConfigsResponse, RequestError, Refusal.BAD_OPTION)
+    def find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
+        """
+        Return configurations that meet targets.
+
+        :param request, current: as for :meth:`handle`.
+        """
         (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
         state = self.scene.states.merge(current, request.state)
         checks = self.scene.make_checks(request, state, current)
@@ -185,7 +163,13 @@ class TaskSets:
             clock_ended,
         )
 
-    def _lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
+    @refused_as(LedPathResponse, RequestError, Refusal.BAD_OPTION)
+    def lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
+        """
+        Return a path of a tip.
+
+        :param request, current: as for :meth:`handle`.
+        """
         (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
         _require_path(request)
         state = self.scene.states.merge(current, request.state)
@@ -321,12 +305,6 @@ class _Validation:
             return True
         self.refused += 1
         return False
-
-
-def _tell(error: SsikError) -> tuple[Refusal, Cause, str]:
-    """Return what is wrong with a request that was not answered."""
-    refusal = refusal_of(error, RequestError, Refusal.BAD_OPTION)
-    return refusal, CAUSE_OF_REFUSAL.get(refusal, Cause.NONE), str(error)
 
 
 def in_root(
