@@ -73,6 +73,12 @@ TABLE = (
         (1, 6), 'kernels.closed_form.self_motions', ALL, 'curves on which seven joints keep a pose'
     ),
     Row((1, 7), 'kernels.search', ALL, 'searches with restarts, step laws, tracking, paths'),
+    Row(
+        (1, 8),
+        'kernels.paths',
+        ALL,
+        'joint paths of tools: postures, collisions, cheapest sequences',
+    ),
     Row((1, 8), 'kernels.tasks', ALL, 'rows and steps of IK environments'),
     Row((1, 8), 'kernels.mechanisms', ALL, 'rows and steps of mechanisms with closed loops'),
     Row((2, 0), 'model.urdf', ALL, 'a URDF, read and checked'),
@@ -100,6 +106,7 @@ TABLE = (
         ('__init__', 'postprocess'),
         'the public names; the tail of a solve as single steps',
     ),
+    Row((6, 0), 'paths', ALL, 'the best joint path along a tool path'),
     Row((7, 0), 'server.requests', ALL, 'requests by name, as a service receives them'),
     Row((7, 1), 'server.scene', ALL, 'states, frames, the world, constraints and collisions'),
     Row((7, 2), 'server.groups', ALL, 'one group that can be asked'),

@@ -38,6 +38,7 @@ VERBS: tuple[Verb, ...] = (
         'ssik_ros.cli.verb.solve',
         'solve for one pose and show the errors of the solution',
     ),
+    Verb('path', 'ssik_ros.cli.verb.path', 'plan the best joint path along a tool path'),
     Verb('classify', 'ssik_ros.cli.verb.classify', 'show which closed form fits an arm, and why'),
     Verb(
         'build',

@@ -1,0 +1,156 @@
+"""``ssik path``: the best joint path along a tool path."""
+
+import argparse
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import BarColumn, Progress, TextColumn
+
+from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import open_console, print_table
+from ssik_ros.errors import InvalidOption
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.path_file import PathProblem, read_problem
+from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.paths.requests import ToolPath
+from ssik_ros.value_class import dataclass
+
+_WIDTH = 120
+
+EXAMPLES = (
+    'ssik path weld.yaml',
+    'ssik path weld.yaml --json --timeout 5',
+    'ssik path weld.yaml -o trajectory.csv',
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the arguments of the verb.
+
+    :param parser: the verb's parser.
+    """
+    parser.add_argument(
+        'file', type=Path, metavar='FILE', help='YAML that names robot, waypoints and obstacles'
+    )
+    add_option(parser, '-o --output CSV', 'write the joint values of each waypoint', type=Path)
+    add_option(parser, '--timeout S', 'wall-clock budget [s]', type=float)
+    add_option(parser, '--json', 'print JSON')
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _PlannedPath:
+    """A problem and its plan."""
+
+    problem: PathProblem
+    path: ToolPath
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Plan and print; 0 when there is a path, 1 when there is none.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: when the file, the robot or a setting is wrong.
+    """
+    if arguments.timeout is not None and not arguments.timeout > 0.0:
+        raise InvalidOption(f'--timeout takes a positive number, not {arguments.timeout:g}.')
+    problem = read_problem(arguments.file)
+    planned = _PlannedPath(problem, _plan(problem, arguments))
+    if arguments.output is not None:
+        _write_csv(arguments.output, planned.path)
+    if arguments.json:
+        print(json.dumps(as_mapping(planned.path), indent=2))
+    else:
+        _print(planned)
+    return 0 if planned.path.valid else 1
+
+
+def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
+    """Return the plan, with a progress bar on a terminal."""
+    settings = {**problem.settings, 'timeout': arguments.timeout}
+    console = open_console(_WIDTH)
+    if arguments.json or not console.is_terminal:
+        return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
+    columns = (TextColumn('{task.description}'), BarColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task('plan', total=1.0)
+
+        def report(part: float, text: str) -> None:
+            progress.update(task, completed=part, description=text)
+
+        settings['report_progress'] = report
+        return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
+
+
+def as_mapping(path: ToolPath) -> dict[str, Any]:
+    """
+    Return a plan for JSON; numbers that are not finite are null.
+
+    :param path: the plan.
+    """
+    return {
+        'valid': path.valid,
+        'joint_names': list(path.joint_names),
+        'positions': path.positions.tolist(),
+        'cost': path.cost if np.isfinite(path.cost) else None,
+        'lower_bound': path.lower_bound,
+        'reason': path.reason,
+        'cause': path.cause.name,
+        'failed_waypoint': path.failed_waypoint,
+        'first_waypoint': path.first_waypoint,
+        'seconds': path.seconds,
+        'notes': list(path.notes),
+    }
+
+
+def _write_csv(file: Path, path: ToolPath) -> None:
+    """Write one row per waypoint; a path that is not whole says where it begins."""
+    rows = [[first, *q] for first, q in enumerate(path.positions.tolist(), path.first_waypoint)]
+    try:
+        with file.open('w', encoding='utf-8', newline='') as stream:
+            writer = csv.writer(stream)
+            writer.writerow(['waypoint', *path.joint_names])
+            writer.writerows(rows)
+    except OSError as error:
+        raise InvalidOption(f"'{file}' cannot be written: {error.strerror}.") from error
+
+
+def _print(planned: _PlannedPath) -> None:
+    """Print a table of the joints and the result in sentences."""
+    problem, path = planned.problem, planned.path
+    count = len(problem.waypoints)
+    if path.valid:
+        print(
+            f"'{problem.name}': a joint path through all {count} waypoints, {path.seconds:.2f} s."
+        )
+        gap = f'{100.0 * path.gap:.0f} % below'
+        print(f'Cost {path.cost:.4f}; proved lower bound {path.lower_bound:.4f} ({gap}).')
+    else:
+        print(f"'{problem.name}': no joint path through all {count} waypoints. {path.reason}")
+        last = path.first_waypoint + len(path.positions) - 1
+        if len(path.positions):
+            print(f'The longest piece leads from waypoint {path.first_waypoint} to {last}.')
+    for note in path.notes:
+        print(note)
+    if len(path.positions):
+        columns = ('joint', 'from', 'to', 'least', 'most', 'sum of |dq|', 'margin to limits')
+        print_table(columns, _rows(planned), _WIDTH)
+
+
+def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
+    """Return a row of cells for each joint."""
+    problem, q = planned.problem, planned.path.positions
+    chain = SerialChain.from_group(problem.robot, problem.group)
+    rows = []
+    for column, name in enumerate(planned.path.joint_names):
+        joint, own = chain.joint_names.index(name), q[:, column]
+        margin = min(own.min() - chain.lower[joint], chain.upper[joint] - own.max())
+        unit = 'm' if chain.kinds[joint] == JointKind.PRISMATIC else 'rad'
+        numbers = (own[0], own[-1], own.min(), own.max(), np.abs(np.diff(own)).sum(), margin)
+        rows.append((f'{name} [{unit}]', *(f'{number:.4f}' for number in numbers)))
+    return rows

@@ -1,0 +1,225 @@
+"""
+Bounds on the distance of two convex bodies.
+
+Problem
+-------
+A and B convex, each the set of points within a radius of a core (point, segment, box, disc-swept segment, cone, hull of points).
+Find numbers l <= d(A, B) <= u.
+
+Method
+------
+1. The difference A - B of the cores is convex; its support point in a direction is that of A minus that of B.
+2. Wolfe's algorithm: the point x nearest to the origin in the hull of at most four support points, one more in the
+   direction -x, points without a part in x dropped. |x| is an upper bound at any time.
+3. For any support point s in direction -x, s.x / |x| is a lower bound (all of A - B lies beyond that plane).
+
+Degeneracies
+------------
+Support points in one plane make the small linear system singular. The search then ends with the bounds that it has; both hold.
+
+References: Wolfe 1976; Gilbert, Johnson, Keerthi 1988.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry.vectors import add, dot, norm, scale, subtract
+
+POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
+"""Cores: nothing; half length along z; three half sides; radius and half length along z (cylinder, cone); points."""
+SIZES = 4
+"""Numbers of a core: three of its own, then the radius around it."""
+ROOM = 4 * 3 + 4 + 4 + 12
+"""Scratch of :func:`bounds`."""
+MOST_STEPS = 40
+CLOSE = 1e-3
+"""Relative gap of the bounds at which a search ends."""
+FLAT = 1e-12
+"""Relative pivot below which support points count as being in one plane."""
+
+
+@inline_kernel
+def _local(pose, d):
+    """Return a direction in the frame of a body."""
+    return (
+        pose[0] * d[0] + pose[3] * d[1] + pose[6] * d[2],
+        pose[1] * d[0] + pose[4] * d[1] + pose[7] * d[2],
+        pose[2] * d[0] + pose[5] * d[1] + pose[8] * d[2],
+    )
+
+
+@inline_kernel
+def _placed(pose, p):
+    """Return a point of a body in the common frame."""
+    return (
+        pose[0] * p[0] + pose[1] * p[1] + pose[2] * p[2] + pose[9],
+        pose[3] * p[0] + pose[4] * p[1] + pose[5] * p[2] + pose[10],
+        pose[6] * p[0] + pose[7] * p[1] + pose[8] * p[2] + pose[11],
+    )
+
+
+@kernel
+def support(kind, sizes, points, pose, d):
+    """
+    Return the point of a core that is furthest in a direction.
+
+    :param kind: POINT, ...
+    :param sizes: (SIZES,).
+    :param points: (p, 3) of a HULL, in the body's frame.
+    :param pose: (12,) of the body.
+    :param d: the direction, of any length.
+    """
+    a = _local(pose, d)
+    x, y, z = 0.0, 0.0, 0.0
+    if kind == SEGMENT:
+        z = math.copysign(sizes[0], a[2])
+    elif kind == BOX:
+        x, y = math.copysign(sizes[0], a[0]), math.copysign(sizes[1], a[1])
+        z = math.copysign(sizes[2], a[2])
+    elif kind in (CYLINDER, CONE):
+        across = math.sqrt(a[0] * a[0] + a[1] * a[1])
+        z = math.copysign(sizes[1], a[2])
+        if kind == CONE:
+            z = sizes[1] if 2.0 * sizes[1] * a[2] > sizes[0] * across else -sizes[1]
+        if across > 0.0 and (kind == CYLINDER or z < 0.0):
+            x, y = sizes[0] * a[0] / across, sizes[0] * a[1] / across
+    elif kind == HULL:
+        best = -math.inf
+        for i in range(points.shape[0]):
+            value = points[i, 0] * a[0] + points[i, 1] * a[1] + points[i, 2] * a[2]
+            if value > best:
+                best, x, y, z = value, points[i, 0], points[i, 1], points[i, 2]
+    return _placed(pose, (x, y, z))
+
+
+@inline_kernel
+def _vertex(room, i):
+    """Return a support point that is kept."""
+    return room[3 * i], room[3 * i + 1], room[3 * i + 2]
+
+
+@kernel
+def _affine(room, count):
+    """Write the weights of the point nearest to the origin in the plane of the kept points; return whether there is one."""
+    first, size, at = _vertex(room, 0), count - 1, 20
+    largest = 0.0
+    for i in range(size):
+        u = subtract(_vertex(room, i + 1), first)
+        for j in range(size):
+            room[at + 4 * i + j] = dot(u, subtract(_vertex(room, j + 1), first))
+        room[at + 4 * i + 3] = -dot(u, first)
+        largest = max(largest, room[at + 4 * i + i])
+    for i in range(size):
+        pivot = room[at + 4 * i + i]
+        if not pivot > FLAT * largest:
+            return False
+        for k in range(i + 1, size):
+            factor = room[at + 4 * k + i] / pivot
+            for j in range(i, 4):
+                room[at + 4 * k + j] -= factor * room[at + 4 * i + j]
+    total = 0.0
+    for back in range(size):
+        i = size - 1 - back
+        value = room[at + 4 * i + 3]
+        for j in range(i + 1, size):
+            value -= room[at + 4 * i + j] * room[16 + j + 1]
+        room[16 + i + 1] = value / room[at + 4 * i + i]
+        total += room[16 + i + 1]
+    room[16] = 1.0 - total
+    return True
+
+
+@kernel
+def _drop(room, count):
+    """Move the weights towards those of the plane until one is zero; drop that point and return how many are left."""
+    part = 1.0
+    for i in range(count):
+        if room[16 + i] <= 0.0 and room[12 + i] > room[16 + i]:
+            part = min(part, room[12 + i] / (room[12 + i] - room[16 + i]))
+    left = 0
+    for i in range(count):
+        weight = room[12 + i] + part * (room[16 + i] - room[12 + i])
+        if weight > 1e-14 and (room[16 + i] > 0.0 or part < 1.0):
+            for k in range(3):
+                room[3 * left + k] = room[3 * i + k]
+            room[12 + left] = weight
+            left += 1
+    return left
+
+
+@kernel
+def _nearest(room, count):
+    """Keep the points that the nearest point needs, with their weights; return how many, 0 where rounding decides."""
+    while count > 1:
+        if not _affine(room, count):
+            return 0
+        inside = True
+        for i in range(count):
+            inside = inside and room[16 + i] > 0.0
+        if inside:
+            for i in range(count):
+                room[12 + i] = room[16 + i]
+            return count
+        less = _drop(room, count)
+        if less == count or less == 0:
+            return 0
+        count = less
+    room[12] = 1.0
+    return count
+
+
+@inline_kernel
+def _mean(room, count):
+    """Return the point with the present weights."""
+    x = (0.0, 0.0, 0.0)
+    for i in range(count):
+        x = add(x, scale(room[12 + i], _vertex(room, i)))
+    return x
+
+
+@kernel
+def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
+    """
+    Return a lower and an upper bound on the distance of two bodies; the lower one is negative where none was found.
+
+    :param kinds: (s,) cores; ``sizes`` (s, SIZES); ``points`` (., 3) of hulls, ``ends`` (s + 1,) where each begins.
+    :param poses: (s, 12) of the bodies.
+    :param a, b: the bodies.
+    :param axis: (3,) in and out: direction in which they were separated before, zero for none.
+    :param wanted: a lower bound that suffices.
+    :param hit: an upper bound that suffices.
+    :param room: (ROOM,) scratch.
+    """
+    radii = sizes[a, 3] + sizes[b, 3]
+    own, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
+    x = (axis[0], axis[1], axis[2])
+    if norm(x) == 0.0:
+        x = (
+            poses[a, 9] - poses[b, 9],
+            poses[a, 10] - poses[b, 10],
+            poses[a, 11] - poses[b, 11] + 1e-9,
+        )
+    low, high, count = -math.inf, math.inf, 0
+    for _ in range(MOST_STEPS):
+        s = subtract(
+            support(kinds[a], sizes[a], own, poses[a], scale(-1.0, x)),
+            support(kinds[b], sizes[b], other, poses[b], x),
+        )
+        bound = dot(x, s) / norm(x)
+        if bound > low:
+            low = bound
+            axis[0], axis[1], axis[2] = x
+        if low - radii >= wanted or (high < math.inf and high - low <= CLOSE * high):
+            break
+        room[3 * count], room[3 * count + 1], room[3 * count + 2] = s
+        room[12 + count] = 0.0
+        count = _nearest(room, count + 1)
+        if count == 0:
+            break
+        x = _mean(room, count)
+        high = min(high, norm(x))
+        if count == 4 or high - radii < hit or high == 0.0:
+            break
+    if count == 4:
+        high = 0.0
+    return low - radii, high - radii

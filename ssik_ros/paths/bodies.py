@@ -1,0 +1,212 @@
+"""The bodies of a robot among obstacles as arrays of the collision kernels."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import UnsupportedJoint
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix, pose_numbers
+from ssik_ros.kernels.paths import convex
+from ssik_ros.model.collision.scene import CollisionScene
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.tool_chain import ToolChain
+
+ENDLESS = 100.0
+"""Half side of the square that stands for a plane [m]: further than any arm reaches."""
+FARTHEST_SLIDE = 1e3
+"""How far a slide without limits may go [m]."""
+
+
+class Core(NamedTuple):
+    """A convex shape for the kernels."""
+
+    kind: int
+    sizes: FloatArray
+    """(4,)."""
+    vertices: FloatArray
+    """(v, 3) of a hull."""
+    placement: FloatArray
+    """(4, 4) in the frame of the geometry."""
+
+
+class BodyArrays(NamedTuple):
+    """The fields of :class:`ssik_ros.kernels.paths.clearance.Bodies`, in its order."""
+
+    axes: FloatArray
+    points: FloatArray
+    slides: int
+    kinds: IntArray
+    sizes: FloatArray
+    vertices: FloatArray
+    ends: IntArray
+    carriers: IntArray
+    homes: FloatArray
+    spheres: FloatArray
+    pairs: IntArray
+    levers: FloatArray
+    poses: FloatArray
+    places: FloatArray
+    moved: FloatArray
+    axis_of: FloatArray
+    room: FloatArray
+
+
+def make_bodies(chain: ToolChain, scene: CollisionScene) -> BodyArrays:
+    """
+    Return the bodies that can move towards each other.
+
+    :param chain: the joints that move.
+    :param scene: the robot among obstacles.
+    :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
+    """
+    own, n = chain.chain, chain.size
+    shapes = [entry.shape for entry in scene.shapes]
+    tree_carriers = np.array([shape.carrier for shape in shapes], dtype=np.int64)
+    carriers = _chain_carriers(chain)[tree_carriers]
+    cores = [make_core(shape.geometry) for shape in shapes]
+    homes = _homes(chain, tree_carriers) @ np.array([shape.placement for shape in shapes])
+    homes = np.array([home @ core.placement for home, core in zip(homes, cores, strict=True)])
+    spheres = np.array([_sphere(core) for core in cores])
+    counts = [len(core.vertices) for core in cores]
+    pairs = _moving_pairs(scene.pairs, carriers)
+    return BodyArrays(
+        axes=own.axes.ravel().copy(),
+        points=own.points.ravel().copy(),
+        slides=sum(1 << k for k in range(n) if own.kinds[k] == JointKind.PRISMATIC),
+        kinds=np.array([core.kind for core in cores], dtype=np.int64),
+        sizes=np.array([core.sizes for core in cores]),
+        vertices=np.vstack([np.zeros((0, 3)), *(core.vertices for core in cores)]),
+        ends=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        carriers=carriers,
+        homes=np.array([pose_numbers(home) for home in homes]),
+        spheres=spheres,
+        pairs=pairs,
+        levers=_levers(chain, homes, spheres, carriers),
+        poses=np.zeros((len(cores), 12)),
+        places=np.zeros((len(cores), 3)),
+        moved=np.zeros((n + 1, 12)),
+        axis_of=np.zeros((len(pairs), 3)),
+        room=np.zeros(convex.ROOM),
+    )
+
+
+def _chain_carriers(chain: ToolChain) -> IntArray:
+    """Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none."""
+    tree = chain.robot.tree
+    place = {int(joint): k for k, joint in enumerate(chain.chain.joint_indices)}
+    moved = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
+    for joint in range(len(tree.joint_names)):
+        parent = int(tree.parents[joint])
+        inherited = int(moved[parent]) if parent >= 0 else -1
+        moved[joint] = place.get(joint, inherited)
+        if int(tree.leaders[joint]) in place:
+            name = tree.joint_names[joint]
+            raise UnsupportedJoint(
+                f"Joint '{name}' mimics a joint of the tool path; collisions of its links are not checked yet. "
+                'Leave the obstacles out, or lock the joint that it follows.',
+                joint=name,
+            )
+    return moved
+
+
+def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
+    """Return the poses (s, 4, 4) of the carriers of bodies in the base frame, all joints of the chain at zero."""
+    tree = chain.robot.tree
+    poses = compute_joint_poses(tree, chain.full_state(np.zeros(chain.size)))
+    base = invert_pose(compute_link_pose(tree, poses, tree.link(chain.chain.base_link)))
+    # Carriers -2 and -1, the world and the root link, are the last two.
+    every = np.concatenate([poses, np.eye(4)[None], np.eye(4)[None]])
+    placed: FloatArray = base @ every[tree_carriers]
+    return placed
+
+
+def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:
+    """Return the pairs whose bodies move relative to each other, that on the earlier joint first."""
+    moving = pairs[carriers[pairs[:, 0]] != carriers[pairs[:, 1]]]
+    swap = carriers[moving[:, 0]] > carriers[moving[:, 1]]
+    moving[swap] = moving[swap][:, ::-1]
+    return np.ascontiguousarray(moving)
+
+
+def _levers(
+    chain: ToolChain, homes: FloatArray, spheres: FloatArray, carriers: IntArray
+) -> FloatArray:
+    """Return how far each body moves at most per unit of each joint (n, s) [m/rad, 1]."""
+    own, n = chain.chain, chain.size
+    centers = np.einsum('sij,sj->si', homes[:, :3, :3], spheres[:, :3]) + homes[:, :3, 3]
+    slides = own.kinds == JointKind.PRISMATIC
+    furthest = np.maximum(np.abs(own.lower), np.abs(own.upper))
+    extra = np.where(slides, np.minimum(furthest, FARTHEST_SLIDE), 0.0)
+    levers = np.zeros((n, len(carriers)))
+    for body, carrier in enumerate(carriers):
+        reach = 0.0
+        for joint in range(int(carrier), -1, -1):
+            ahead = centers[body] if joint == carrier else own.points[joint + 1]
+            reach += float(np.linalg.norm(ahead - own.points[joint])) + extra[joint]
+            levers[joint, body] = 1.0 if slides[joint] else reach + spheres[body, 3]
+    return levers
+
+
+def _sphere(core: Core) -> FloatArray:
+    """Return centre and radius (4,) of a bounding sphere."""
+    a, b, c, radius = core.sizes
+    center = np.zeros(3)
+    if core.kind == convex.SEGMENT:
+        radius += a
+    elif core.kind == convex.BOX:
+        radius += np.sqrt(a * a + b * b + c * c)
+    elif core.kind in (convex.CYLINDER, convex.CONE):
+        radius += np.hypot(a, b)
+    elif core.kind == convex.HULL:
+        center = 0.5 * (core.vertices.min(axis=0) + core.vertices.max(axis=0))
+        radius += np.linalg.norm(core.vertices - center, axis=1).max()
+    return np.array([*center, radius])
+
+
+def make_core(geometry: Any) -> Core:
+    """
+    Return a shape of the collision library for the kernels; a mesh becomes its hull.
+
+    :param geometry: the shape.
+    """
+    name, nothing, here = type(geometry).__name__, np.zeros((0, 3)), np.eye(4)
+    if name == 'Sphere':
+        return Core(convex.POINT, np.array([0.0, 0.0, 0.0, geometry.radius]), nothing, here)
+    if name == 'Capsule':
+        sizes = np.array([geometry.halfLength, 0.0, 0.0, geometry.radius])
+        return Core(convex.SEGMENT, sizes, nothing, here)
+    if name == 'Box':
+        sizes = np.array([*np.asarray(geometry.halfSide).ravel(), 0.0])
+        return Core(convex.BOX, sizes, nothing, here)
+    if name in ('Cylinder', 'Cone'):
+        kind = convex.CYLINDER if name == 'Cylinder' else convex.CONE
+        sizes = np.array([geometry.radius, geometry.halfLength, 0.0, 0.0])
+        return Core(kind, sizes, nothing, here)
+    if name == 'Plane':
+        return _plane(np.asarray(geometry.n).ravel(), float(geometry.d))
+    return Core(convex.HULL, np.zeros(4), _hull(np.asarray(geometry.vertices())), here)
+
+
+def _plane(normal: FloatArray, offset: float) -> Core:
+    """Return a large square for a plane."""
+    other = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    x = np.cross(normal, other)
+    x /= np.linalg.norm(x)
+    rotation = np.column_stack([x, np.cross(normal, x), normal])
+    sizes = np.array([ENDLESS, ENDLESS, 0.0, 0.0])
+    return Core(convex.BOX, sizes, np.zeros((0, 3)), pose_matrix(offset * normal, rotation))
+
+
+def _hull(vertices: NDArray[np.float64]) -> FloatArray:
+    """Return the corners of the hull of some points; all points where they are too few or flat."""
+    # SciPy's geometry takes long to import and only meshes need it.
+    from scipy.spatial import ConvexHull, QhullError
+
+    vertices = np.ascontiguousarray(vertices, dtype=np.float64)
+    try:
+        return vertices[ConvexHull(vertices).vertices]
+    except (QhullError, ValueError):
+        return vertices

@@ -1,0 +1,212 @@
+"""
+Sequences of postures on grids of the free parameters: first coarse grids over everything, then finer ones around the best.
+
+A corridor is a sequence with its parameters. A finer grid around it holds the corridor itself, so that the cost never rises.
+"""
+
+from collections.abc import Callable, Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.paths.layered_search import (
+    Layers,
+    make_layers,
+    Piece,
+    search_layers,
+    StepLimits,
+)
+from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.reasons import explain, PathFailure
+from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
+
+MOST_CORRIDORS = 4
+"""Different sequences of the first grid that are refined."""
+WORST_CORRIDOR = 1.3
+"""Cost of such a sequence in that of the best one."""
+NEAR = 3.0
+"""Distance of parameters, in those of the grid, up to which two sequences are in the same corridor."""
+SHRINK = 0.4
+"""Spacing of a finer grid in that of the one before."""
+GAIN = 2e-3
+"""Part of the cost that another grid of the same spacing has to save."""
+MOST_ROUNDS = 40
+MOST_REPAIRS = 40
+"""Motions of one grid that collide and are led around."""
+
+
+class Corridor(NamedTuple):
+    """A sequence of postures with its parameters."""
+
+    q: FloatArray
+    """(m, n)."""
+    parameters: FloatArray
+    """(m, r)."""
+    cost: float
+    spacing: FloatArray
+    """(r,) of the grid that it comes from."""
+    first: int = 0
+    """Waypoint of the first row."""
+
+
+class CorridorSearch:
+    """The grids of one path."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        limits: StepLimits,
+        poses: FloatArray,
+        obstacles: tuple[Obstacles, Obstacles] | None,
+        pause: Callable[[], None],
+    ) -> None:
+        """
+        Keep what all grids share.
+
+        :param space: the parameters.
+        :param limits: what a step may be.
+        :param poses: (m, 4, 4) waypoints.
+        :param obstacles: for waypoints, and for the motions between them; None for no checks.
+        :param pause: is called between steps of the search.
+        """
+        self.space, self.limits, self.poses = space, limits, poses
+        self.obstacles, self.pause = obstacles, pause
+        self.ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
+        """Given postures at the first and the last waypoint."""
+
+    def first_grid(self, stride: int, density: int) -> tuple[list[Corridor], PathFailure | None]:
+        """
+        Return the best different sequences on the first grid; if there are none, the longest one and why.
+
+        :param stride: waypoints from one layer to the next.
+        :param density: see :meth:`SearchSpace.grid`.
+        """
+        last = len(self.poses) - 1
+        waypoints = np.unique(np.append(np.arange(0, last + 1, stride), last))
+        values = self.space.grid(len(waypoints), density)
+        spacing = self.space.spacing / density
+        layers, counts = self._layers(waypoints, values, float(stride))
+        piece = self._search(layers, stride == 1)
+        if len(piece.rows) == len(waypoints):
+            pieces = self._different(layers, piece, spacing)
+            return [self._corridor(layers, own, waypoints, spacing) for own in pieces], None
+        checks = self.obstacles[0] if self.obstacles else None
+        failure = explain(self.space.chain, layers, counts, waypoints, checks)
+        longest = self._corridor(layers, piece, waypoints, spacing)
+        return [longest] if stride == 1 else [], failure
+
+    def refine(self, corridor: Corridor, finest: FloatArray) -> Corridor | None:
+        """
+        Return the best sequence near a corridor; None if none leads through.
+
+        :param corridor: of all waypoints, or of some (then its parameters are interpolated by the caller).
+        :param finest: (r,) spacing at which to stop.
+        """
+        spacing, best = corridor.spacing, corridor
+        is_new = not math.isfinite(corridor.cost)
+        for _ in range(MOST_ROUNDS):
+            reach = self.space.offsets * (2 if is_new else 1)
+            values = self.space.window(best.parameters, spacing, reach)
+            every = np.arange(len(self.poses))
+            layers, _ = self._layers(every, values, 1.0)
+            piece = self._search(layers, True)
+            if len(piece.rows) < len(self.poses):
+                return None if is_new else best
+            found = self._corridor(layers, piece, every, spacing)
+            saved = best.cost - found.cost
+            best, is_new = found, False
+            if not saved > GAIN * found.cost:
+                if (spacing <= finest).all():
+                    break
+                spacing = spacing * SHRINK
+        return best
+
+    def between(self, corridor: Corridor, stride: int) -> Corridor:
+        """
+        Return a corridor of some waypoints with parameters interpolated at the others, and no cost yet.
+
+        :param corridor: from the first grid.
+        :param stride: of that grid.
+        """
+        if stride == 1:
+            return corridor
+        last = len(self.poses) - 1
+        known = np.unique(np.append(np.arange(0, last + 1, stride), last))
+        own = corridor.parameters.copy()
+        for p in np.flatnonzero(self.space.is_endless):
+            own[:, p] = np.unwrap(own[:, p])
+        every = np.arange(last + 1)
+        between = [np.interp(every, known, own[:, p]) for p in range(self.space.size)]
+        return Corridor(corridor.q, np.column_stack(between), math.inf, corridor.spacing)
+
+    def _corridor(
+        self, layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
+    ) -> Corridor:
+        """Return a piece as a corridor."""
+        first = int(waypoints[piece.first]) if len(piece.rows) else 0
+        return Corridor(
+            layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, first
+        )
+
+    def _different(self, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
+        """Return the best piece and others that are not much worse and lie elsewhere."""
+        pieces = [best]
+        last = layers.rows_of(layers.count - 1)
+        last = last[(layers.lengths[last] == layers.count)]
+        for row in last[np.argsort(layers.costs[last], kind='stable')]:
+            if len(pieces) == MOST_CORRIDORS or layers.costs[row] > WORST_CORRIDOR * best.cost:
+                break
+            own = layers.piece_to(int(row))
+            is_new = all(self._are_apart(layers, own, other, spacing) for other in pieces)
+            if is_new and not self._collides(layers, own):
+                pieces.append(own)
+        return pieces
+
+    def _are_apart(self, layers: Layers, a: Piece, b: Piece, spacing: FloatArray) -> bool:
+        """Return whether two full pieces lie in different corridors, for half of the way at least."""
+        steps = wrap_steps(layers.q[a.rows] - layers.q[b.rows], layers.limits.turning)
+        near = (np.abs(steps) < NEAR * float(spacing.max(initial=0.05))).all(axis=1)
+        return bool(near.mean() < 0.5)
+
+    def _collides(self, layers: Layers, piece: Piece) -> bool:
+        """Return whether a piece collides at a waypoint."""
+        return self.obstacles is not None and layers.check(piece.rows, self.obstacles[0]) > 0
+
+    def _layers(
+        self, waypoints: IntArray, values: Sequence[FloatArray], scale: float
+    ) -> tuple[Layers, IntArray]:
+        """Return the postures on a grid as layers, and what was counted for each."""
+        found, parameters = self.space.postures(self.poses[waypoints], values)
+        q, owners = found.q, found.owners
+        for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
+            if posture is not None:
+                kept = owners != layer
+                own = self.space.parameters_of(posture, self.poses[waypoints[layer]])
+                q, owners = np.vstack([q[kept], posture]), np.append(owners[kept], layer)
+                parameters = np.vstack([parameters[kept], own])
+        chain = self.space.chain.chain
+        for joint in self.space.chain.wound:
+            q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
+            owners, parameters = owners[origin], parameters[origin]
+        limits = self.limits._replace(largest=scale * self.limits.largest)
+        return make_layers(q, owners, parameters, len(waypoints), limits), found.counts
+
+    def _search(self, layers: Layers, are_motions_checked: bool) -> Piece:
+        """Return the best piece, whose motions collide nowhere either."""
+        checks = self.obstacles[0] if self.obstacles else None
+        for _ in range(MOST_REPAIRS):
+            piece = search_layers(layers, checks, self.pause)
+            if self.obstacles is None or not are_motions_checked or len(piece.rows) < 2:
+                return piece
+            q = unwind(layers.q[piece.rows], layers.limits.turning)
+            reached, _ = self.obstacles[1].follow(q)
+            blocked = np.flatnonzero(reached < 1.0)
+            if not len(blocked):
+                return piece
+            # Half of the motion or less: the row before is the nearer one to the collision.
+            early = reached[blocked] < 0.5
+            layers.forbid(piece.rows[np.where(early, blocked, blocked + 1)])
+        return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])

@@ -1,0 +1,219 @@
+"""Layers of exact postures, and the cheapest sequence through them that collides nowhere."""
+
+from collections.abc import Callable
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.paths import layers as kernels
+from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.value_class import dataclass
+
+LAYERS_AT_ONCE = 8
+"""Layers of one kernel call, so that a cancelled plan ends soon."""
+NEARBY = 0.03
+"""Part of all layers around one with a collision whose postures are checked at the same time."""
+
+
+class StepLimits(NamedTuple):
+    """What a step may be, and what it costs."""
+
+    turning: IntArray
+    """(n,) 1 for joints that may turn without end."""
+    largest: FloatArray
+    """(n,) largest step of each joint."""
+    weights: FloatArray
+    """(n,) of the objective."""
+    objective: int
+
+
+class Piece(NamedTuple):
+    """A sequence of rows, one from each of some layers in a row."""
+
+    rows: IntArray
+    first: int
+    """Layer of the first row."""
+    cost: float
+
+
+@dataclass(eq=False)
+class Layers:
+    """Postures layer by layer, in ascending order of one joint."""
+
+    q: FloatArray
+    """(k, n); angles of joints that may turn without end are in [-pi, pi)."""
+    parameters: FloatArray
+    """(k, r)."""
+    starts: IntArray
+    """(m + 1,) first row of each layer, then k."""
+    own: FloatArray
+    """(k,) what a row costs by itself; infinite for rows that must not be taken."""
+    key: int
+    limits: StepLimits
+    is_checked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
+    """(k,) whether collisions of a row are known."""
+    culprits: IntArray
+    """(k,) the pair that collides, -1 for none."""
+    lengths: IntArray
+    """(k,) number of layers of the best piece that ends at a row."""
+    costs: FloatArray
+    parents: IntArray
+
+    @property
+    def count(self) -> int:
+        """Return the number of layers."""
+        return len(self.starts) - 1
+
+    def rows_of(self, layer: int) -> IntArray:
+        """
+        Return the rows of a layer.
+
+        :param layer: its index.
+        """
+        return np.arange(self.starts[layer], self.starts[layer + 1])
+
+    def layer_of(self, rows: IntArray) -> IntArray:
+        """
+        Return the layer of each of some rows.
+
+        :param rows: (m,).
+        """
+        return np.searchsorted(self.starts, rows, side='right') - 1
+
+    def connect(self, pause: Callable[[], None]) -> None:
+        """
+        Compute the best piece that ends at each row.
+
+        :param pause: is called between layers.
+        """
+        for first in range(0, self.count, LAYERS_AT_ONCE):
+            kernels.connect(
+                self.costs,
+                self.lengths,
+                self.parents,
+                self.q,
+                self.starts,
+                self.own,
+                *self.limits,
+                self.key,
+                first,
+                min(self.count, first + LAYERS_AT_ONCE),
+            )
+            pause()
+
+    def piece_to(self, row: int) -> Piece:
+        """
+        Return the best piece that ends at a row.
+
+        :param row: the row.
+        """
+        rows = [row]
+        while self.parents[rows[-1]] >= 0:
+            rows.append(int(self.parents[rows[-1]]))
+        last = int(self.layer_of(np.array([row]))[0])
+        backwards = np.array(rows[::-1], dtype=np.int64)
+        return Piece(backwards, last - len(rows) + 1, float(self.costs[row]))
+
+    def best_piece(self) -> Piece:
+        """Return the longest piece, of several the cheapest."""
+        if not len(self.q) or not self.lengths.any():
+            return Piece(np.zeros(0, dtype=np.int64), 0, math.inf)
+        longest = np.flatnonzero(self.lengths == self.lengths.max())
+        return self.piece_to(int(longest[np.argmin(self.costs[longest])]))
+
+    def first_broken(self) -> int:
+        """Return the first layer that no sequence from the first layer reaches; the number of layers if there is none."""
+        for layer in range(self.count):
+            if not (self.lengths[self.rows_of(layer)] == layer + 1).any():
+                return layer
+        return self.count
+
+    def forbid(self, rows: IntArray) -> None:
+        """
+        Take rows out.
+
+        :param rows: (m,).
+        """
+        self.own[rows] = math.inf
+
+    def check(self, rows: IntArray, obstacles: Obstacles) -> int:
+        """
+        Check rows for collisions, forbid those that collide, and return how many do.
+
+        :param rows: (m,); those that are known already are not checked again.
+        :param obstacles: what to check.
+        """
+        rows = rows[~self.is_checked[rows]]
+        hits, pairs = obstacles.check(self.q, rows)
+        self.is_checked[rows] = True
+        self.culprits[rows[hits]] = pairs[hits]
+        self.forbid(rows[hits])
+        return int(hits.sum())
+
+
+def make_layers(
+    q: FloatArray, owners: IntArray, parameters: FloatArray, count: int, limits: StepLimits
+) -> Layers:
+    """
+    Return postures in layers.
+
+    :param q: (k, n).
+    :param owners: (k,) layer of each.
+    :param parameters: (k, r).
+    :param count: number of layers.
+    :param limits: what a step may be.
+    """
+    turning = limits.turning != 0
+    q = np.where(turning, np.mod(q + math.pi, 2.0 * math.pi) - math.pi, q)
+    key = _best_key(q, limits)
+    order = np.lexsort((q[:, key], owners))
+    starts = np.searchsorted(owners[order], np.arange(count + 1)).astype(np.int64)
+    k = len(q)
+    return Layers(
+        q=np.ascontiguousarray(q[order]),
+        parameters=parameters[order],
+        starts=starts,
+        own=np.zeros(k),
+        key=key,
+        limits=limits,
+        is_checked=np.zeros(k, dtype=bool),
+        culprits=np.full(k, -1, dtype=np.int64),
+        lengths=np.zeros(k, dtype=np.int64),
+        costs=np.full(k, math.inf),
+        parents=np.full(k, -1, dtype=np.int64),
+    )
+
+
+def _best_key(q: FloatArray, limits: StepLimits) -> int:
+    """Return the joint whose window leaves the fewest rows."""
+    spread = q.std(axis=0) if len(q) else np.ones(q.shape[1])
+    return int(np.argmax(spread / limits.largest))
+
+
+def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[], None]) -> Piece:
+    """
+    Return the cheapest piece through layers that collides nowhere, as long as possible.
+
+    Collisions are checked where the search goes: on the piece that is best so far, and around places where it collides.
+
+    :param layers: the postures.
+    :param obstacles: None for no checks.
+    :param pause: is called between steps of the search.
+    """
+    reach = max(1, round(NEARBY * layers.count))
+    while True:
+        layers.connect(pause)
+        piece = layers.best_piece()
+        if obstacles is None or not len(piece.rows):
+            return piece
+        hits = layers.check(piece.rows, obstacles)
+        pause()
+        if hits == 0:
+            return piece
+        bad = np.unique(layers.layer_of(piece.rows[np.isinf(layers.own[piece.rows])]))
+        near = np.unique((bad[:, None] + np.arange(-reach, reach + 1)).ravel())
+        for layer in near[(near >= 0) & (near < layers.count)]:
+            layers.check(layers.rows_of(int(layer)), obstacles)
+            pause()

@@ -1,0 +1,226 @@
+"""Tool paths as files: a YAML that names robot, waypoints and obstacles, and the waypoints as CSV or as nav_msgs/Path in YAML."""
+
+from collections.abc import Mapping
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidTarget, quote
+from ssik_ros.kernels.geometry.rotations import matrix_of_quaternion, matrix_of_rpy, pose_matrix
+from ssik_ros.model.collision.objects import check_shape, ObjectShape, SolidKind, WorldObject
+from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.loader import load_robot
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.paths.planner import MOST_WAYPOINTS
+from ssik_ros.strict_yaml import checked_mapping, finite_number, read_yaml
+from ssik_ros.value_class import dataclass
+
+KEYS = (
+    *('name', 'robot', 'urdf', 'srdf', 'base', 'tip', 'group', 'locked', 'waypoints'),
+    *('offset_frame', 'offset_xyz', 'offset_rotation', 'tolerance', 'largest_step', 'boxes'),
+    *('spin_axis', 'objective', 'clearance', 'start', 'end', 'collisions'),
+)
+STEP_KEYS = ('revolute_deg', 'prismatic')
+WORLD = 'world'
+COLUMNS = ('x', 'y', 'z', 'qw', 'qx', 'qy', 'qz')
+TOLERANCE = {'position': 1e-4, 'angle_deg': 0.1}
+"""Errors at a waypoint that a file may ask for; paths are exact to a micrometre in any case."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathProblem:
+    """A tool path with its robot and its obstacles."""
+
+    name: str
+    robot: RobotModel
+    group: JointGroup
+    waypoints: FloatArray
+    """(m, 4, 4) poses of the tip in the base frame."""
+    settings: Mapping[str, Any]
+    """Fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
+
+
+def read_problem(path: str | Path) -> PathProblem:
+    """
+    Return the problem in a YAML file.
+
+    :param path: the file; other files that it names are relative to it.
+    :raises SsikError: for a file that cannot be read, unknown keys, and values that make no sense.
+    """
+    path = Path(path)
+    data = checked_mapping(read_yaml(path), str(path), 'a tool path', KEYS)
+    robot = _read_robot(data, path)
+    group = _read_group(data, robot, path)
+    locked = dict(checked_mapping(data.get('locked') or {}, str(path), 'locked'))
+    poses = read_waypoints(path.parent / str(_needed(data, 'waypoints', path)))
+    return PathProblem(
+        name=str(data.get('name', path.stem)),
+        robot=robot,
+        group=group,
+        waypoints=_offset(data, robot, group, path) @ poses,
+        settings={**_read_settings(data, path), 'locked': locked},
+    )
+
+
+def _needed(data: Mapping[str, Any], key: str, path: Path) -> Any:
+    """Return the value of a key that has to be there."""
+    if key not in data:
+        raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
+    return data[key]
+
+
+def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
+    """Return the robot that a file names."""
+    if ('robot' in data) == ('urdf' in data):
+        raise ConfigError(f"'{path}' names one robot: by robot or by urdf.", path=str(path))
+    if 'urdf' in data:
+        srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
+        return load_robot(path.parent / str(data['urdf']), srdf)
+    files = find_moveit_config(str(data['robot']))
+    return load_robot(
+        files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
+    )
+
+
+def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> JointGroup:
+    """Return the joints that follow the path."""
+    if 'group' in data:
+        return robot.group(str(data['group']))
+    return robot.group_from_links(
+        str(_needed(data, 'base', path)), str(_needed(data, 'tip', path))
+    )
+
+
+def _offset(
+    data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
+) -> FloatArray:
+    """Return where the waypoints lie (4, 4) in the base frame."""
+    xyz = _numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
+    rotation = np.array(data.get('offset_rotation', np.eye(3).tolist()), dtype=np.float64)
+    if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
+        raise ConfigError(f"'{path}': offset_rotation is no rotation matrix.", path=str(path))
+    offset, frame = pose_matrix(xyz, rotation), str(data.get('offset_frame', WORLD))
+    if frame == WORLD:
+        return offset
+    tree = robot.tree
+    poses = compute_joint_poses(tree, np.zeros(tree.nq))
+    base, own = (
+        compute_link_pose(tree, poses, tree.link(link)) for link in (group.base_link, frame)
+    )
+    placed: FloatArray = np.linalg.inv(base) @ own @ offset
+    return placed
+
+
+def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the settings of the plan."""
+    settings: dict[str, Any] = {}
+    steps = checked_mapping(data.get('largest_step') or {}, str(path), 'largest_step', STEP_KEYS)
+    if 'revolute_deg' in steps:
+        degrees = finite_number(steps['revolute_deg'], str(path), 'revolute_deg')
+        settings['largest_turn'] = math.radians(degrees)
+    if 'prismatic' in steps:
+        settings['largest_slide'] = finite_number(steps['prismatic'], str(path), 'prismatic')
+    checked_mapping(data.get('tolerance') or {}, str(path), 'tolerance', TOLERANCE)
+    for key in ('spin_axis', 'start', 'end'):
+        if data.get(key) is not None:
+            settings[key] = _numbers(data[key], None, path, key)
+    if 'clearance' in data:
+        settings['clearance'] = finite_number(data['clearance'], str(path), 'clearance')
+    if data.get('collisions', True):
+        settings['obstacles'] = [
+            _read_box(box, path, index) for index, box in enumerate(data.get('boxes') or ())
+        ]
+    return settings
+
+
+def _read_box(box: Any, path: Path, index: int) -> WorldObject:
+    """Return one box in the base frame."""
+    name = f'box {index + 1}'
+    own = checked_mapping(box, str(path), name, ('size', 'xyz', 'rpy', 'name'))
+    xyz, rpy = (_numbers(own.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
+    size = _numbers(_needed(own, 'size', path), 3, path, 'size')
+    shape = ObjectShape(SolidKind.BOX, size.tolist(), np.eye(4))
+    check_shape(shape, name)
+    return WorldObject(
+        str(own.get('name', name)), pose_matrix(xyz, matrix_of_rpy(*rpy.tolist())), (shape,)
+    )
+
+
+def _numbers(values: Any, count: int | None, path: Path, key: str) -> FloatArray:
+    """Return some finite numbers."""
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([math.nan])
+    if numbers.ndim != 1 or count not in (None, len(numbers)) or not np.isfinite(numbers).all():
+        wanted = 'a list of' if count is None else str(count)
+        raise ConfigError(f"'{path}': {key} takes {wanted} finite numbers.", path=str(path))
+    return numbers
+
+
+def read_waypoints(path: Path) -> FloatArray:
+    """
+    Return the poses (m, 4, 4) of a file.
+
+    :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
+    :raises InvalidTarget: for rows that are no poses.
+    """
+    if path.suffix.lower() in ('.yaml', '.yml'):
+        rows = _rows_of_path(path)
+    else:
+        rows = _rows_of_csv(path)
+    if not 2 <= len(rows) <= MOST_WAYPOINTS:
+        raise InvalidTarget(
+            f"'{path}' has {len(rows)} waypoints; a path has 2 to {MOST_WAYPOINTS}.",
+            path=str(path),
+        )
+    numbers = np.array(rows, dtype=np.float64)
+    lengths = np.linalg.norm(numbers[:, 3:], axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(numbers).all(axis=1) & (np.abs(lengths - 1.0) < 1e-2)))
+    if len(wrong):
+        raise InvalidTarget(
+            f"'{path}': waypoint {int(wrong[0])} is not a finite pose with a unit quaternion.",
+            path=str(path),
+        )
+    return np.array([pose_matrix(row[:3], matrix_of_quaternion(row[3:])) for row in numbers])
+
+
+def _rows_of_csv(path: Path) -> list[list[float]]:
+    """Return x, y, z, qx, qy, qz, qw of each row of a CSV."""
+    try:
+        text = path.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionNotFound(f"'{path}' cannot be read: {error}.", path=str(path)) from error
+    reader = csv.DictReader(text.splitlines())
+    names = [name.strip() for name in reader.fieldnames or ()]
+    if sorted(names) != sorted(COLUMNS):
+        raise ConfigError(f"'{path}' has not the columns {','.join(COLUMNS)}.", path=str(path))
+    reader.fieldnames = names
+    order = ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')
+    try:
+        return [[float(row[name]) for name in order] for row in reader]
+    except (TypeError, ValueError) as error:
+        line = reader.line_num
+        raise InvalidTarget(f"'{path}' line {line}: {quote(error)}.", path=str(path)) from error
+
+
+def _rows_of_path(path: Path) -> list[list[float]]:
+    """Return the same of a nav_msgs/Path, or of the first of several documents."""
+    data = checked_mapping(read_yaml(path), str(path), 'a path', ('header', 'poses'))
+    rows = []
+    for index, stamped in enumerate(data.get('poses') or ()):
+        place = f'{path}: poses[{index}]'
+        pose = checked_mapping(stamped, place, 'a stamped pose', ('header', 'pose')).get('pose')
+        own = checked_mapping(pose, place, 'a pose', ('position', 'orientation'))
+        position, turn = (
+            checked_mapping(own.get(key) or {}, place, key) for key in ('position', 'orientation')
+        )
+        values = [(position, key) for key in 'xyz'] + [(turn, key) for key in 'xyzw']
+        rows.append([finite_number(part.get(key), place, key) for part, key in values])
+    return rows

@@ -1,0 +1,236 @@
+"""``plan_tool_path``: valid by other kinematics and the collision library, and no dearer than a dense search."""
+
+from made_paths import box, DOWN, line, robot
+import numpy as np
+import pytest
+
+from ssik_ros.errors import InvalidOption, InvalidTarget, SsikError
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
+from ssik_ros.paths.layered_search import make_layers
+from ssik_ros.paths.planner import path_cost, plan_tool_path, ToolPathPlanner
+from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.results import Cause
+
+PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)
+UR_LINE = line((0.3, -0.3, 0.4), (0.3, 0.3, 0.4), 40)
+
+
+@pytest.fixture(scope='module')
+def panda():
+    """Return the Panda."""
+    return robot('panda')
+
+
+@pytest.fixture(scope='module')
+def ur5e():
+    """Return the UR5e."""
+    return robot('ur5e')
+
+
+def arm_of(model):
+    """Return the group of an arm."""
+    return next(group for group in model.groups.values() if len(group.joint_names) in (6, 7))
+
+
+def assert_valid(model, path, waypoints, request, axis=None):
+    """Check a path by pinocchio's forward kinematics, the limits and the steps."""
+    group, own = arm_of(model), ReferenceKinematics(model)
+    planner = ToolPathPlanner(model, group, request)
+    assert path.valid and not path.reason
+    assert len(path.positions) == len(waypoints)
+    for q, waypoint in zip(path.positions, waypoints, strict=True):
+        state = planner.chain.full_state(q)
+        base = own.link_pose(state, group.base_link)
+        reached = np.linalg.inv(base) @ own.link_pose(state, group.tip)
+        assert np.linalg.norm(reached[:3, 3] - waypoint[:3, 3]) < 1e-6
+        if axis is None:
+            assert np.abs(reached[:3, :3] - waypoint[:3, :3]).max() < 1e-6
+        else:
+            assert np.abs(reached[:3, :3] @ axis - waypoint[:3, :3] @ axis).max() < 1e-6
+    low, high = planner.chain.chain.lower, planner.chain.chain.upper
+    assert ((path.positions >= low - 1e-9) & (path.positions <= high + 1e-9)).all()
+    assert np.abs(np.diff(path.positions, axis=0)).max() <= request.largest_turn + 1e-9
+    assert path.cost == pytest.approx(path_cost(path.positions, planner.limits))
+    assert path.lower_bound <= path.cost
+
+
+def dense_cost(model, waypoints, request, values=500):
+    """Return the cost of the best sequence on a dense grid."""
+    planner = ToolPathPlanner(model, arm_of(model), request)
+    space = planner.space
+    part = (np.arange(values) + 0.5) / values
+    grid = [
+        np.tile(low + part * (high - low), (len(waypoints), 1))
+        for low, high in zip(space.lower, space.upper, strict=True)
+    ]
+    found, parameters = space.postures(waypoints, grid)
+    layers = make_layers(found.q, found.owners, parameters, len(waypoints), planner.limits)
+    if planner.obstacles:
+        for layer in range(layers.count):
+            layers.check(layers.rows_of(layer), planner.obstacles[1])
+    layers.connect(lambda: None)
+    piece = layers.best_piece()
+    assert len(piece.rows) == len(waypoints)
+    return piece.cost
+
+
+@pytest.mark.parametrize('objective', [PathObjective.JOINT_LENGTH, PathObjective.SQUARED_STEPS])
+def test_seven_joints_are_no_dearer_than_a_dense_search(panda, objective):
+    request = ToolPathRequest(objective=objective)
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, request)
+    assert_valid(panda, path, PANDA_LINE, request)
+    assert path.cost <= 1.01 * dense_cost(panda, PANDA_LINE, request)
+
+
+@pytest.mark.parametrize('objective', PathObjective)
+def test_every_objective_gives_a_valid_path(ur5e, objective):
+    request = ToolPathRequest(objective=objective, spin_axis=(0, 0, 1))
+    path = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, request)
+    assert_valid(ur5e, path, UR_LINE, request, np.array([0.0, 0.0, 1.0]))
+    assert path.cost <= 1.01 * dense_cost(ur5e, UR_LINE, request, 180)
+
+
+def test_six_joints_take_the_cheapest_branch(ur5e):
+    request = ToolPathRequest()
+    path = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, request)
+    assert_valid(ur5e, path, UR_LINE, request)
+    free = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, spin_axis=(0, 0, 1))
+    assert free.cost < path.cost
+
+
+def test_a_path_keeps_clear_of_an_obstacle_between_waypoints_too(panda):
+    post = box((0.08, 0.08, 0.5), (0.25, 0.02, 0.55), 'post')
+    request = ToolPathRequest(obstacles=[post], clearance=0.01)
+    open_path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, obstacles=[])
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, request)
+    assert_valid(panda, path, PANDA_LINE, request)
+    planner = ToolPathPlanner(panda, panda.group('panda_arm'), request)
+    exact = planner.obstacles[1]
+    assert any(exact.is_colliding(q) for q in open_path.positions), 'the post is in no way'
+    for a, b in zip(path.positions[:-1], path.positions[1:], strict=True):
+        assert not any(exact.is_colliding(a + t * (b - a)) for t in np.linspace(0.0, 1.0, 7))
+
+
+def test_start_and_end_postures_are_kept(panda):
+    free = plan_tool_path(panda, 'panda_arm', PANDA_LINE)
+    request = ToolPathRequest(start=free.positions[0], end=free.positions[-1])
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, request)
+    assert np.abs(path.positions[0] - free.positions[0]).max() < 1e-9
+    assert np.abs(path.positions[-1] - free.positions[-1]).max() < 1e-9
+    assert path.cost <= 1.01 * free.cost
+
+
+def test_a_plan_has_the_same_bytes_again(panda):
+    first, again = (plan_tool_path(panda, 'panda_arm', PANDA_LINE, obstacles=[]) for _ in range(2))
+    assert first.positions.tobytes() == again.positions.tobytes()
+
+
+def test_whole_turns_stay_within_limits(ur5e):
+    turns = np.linspace(0.0, 3.0 * np.pi, 120)
+    poses = np.repeat(line((0.3, 0.2, 0.4), (0.3, 0.2, 0.4), 2)[:1], len(turns), axis=0)
+    for pose, turn in zip(poses, turns, strict=True):
+        c, s = np.cos(turn), np.sin(turn)
+        pose[:3, :3] = DOWN @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    request = ToolPathRequest()
+    path = plan_tool_path(ur5e, arm_of(ur5e), poses, request)
+    assert_valid(ur5e, path, poses, request)
+
+
+def test_locked_joints_stay(panda):
+    value = 0.3
+    request = ToolPathRequest(locked={'panda_joint3': value})
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, request)
+    assert path.valid and 'panda_joint3' not in path.joint_names
+    own = ReferenceKinematics(panda)
+    planner = ToolPathPlanner(panda, panda.group('panda_arm'), request)
+    state = planner.chain.full_state(path.positions[-1])
+    assert state[panda.tree.idx_q[panda.require_joint('panda_joint3')]] == value
+    reached = own.link_pose(state, panda.group('panda_arm').tip)
+    assert np.abs(reached - PANDA_LINE[-1]).max() < 1e-6
+
+
+def test_out_of_reach_in_the_middle(panda):
+    poses = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 41)
+    poses[20:24, 0, 3] = 3.0
+    path = plan_tool_path(panda, 'panda_arm', poses)
+    assert not path.valid and np.isinf(path.cost)
+    assert (path.cause, path.failed_waypoint) == (Cause.UNREACHABLE, 20)
+    assert 'Waypoint 20' in path.reason
+    assert (path.first_waypoint, len(path.positions)) == (0, 20)
+
+
+def test_a_wall_in_the_middle(panda):
+    wall = box((1.0, 0.02, 2.0), (0.8, 0.1, 0.5), 'wall')
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, obstacles=[wall])
+    assert (path.valid, path.cause) == (False, Cause.COLLISION)
+    assert 'wall' in path.reason
+    assert 0.0 < PANDA_LINE[path.failed_waypoint][1, 3] < 0.1
+
+
+def test_branches_that_are_not_joined(ur5e):
+    poses = UR_LINE.copy()
+    poses[20:, :3, :3] = UR_LINE[0, :3, :3] @ np.diag([1.0, -1.0, -1.0])
+    path = plan_tool_path(ur5e, arm_of(ur5e), poses)
+    assert not path.valid
+    assert (path.cause, path.failed_waypoint) == (Cause.CONSISTENCY, 20)
+    assert 'Waypoints 19 and 20' in path.reason
+    assert len(path.positions) == 20
+
+
+@pytest.mark.parametrize(
+    'waypoints',
+    [
+        np.full((3, 4, 4), np.nan),
+        PANDA_LINE[:1],
+        PANDA_LINE[0],
+        np.zeros((3, 4, 4)),
+        np.broadcast_to(np.eye(4), (1_000_000, 4, 4)),
+        PANDA_LINE * np.diag([1.0, 1.0, -1.0, 1.0]),
+    ],
+)
+def test_waypoints_that_are_none_are_refused(panda, waypoints):
+    with pytest.raises(InvalidTarget):
+        plan_tool_path(panda, 'panda_arm', waypoints)
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'largest_turn': 0.0},
+        {'largest_turn': np.nan},
+        {'clearance': -1.0},
+        {'spin_axis': (0.0, 0.0, 0.0)},
+        {'locked': {'panda_joint9': 0.0}},
+        {'locked': {'panda_joint4': 3.0}},
+        {'start': (0.0, 1.0)},
+        {'largest_trun': 0.1},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(panda, settings):
+    with pytest.raises(SsikError):
+        plan_tool_path(panda, 'panda_arm', PANDA_LINE, **settings)
+
+
+def test_a_misspelt_setting_names_the_right_one(panda):
+    with pytest.raises(InvalidOption, match='largest_turn'):
+        plan_tool_path(panda, 'panda_arm', PANDA_LINE, largest_trun=0.1)
+
+
+def test_a_cancelled_plan_says_so(panda):
+    asked = []
+
+    def is_cancelled():
+        asked.append(1)
+        return len(asked) > 3
+
+    path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, is_cancelled=is_cancelled)
+    assert (path.valid, path.cause) == (False, Cause.DEADLINE)
+    assert 'cancelled' in path.reason
+
+
+def test_progress_rises_to_the_end(panda):
+    parts = []
+    plan_tool_path(
+        panda, 'panda_arm', PANDA_LINE, report_progress=lambda part, _: parts.append(part)
+    )
+    assert parts == sorted(parts) and parts[-1] <= 1.0 and len(parts) > 2
