@@ -8,11 +8,25 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.oracle import GroupOracle
+from ssik_ros.cli.options import add_option
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.server.requests.poses import pose_of_numbers
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
+
+
+def add_target_options(target: argparse._ActionsContainer) -> None:
+    """
+    Declare the options that give a target.
+
+    :param target: takes one of them.
+    """
+    text = 'x y z qx qy qz qw of the tip in the base frame, for each tip [m]'
+    add_option(target, '--pose X...', text, type=float)
+    text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
+    add_option(target, '--xyz-rpy X...', text, type=float)
+    add_option(target, '--joints Q...', 'the pose of these joint positions', type=float)
 
 
 def read_targets(arguments: argparse.Namespace, oracle: GroupOracle) -> FloatArray:

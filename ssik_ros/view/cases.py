@@ -1,4 +1,4 @@
-"""A request as a test case in JSON, which ``ssik solve --case`` replays."""
+"""A request as a test case in JSON, which ``ssik solve --case FILE`` replays."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from ssik_ros.cli.answer import as_mapping, print_answer, SolveReport
 from ssik_ros.cli.case_file import take_case
 from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
-from ssik_ros.cli.targets import read_positions, read_targets
+from ssik_ros.cli.targets import add_target_options, read_positions, read_targets
 from ssik_ros.errors import InvalidOption, UnknownGroup
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import IkSolver, SolveRequest
@@ -38,11 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_options(parser)
     targets = parser.add_argument_group('target (one of)')
     target = targets.add_mutually_exclusive_group(required=True)
-    text = 'x y z qx qy qz qw of the tip in the base frame, for each tip [m]'
-    add_option(target, '--pose X...', text, type=float)
-    text = 'x y z roll pitch yaw of the tip in the base frame, for each tip [m, rad]'
-    add_option(target, '--xyz-rpy X...', text, type=float)
-    add_option(target, '--joints Q...', 'the pose of these joint positions', type=float)
+    add_target_options(target)
     text = 'robot, target, seed and solver of a test case that `ssik view` saved'
     add_option(target, '--case FILE', text, type=Path)
     parser.set_defaults(position_only=False)

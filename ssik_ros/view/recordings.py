@@ -1,0 +1,148 @@
+"""Pictures and films of a session, without a window and without a browser."""
+
+from collections.abc import Mapping, Sequence
+import itertools
+from pathlib import Path
+import shutil
+import subprocess
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation, Slerp
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
+from ssik_ros.view.session import Session
+
+RATE = 20.0
+"""Pictures in a second of a film."""
+STILLS = ('.png', '.jpg', '.jpeg', '.bmp', '.tiff', '.webp')
+FILMS = ('.gif', '.mp4')
+Targets = Mapping[str, FloatArray]
+"""(4, 4) pose of each tip in the model frame."""
+
+
+def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
+    """
+    Refuse a file whose name says another format, before anything is drawn.
+
+    :param path: the file.
+    :param suffixes: known ones.
+    :raises InvalidOption: with the known suffixes; for a film that nothing here can write.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise InvalidOption(f"The name '{path}' ends in none of {', '.join(suffixes)}.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidOption(f"There is no folder '{path.absolute().parent}'.")
+    if path.suffix.lower() == '.mp4' and shutil.which('ffmpeg') is None:
+        raise InvalidOption(
+            'An .mp4 needs the program ffmpeg, which is not installed; a .gif needs nothing.'
+        )
+
+
+def take_snapshot(session: Session, path: Path) -> None:
+    """
+    Draw what the session shows: the robot, other branches as ghosts, the targets, and what is missing.
+
+    :param session: the session.
+    :param path: the file.
+    :raises InvalidOption: for another kind of file.
+    """
+    check_suffix(path, STILLS)
+    session.complete()
+    states = [session.state, *(session.state_with(b.positions) for b in session.branches)]
+    pictures = RobotPictures(session.robot, [state.positions for state in states])
+    save_picture(path, draw(session, pictures, states[1:]))
+
+
+def draw(
+    session: Session, pictures: RobotPictures, ghosts: Sequence[FullState] = ()
+) -> NDArray[np.uint8]:
+    """
+    Return a picture (height, width, 3) of a session.
+
+    :param session: after :meth:`Session.complete`.
+    :param pictures: of its robot.
+    :param ghosts: states that are drawn as ghosts.
+    """
+    to_root = np.linalg.inv(session.state.root_pose)
+    frames = [to_root @ pose for pose in session.targets.values()]
+    lines = []
+    if not session.outcome.solved:
+        tips = [to_root @ session.tip_pose(link) for link in session.targets]
+        lines = [np.stack((tip[:3, 3], aim[:3, 3])) for tip, aim in zip(tips, frames)]
+    links = itertools.chain.from_iterable((c.first, c.second) for c in session.contacts)
+    return pictures.draw(
+        [state.positions for state in (session.state, *ghosts)],
+        frames=frames,
+        lines=lines,
+        marked=tuple(links),
+    )
+
+
+def record(session: Session, targets: Targets, path: Path, seconds: float = 3.0) -> None:
+    """
+    Film how the posture follows its targets on straight lines to other ones.
+
+    :param session: at the start; at the end afterwards.
+    :param targets: where the targets go.
+    :param path: a .gif, or an .mp4 where ffmpeg is installed.
+    :param seconds: how long that takes.
+    :raises InvalidOption: for another kind of file.
+    """
+    check_suffix(path, FILMS)
+    states = []
+    for between in interpolate(dict(session.targets), targets, max(2, round(RATE * seconds))):
+        for link, pose in between.items():
+            session.targets[link] = pose
+        session.solve()
+        session.complete()
+        states.append((session.state, dict(session.targets), session.outcome, session.contacts))
+    pictures = RobotPictures(session.robot, [state[0].positions for state in states])
+    images = []
+    for session.state, session.targets, session.outcome, session.contacts in states:
+        images.append(draw(session, pictures))
+    save_film(path, images)
+
+
+def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, FloatArray]]:
+    """
+    Return targets on straight lines, turning about one axis each.
+
+    :param start, end: targets of the same tips.
+    :param count: of the targets, both ends included.
+    """
+    parts = np.linspace(0.0, 1.0, count)
+    found: list[dict[str, FloatArray]] = [{} for _ in parts]
+    for link, first in start.items():
+        last = end[link]
+        turns = Slerp((0.0, 1.0), Rotation.from_matrix(np.stack((first, last))[:, :3, :3]))
+        for between, part, turn in zip(found, parts, turns(parts).as_matrix()):
+            pose = np.eye(4)
+            pose[:3, :3] = turn
+            pose[:3, 3] = first[:3, 3] + part * (last[:3, 3] - first[:3, 3])
+            between[link] = pose
+    return found
+
+
+def save_film(path: Path, images: Sequence[NDArray[np.uint8]]) -> None:
+    """
+    Write a film.
+
+    :param path: a .gif or an .mp4.
+    :param images: (height, width, 3) each.
+    :raises InvalidOption: when ffmpeg fails, with its last line.
+    """
+    if path.suffix.lower() == '.gif':
+        save_animation(path, images, RATE)
+        return
+    height, width, _ = images[0].shape
+    raw = ('-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', f'{width}x{height}', '-r', f'{RATE:g}')
+    command = ('ffmpeg', '-y', '-loglevel', 'error', *raw, '-i', '-', '-pix_fmt', 'yuv420p')
+    data = b''.join(image.tobytes() for image in images)
+    done = subprocess.run([*command, str(path.absolute())], input=data, capture_output=True)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors='replace').strip().splitlines() or ['no reason given']
+        raise InvalidOption(f"ffmpeg cannot write '{path}': {said[-1]}")
