@@ -50,7 +50,7 @@ PARAMETERS = node_arguments(
         'base_link',
         'tip_link',
         'service_timeout',
-        'answer_timeout',
+        'response_timeout',
         'plots',
     ),
 )

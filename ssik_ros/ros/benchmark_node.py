@@ -1,7 +1,7 @@
 """
-The node ``ik_benchmark``: the requests of ``ssik bench``, asked through services, and the same files written.
+The node ``ik_benchmark``: send the requests of ``ssik bench`` to services, and write the same files.
 
-It is a program that ends: it answers nobody, and spins only while it waits. Exit code 0: at least one solver ran;
+It is a program that ends: it offers no service, and spins only while it waits. Exit code 0: at least one solver ran;
 1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
 """
 
@@ -45,7 +45,7 @@ RAN, NOTHING_RAN, WRONG_QUESTION = 0, 1, 2
 
 
 class BenchmarkNode(Node):
-    """Asks services the requests of a benchmark."""
+    """Sends the requests of a benchmark to services."""
 
     def __init__(self, **options: Any) -> None:
         """
@@ -54,7 +54,7 @@ class BenchmarkNode(Node):
         :param options: arguments of ``rclpy.node.Node``.
         :raises SsikError: when a parameter is wrong.
         """
-        # Services of its own would make every round trip longer, and nobody would answer them.
+        # Services of its own would make every round trip longer, and nothing would serve them.
         super().__init__(NAME, start_parameter_services=False, **options)
         # First, for a node that a wrong parameter ends is destroyed as well.
         self._bridge = bridge_logging(writer_of(self.get_logger()))
@@ -128,7 +128,7 @@ class BenchmarkNode(Node):
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 
     def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> IkSolver:
-        """Return what asks a service about the group of the benchmark."""
+        """Return the solver that calls a service for the group of the benchmark."""
         settings = self._settings
         return ServiceSolver(
             self,
@@ -136,7 +136,7 @@ class BenchmarkNode(Node):
             service,
             oracle.group,
             service_timeout=settings.service_timeout,
-            answer_timeout=settings.answer_timeout,
+            response_timeout=settings.response_timeout,
             sends_seed=settings.seeds == 'random',
         )
 
@@ -152,7 +152,7 @@ class BenchmarkNode(Node):
         for run, summary in report.summaries:
             if summary.false_claims:
                 self.get_logger().error(
-                    f"'{run.name}' called {counted(summary.false_claims, 'answer')} solved that did not hold."
+                    f"'{run.name}' called {counted(summary.false_claims, 'result')} solved that did not hold."
                 )
         self.get_logger().info(f'{make_text(report)}\nResults are in {folder.absolute()}.')
 

@@ -11,7 +11,7 @@ INTERRUPTED = 1
 
 
 def ik_server() -> None:
-    """Run the node that answers MoveIt's kinematics services."""
+    """Run the node that serves MoveIt's kinematics services."""
     _run('ssik_ros.ros.node', 0)
 
 

@@ -1,7 +1,7 @@
 """
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
-A thread of its own loads the robot, so that the node answers parameter services and
+A thread of its own loads the robot, so that the node serves parameter services and
 signals meanwhile; ``compute_ik``, ``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when
 the closed forms are too. What is served is exchanged as a whole: a request in progress keeps the robot that it began
 with.
@@ -68,7 +68,7 @@ SILENCE = 5.0
 
 
 class IkServer(ProcessNode):
-    """Answers MoveIt's kinematics services."""
+    """Serves MoveIt's kinematics services."""
 
     def __init__(self, **options: Any) -> None:
         """
@@ -116,7 +116,7 @@ class IkServer(ProcessNode):
 
     @property
     def threads(self) -> int:
-        """Return how many threads are to answer requests."""
+        """Return how many threads serve requests."""
         return int(self._settings.executor_threads) or MOST_CALLBACKS
 
     def start(self) -> None:
@@ -240,7 +240,7 @@ class IkServer(ProcessNode):
         self._announce(server, description)
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
-        """Return what answers for the robot with its loops closed."""
+        """Return the server of the robot with its loops closed."""
         make = functools.partial(
             LoopServer, server.frames, server.states, loops, cancel=self._cancel
         )
@@ -249,7 +249,7 @@ class IkServer(ProcessNode):
         except SsikError as error:
             if self._settings.loop_closures_file:
                 raise
-            # All other services answer for the tree that the URDF is without its constraints.
+            # All other services treat the robot as the tree that the URDF describes without its constraints.
             _LOGGER.error(f'The <constraint> elements of the URDF do not count: {error}')
             loop_server = make(use_constraints=False)
         for warning in loop_server.warnings:

@@ -134,14 +134,14 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
             'collisions',
             warning,
             'make the file findable (AMENT_PREFIX_PATH, a path beside the URDF); until then avoid_collisions '
-            'is answered -22',
+            'gets -22',
         )
     if not checker.available:
         yield Finding(
             Level.NOTE,
             'collisions',
             'no link has collision geometry',
-            'add <collision> elements; until then avoid_collisions is answered -22',
+            'add <collision> elements; until then avoid_collisions gets -22',
         )
         return
     pair = checker.colliding_pair(robot.default_positions())

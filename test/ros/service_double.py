@@ -101,6 +101,6 @@ def _spin(executor):
 def make_solver(client, group, **changes):
     """Return a :class:`ServiceSolver` of a client from :func:`served_client`."""
     node, executor, _ = client
-    options = {'service': 'compute_ik', 'service_timeout': 20.0, 'answer_timeout': 10.0}
+    options = {'service': 'compute_ik', 'service_timeout': 20.0, 'response_timeout': 10.0}
     options |= changes
     return ServiceSolver(node, executor, options.pop('service'), group, **options)

@@ -180,7 +180,7 @@ def test_handler_that_raises_is_answered_and_the_node_lives(tmp_path):
         assert answers[0].error_code.message == f'MemoryError: {TEXT}'
         assert list(answers[0].pose_stamped) == []
         assert answers[1].error_code.val == SUCCESS
-        fault = 'Internal fault while answering a request'
+        fault = 'Internal fault during a request'
         assert fault in server.log
         assert TEXT in server.log
         client.call_all('compute_ik', [bad] * FLOOD)

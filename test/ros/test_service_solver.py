@@ -22,7 +22,7 @@ from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT, IkStatus
 from ssik_ros.ros.services import service_solver
-from ssik_ros.ros.services.service_answers import read_answer
+from ssik_ros.ros.services.service_responses import read_response
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 pytestmark = pytest.mark.ros
@@ -117,7 +117,7 @@ def test_joint_that_an_answer_leaves_out_is_not_made_up(client, double, panda, a
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_cause_is_read_from_the_text_of_our_server(cause, arm):
     text = f'No solution: {CAUSE_TEXT[cause]} (12 searches, 345 iterations). The clock ended the search.'
-    answer = read_answer(
+    answer = read_response(
         failure(MoveItErrorCodes.NO_IK_SOLUTION, text, 'ssik_ros'), arm.joint_names, 1
     )
     assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, cause)
@@ -128,7 +128,7 @@ def test_cause_is_read_from_the_text_of_our_server(cause, arm):
 
 def test_text_of_another_server_is_not_interpreted(arm):
     text = f'No solution: {CAUSE_TEXT[Cause.LIMITS]} (12 searches)'
-    answer = read_answer(failure(MoveItErrorCodes.NO_IK_SOLUTION, text), arm.joint_names, 1)
+    answer = read_response(failure(MoveItErrorCodes.NO_IK_SOLUTION, text), arm.joint_names, 1)
     assert (answer.result.cause, answer.result.searches) == (Cause.BUDGET, 0)
 
 
@@ -142,7 +142,7 @@ def test_text_of_another_server_is_not_interpreted(arm):
     ],
 )
 def test_code_says_what_it_can(code, cause, arm):
-    answer = read_answer(failure(code), arm.joint_names, 1)
+    answer = read_response(failure(code), arm.joint_names, 1)
     assert (answer.result.cause, answer.note) == (cause, f'error code {code}')
 
 
@@ -157,29 +157,29 @@ def test_code_says_what_it_can(code, cause, arm):
 )
 def test_solver_time_is_read_where_the_message_ends_in_it(message, nanoseconds, arm):
     response = service_double.solve_by({}, message)(None, GetPositionIK.Response())
-    assert read_answer(response, arm.joint_names, 1).server_time_ns == nanoseconds
+    assert read_response(response, arm.joint_names, 1).server_time_ns == nanoseconds
 
 
 def test_answer_that_does_not_come_is_a_failure_with_a_text(client, double, panda, arm):
-    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    solver = service_double.make_solver(client, arm, response_timeout=0.01)
     double.answer = service_double.answer_late
     request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
     answer = solver.read(solver.call(request))
     assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
-    assert 'no answer from /compute_ik' in answer.note
+    assert 'no response from /compute_ik' in answer.note
 
 
 def test_server_that_keeps_silent_is_not_asked_for_ever(client, double, arm, monkeypatch):
     monkeypatch.setattr(service_solver, 'MISSING_LIMIT', 2)
-    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    solver = service_double.make_solver(client, arm, response_timeout=0.01)
     double.answer = service_double.answer_late
     request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
     notes = [solver.read(solver.call(request)).note for _ in range(20)]
-    assert [note.startswith('not asked') for note in notes] == [False] * 2 + [True] * 18
+    assert [note.startswith('not called') for note in notes] == [False] * 2 + [True] * 18
 
 
 def test_late_answer_is_not_taken_for_that_of_the_next_request(client, double, panda, arm):
-    solver = service_double.make_solver(client, arm, answer_timeout=0.01)
+    solver = service_double.make_solver(client, arm, response_timeout=0.01)
     double.answer = service_double.answer_late
     solver.solve(SolveRequest(targets=np.eye(4), timeout=0.0))
     double.answer = service_double.return_the_seed

@@ -61,7 +61,7 @@ def fail(count, kind=ValueError):
         try:
             raise kind(f'request {number}')
         except kind:
-            SERVICES.exception('Internal fault while answering a request')
+            SERVICES.exception('Internal fault during a request')
 
 
 def test_a_flood_is_one_line_and_then_one_with_the_count(log, clock):
@@ -134,7 +134,7 @@ def test_what_was_left_out_is_told_when_the_flood_is_over(log, clock):
     bridge.flush()
     bridge.flush()
     assert len(kept.lines) == 2
-    assert kept.lines[1][1].startswith('Internal fault while answering a request [7 more like')
+    assert kept.lines[1][1].startswith('Internal fault during a request [7 more like')
     assert 'Traceback' not in kept.lines[1][1]
 
 

@@ -137,7 +137,7 @@ def test_every_branch_holds_and_says_the_truth_about_itself(arm, windings):
             room = np.concatenate([q - found.lower, found.upper - q])
             assert branch.limit_margin == room.min()
             turns = np.round((q - wrapped(q)) / TWO_PI).astype(int).tolist()
-            assert list(branch.turns) == (turns if windings else [])
+            assert list(branch.windings) == (turns if windings else [])
         distances = [branch.distance for branch in answer.branches]
         assert distances == sorted(distances)
 
@@ -475,7 +475,7 @@ def test_a_chain_without_closed_form_is_searched():
         # Joints that slide have no turns, though their range is longer than two pi.
         assert (np.abs(rows_of(answer) - wanted.positions) < 1e-5).all(axis=1).any()
         if windings:
-            turns = np.array([branch.turns for branch in answer.branches])
+            turns = np.array([branch.windings for branch in answer.branches])
             assert (turns[:, [0, 5]] == 0).all()
 
 

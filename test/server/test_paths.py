@@ -213,7 +213,7 @@ class TwoBranches:
         return PathModel(
             find=find,
             knows_all=True,
-            turns_near=lambda q, _: q,
+            windings_near=lambda q, _: q,
             errors=lambda q, pose: (abs(float(q[0]) % self.gap - pose[0, 3]), 0.0),
             accepts=lambda q: True,
             refusal=lambda: (Cause.NONE, ''),
@@ -250,7 +250,7 @@ def test_of_all_sequences_the_smoothest_is_taken():
                 layers[round(pose[0, 3])], Cause.NONE
             ),
             knows_all=True,
-            turns_near=lambda q, _: q,
+            windings_near=lambda q, _: q,
             errors=lambda q, pose: (0.0, 0.0),
             accepts=lambda q: True,
             refusal=lambda: (Cause.NONE, ''),

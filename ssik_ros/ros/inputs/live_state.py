@@ -1,4 +1,4 @@
-"""Where the robot is: the latest joint states, put together when somebody asks."""
+"""Where the robot is: the latest joint states, merged when a request needs them."""
 
 from collections.abc import Sequence
 import logging
@@ -27,7 +27,7 @@ MOST_CHARACTERS = 1_000_000
 """Of all names in a message together; a message with more is ignored."""
 TOPIC = 'joint_states'
 MOST_NAMED = 3
-"""Joints that a note on an answer names; of others it gives the number."""
+"""Joints that a note in a response names; of the others it gives the number."""
 
 
 class _MergedState(NamedTuple):
@@ -176,15 +176,15 @@ class LiveState:
         """
         Return where the robot is.
 
-        :param reader: reads states of the robot that is asked about.
+        :param reader: reads states of the robot of the request.
         """
         return self.find(reader).state
 
     def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
-        Return what an answer assumes about where the robot is; empty where the robot is known.
+        Return what a response assumes about where the robot is; empty if joint states are known.
 
-        :param reader: reads states of the robot that is asked about.
+        :param reader: reads states of the robot of the request.
         :param given: the part of the state that the request names.
         """
         known = self.find(reader)

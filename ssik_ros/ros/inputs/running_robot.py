@@ -1,4 +1,4 @@
-"""The robot of a running system, read once from its topics by a node that asks nothing else meanwhile."""
+"""The robot of a running system, read once from its topics by a node that does nothing else meanwhile."""
 
 from collections.abc import Callable
 import logging
@@ -75,7 +75,7 @@ class RunningRobot:
         """
         Return the robot and where its joints are.
 
-        :param group: the group that is asked about; where the robot has groups and not this one, its first arm is.
+        :param group: the group; if the robot has groups and not this one, its first arm instead.
         :param needs_state: whether all joints of the group have to be reported.
         :raises RobotNotRunning: when nothing comes in time.
         :raises SsikError: when a description is wrong or does not have the group.
@@ -139,7 +139,7 @@ class RunningRobot:
 
 
 def _existing_group(robot: RobotModel, wanted: str) -> str:
-    """Return the group that is asked about: the robot's first one with a single tip where it has not the wanted one."""
+    """Return the wanted group; if the robot does not have it, the first group with a single tip."""
     if not robot.groups or wanted in robot.groups:
         return wanted
     arms = (
@@ -150,7 +150,7 @@ def _existing_group(robot: RobotModel, wanted: str) -> str:
     found = next(arms, wanted)
     if found != wanted:
         _LOGGER.warning(
-            'Robot %s has no group %s, which the configuration names. The benchmark asks about its '
+            'Robot %s has no group %s, which the configuration names. The benchmark uses its '
             'group %s instead; name a configuration of this robot by config.',
             quote(robot.name),
             quote(wanted),

@@ -25,7 +25,7 @@ MISSING = 'Transforms are not known: the package tf2_msgs is not installed.'
 
 
 class TransformListener:
-    """Keeps the latest transforms; may be asked from several threads at once."""
+    """Keeps the latest transforms; several threads may call it at once."""
 
     def __init__(self, node: Node) -> None:
         """

@@ -2,7 +2,7 @@
 Integers for double parameters: ``target_tolerance: 1`` means 1.0, in files and at run time.
 
 rclpy keeps the type that was written. It refuses an integer for a parameter that was declared as a double, before
-any callback that validates is asked; so integers are converted before rclpy sees them.
+any callback that validates is called; so integers are converted before rclpy sees them.
 """
 
 from collections.abc import Iterable

@@ -92,7 +92,7 @@ class ParamListener:
         self._declared = {prefix + p.name: p for p in declared_parameters(self.schema)}
         accept_integers(node, prefix, self.schema)
         self.declare_params()
-        follow_changes(node, self._answer, self._adopt)
+        follow_changes(node, self._check, self._adopt)
 
     def get_params(self) -> Any:
         """Return a copy of the present values."""
@@ -158,7 +158,7 @@ class ParamListener:
         :param parameters: parameters by their full names; those of others are skipped.
         """
         parameters = list(parameters)
-        result = self._answer(parameters)
+        result = self._check(parameters)
         if result.successful:
             self._change_to(self._own(parameters))
         return result
@@ -202,7 +202,7 @@ class ParamListener:
             if given.name in self._declared
         ]
 
-    def _answer(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
+    def _check(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
         """Return whether the values are allowed; changes nothing, for others may still refuse them."""
         own = self._own(parameters)
         wrong = (_wrong_type(self._declared[given.name], given) for given in own)
@@ -238,29 +238,29 @@ class ParamListener:
 
 def follow_changes(
     node: Node,
-    answer: Callable[[Iterable[RosParameter]], SetParametersResult],
+    check: Callable[[Iterable[RosParameter]], SetParametersResult],
     adopt: Callable[[Iterable[RosParameter]], None],
 ) -> None:
     """
     Have changes checked before they are made, and taken over after they were made.
 
     :param node: the node whose parameters are set.
-    :param answer: says whether values are allowed.
+    :param check: says whether values are allowed.
     :param adopt: takes over values once every callback of the node has agreed.
     """
     if hasattr(node, 'add_post_set_parameters_callback'):
-        node.add_on_set_parameters_callback(answer)
+        node.add_on_set_parameters_callback(check)
         node.add_post_set_parameters_callback(adopt)
         return
 
     # rclpy of Humble says nothing after a change: take values over as soon as this callback agrees.
-    def answer_and_adopt(parameters: Iterable[RosParameter]) -> SetParametersResult:
-        result = answer(parameters)
+    def check_and_adopt(parameters: Iterable[RosParameter]) -> SetParametersResult:
+        result = check(parameters)
         if result.successful:
             adopt(parameters)
         return result
 
-    node.add_on_set_parameters_callback(answer_and_adopt)
+    node.add_on_set_parameters_callback(check_and_adopt)
 
 
 def _declare(node: Node, name: str, parameter: Parameter) -> None:

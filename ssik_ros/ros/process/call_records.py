@@ -24,11 +24,11 @@ class CallSummary(NamedTuple):
 
     calls: int
     successes: int
-    """Answers that were SUCCESS, and therefore verified."""
+    """Responses with SUCCESS, which are verified."""
     deadline_misses: int
-    """Answers that the clock ended before a solution, or before all of them."""
+    """Responses whose search the clock ended before a solution, or before all of them."""
     quantiles: tuple[float, float, float]
-    """p50, p95, p99 of the time from request to answer within the node [s], of the last calls."""
+    """p50, p95, p99 of the time from request to response within the node [s], of the last calls."""
     reasons: tuple[str, ...]
     """Of the last failures, newest first."""
 

@@ -2,7 +2,7 @@
 An executor for short callbacks among which some take long.
 
 rclpy's executor with several threads hands every callback from the thread that waits to another one, and both then
-compete for the interpreter: for an answer of a tenth of a millisecond that is most of the cost.
+compete for the interpreter: for a response within a tenth of a millisecond that is most of the cost.
 """
 
 from collections import deque
@@ -63,7 +63,7 @@ class InlineExecutor(SingleThreadedExecutor):
         self._limit = threads
         self._report = report
         self._change = threading.Lock()
-        self._turn = 0
+        self._callbacks = 0
         """Number of the latest callback."""
         self._running = 0
         """Number of the callback that the leading thread runs; 0 when it waits."""
@@ -231,7 +231,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 entity.trigger()
             return None
         if kind == 'service' and not inspect.iscoroutinefunction(entity.callback):
-            return lambda: self._answer(entity)
+            return lambda: self._respond(entity)
         if kind == 'timer' and not entity.handle.is_timer_ready():
             return None
         take = {
@@ -245,8 +245,8 @@ class InlineExecutor(SingleThreadedExecutor):
         task: Callable[[], Any] = self._make_handler(entity, node, take)
         return task
 
-    def _answer(self, service: Any) -> None:
-        """Take a request and answer it, without the coroutines that rclpy makes for each."""
+    def _respond(self, service: Any) -> None:
+        """Take a request and send the response, without the coroutines that rclpy makes for each."""
         group = service.callback_group
         if not group.beginning_execution(service):
             return
@@ -265,7 +265,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     try:
                         response = service.callback(request, response)
                     finally:
-                        # Nobody is to wait for the answer of a handler that raises, as those of rclpy do.
+                        # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
                         service.send_response(response, header)
         finally:
             group.ending_execution(service)
@@ -273,8 +273,8 @@ class InlineExecutor(SingleThreadedExecutor):
     def _run(self, task: Callable[[], Any]) -> bool:
         """Run a callback; return whether this thread still leads afterwards."""
         with self._change:
-            self._turn += 1
-            turn = self._running = self._turn
+            self._callbacks += 1
+            number = self._running = self._callbacks
         if not self._active.is_set():
             self._active.set()
         error = None
@@ -287,7 +287,7 @@ class InlineExecutor(SingleThreadedExecutor):
         if error is not None:
             self._report(error)
         with self._change:
-            still_leads = self._running == turn
+            still_leads = self._running == number
             if still_leads:
                 self._running = 0
         if not still_leads and self._guard is not None:
@@ -300,7 +300,7 @@ class InlineExecutor(SingleThreadedExecutor):
         hasty = 0
         while not self._is_over():
             self._active.wait()
-            seen = self._turn
+            seen = self._callbacks
             time.sleep(HASTE if hasty else PATIENCE)
             hasty = max(0, hasty - 1)
             if self._relieve(seen):
@@ -323,6 +323,6 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._add_thread(self._lead)
                 return True
             # While nobody waits, only the watch can notice that the context has ended.
-            if self._turn == seen and self._is_led and not self._ended.is_set():
+            if self._callbacks == seen and self._is_led and not self._ended.is_set():
                 self._active.clear()
             return False

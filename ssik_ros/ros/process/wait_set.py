@@ -1,8 +1,8 @@
 """
 What an executor waits for, put together once for many waits.
 
-rclpy puts its wait set together anew for each wait, twice for each answer: with the twenty services and topics of the
-node that takes longer than an answer itself. Here that is done when nodes say that something changed; between two
+rclpy puts its wait set together anew for each wait, twice for each response: with the twenty services and topics of the
+node that takes longer than the response itself. Here that is done when nodes say that something changed; between two
 waits only the handles are handed over again.
 """
 
@@ -42,7 +42,7 @@ class _Armed(NamedTuple):
     def arm(self) -> None:
         """Hand over those that may run now."""
         if isinstance(self.group, MutuallyExclusiveCallbackGroup):
-            # It answers alike for all of its entities.
+            # The group decides alike for all of its entities.
             if not self.group.can_execute(self.entries[0][0]):
                 return
         elif not isinstance(self.group, ReentrantCallbackGroup):
@@ -157,7 +157,7 @@ class ReusedWaitSet:
         """
         Return the waitables that the last wait has found ready; once.
 
-        They are many, seldom ready, and asked one by one: whoever waits for an answer does not wait for that.
+        They are many, seldom ready, and looked at one by one: no response waits for that.
         """
         ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
         self._handed.clear()

@@ -108,7 +108,7 @@ def _write_branch(branch: Branch) -> IkBranch:
         limit_margin=branch.limit_margin,
         label=branch.label,
         branch=branch.branch,
-        windings=array('i', branch.turns),
+        windings=array('i', branch.windings),
     )
 
 

@@ -1,7 +1,7 @@
 """
 One handler for every service: each service is a row with its message type, and how to read, solve and write.
 
-The handler finds the robot and where it is, records the call, and turns every error into a response with a code.
+The handler finds the robot and where it is, records the call, and writes every error as a response with a code.
 """
 
 from collections.abc import Callable
@@ -136,7 +136,7 @@ class ServiceHandlers:
                 elif has_code:
                     write_code(response.error_code, code, text)
             except Exception as error:
-                _LOGGER.exception('Internal fault while answering a request')
+                _LOGGER.exception('Internal fault during a request')
                 response = _refuse(kind.Response(), f'{type(error).__name__}: {shorten(error)}')
                 code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
             calls.append((clock() - start, getattr(response, 'error_code', None), cause, is_late))

@@ -1,4 +1,4 @@
-"""A solver that asks a service of type ``moveit_msgs/srv/GetPositionIK``: a server of this package, or any other."""
+"""A solver that calls a service of type ``moveit_msgs/srv/GetPositionIK``: a server of this package, or any other."""
 
 import contextlib
 import logging
@@ -19,25 +19,25 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
 from ssik_ros.ros.conversions.pose_conversions import write_pose
-from ssik_ros.ros.services.service_answers import missing_answer, read_answer
+from ssik_ros.ros.services.service_responses import missing_response, read_response
 
 _LOGGER = logging.getLogger('ssik_ros.service_solver')
 
 
 DEPTH = 1000
-"""Answers that the client keeps while they wait."""
+"""Responses that the client keeps until it reads them."""
 LOADING_PATIENCE = 10
 """How many times longer a server is waited for whose node is there and loads its robot."""
 REPORT_EVERY = 5.0
 """Time between two lines that say what is waited for [s]."""
 DESCRIBE_TYPE = 'ssik_msgs/srv/Describe'
 ATTEMPTS = 5
-"""First requests: while client and server discover each other, an answer can be lost."""
+"""First requests: while client and server discover each other, a response can be lost."""
 ATTEMPT_WAIT = 2.0
 """Time that each of them has [s]."""
 WARM_UP_CALLS = 20
 MISSING_LIMIT = 10
-"""So many answers may fail to come; then the server is not asked any more, which bounds the whole run."""
+"""After so many missing responses the server is not called any more, which bounds the whole run."""
 _OUT_OF_REACH = 1e3
 """Distance [m] of a target that no arm reaches, so that a first request costs no search."""
 _UNSAYABLE = (
@@ -54,7 +54,7 @@ _UNSAYABLE = (
 
 
 class ServiceSolver:
-    """Asks a service about one group; serves one thread."""
+    """Calls a service for one group; serves one thread."""
 
     name = 'service'
 
@@ -66,7 +66,7 @@ class ServiceSolver:
         group: JointGroup,
         *,
         service_timeout: float,
-        answer_timeout: float,
+        response_timeout: float,
         sends_seed: bool = True,
     ) -> None:
         """
@@ -77,14 +77,14 @@ class ServiceSolver:
         :param service: name of the service, relative to the node.
         :param group: the group; every joint of it has one variable.
         :param service_timeout: time to wait for the server [s].
-        :param answer_timeout: time to wait for an answer, beyond the budget of the request [s].
+        :param response_timeout: time to wait for a response, beyond the budget of the request [s].
         :param sends_seed: whether requests name a seed; without, the server starts where the robot is.
-        :raises SolverError: for a group whose answers are no joint states.
+        :raises SolverError: for a group whose solutions are no joint states.
         """
         if group.variable_names != group.joint_names:
             raise SolverError(
-                f'Group {quote(group.name)} has a joint with several variables, which a service does not '
-                'answer by name.'
+                f'Group {quote(group.name)} has a joint with several variables, which a response does not '
+                'name.'
             )
         self.service = node.resolve_service_name(service)
         self.joint_names = group.joint_names
@@ -94,7 +94,7 @@ class ServiceSolver:
         self._node = node
         self._executor = executor
         self._service_timeout = service_timeout
-        self._answer_timeout = answer_timeout
+        self._response_timeout = response_timeout
         self._sends_seed = sends_seed
         self._missing = 0
         self._client = node.create_client(
@@ -103,7 +103,7 @@ class ServiceSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the server's answer; a missing one is a failure by the deadline.
+        Return the server's result; a missing response is a failure by the deadline.
 
         :param request: the request; only what MoveIt's message can say.
         :raises InvalidOption: for a request that the message cannot carry.
@@ -136,53 +136,53 @@ class ServiceSolver:
         """
         Return the response to a message, or why there is none.
 
-        :param message: the message; its timeout and ``answer_timeout`` bound the wait.
+        :param message: the message; its timeout and ``response_timeout`` bound the wait.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
         if self._missing >= MISSING_LIMIT:
-            return f'not asked: {MISSING_LIMIT} answers had not come before'
+            return f'not called: {MISSING_LIMIT} responses have not come before'
         budget = message.ik_request.timeout
-        response = self._ask(message, budget.sec + 1e-9 * budget.nanosec + self._answer_timeout)
+        response = self._call(message, budget.sec + 1e-9 * budget.nanosec + self._response_timeout)
         if response is not None:
             return response
         self._missing += 1
-        text = f'no answer from {self.service} in time'
+        text = f'no response from {self.service} in time'
         _LOGGER.warning('%s (%d of at most %d).', text, self._missing, MISSING_LIMIT)
         return text
 
     def read(self, reply: GetPositionIK.Response | str) -> RemoteResult:
         """
-        Return the answer in what :meth:`call` returned.
+        Return the result in what :meth:`call` returned.
 
         :param reply: the response, or why there is none.
         """
         if isinstance(reply, str):
-            return missing_answer(reply)
-        return read_answer(reply, self.joint_names, len(self.tip_frames))
+            return missing_response(reply)
+        return read_response(reply, self.joint_names, len(self.tip_frames))
 
     def warm_up(self) -> None:
         """
-        Wait for the server, and ask until client and server know each other.
+        Wait for the server, and call it until client and server know each other.
 
-        :raises SolverError: when it does not come, does not answer or does not know the group.
+        :raises SolverError: when the server does not come, does not respond or does not know the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
         self._wait_for_service()
         far = np.broadcast_to(np.eye(4), (len(self.tip_frames), 4, 4)).copy()
         far[:, 2, 3] = _OUT_OF_REACH
         message = self.prepare(SolveRequest(targets=far, timeout=1e-3))
-        answer = None
+        response = None
         for _ in range(ATTEMPTS):
-            answer = answer or self._ask(message, ATTEMPT_WAIT)
-        if answer is None:
+            response = response or self._call(message, ATTEMPT_WAIT)
+        if response is None:
             raise SolverError(
-                f'{self.service} is there, but answered none of {ATTEMPTS} requests.'
+                f'{self.service} is there, but responded to none of {ATTEMPTS} requests.'
             )
-        if answer.error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
-            text = getattr(answer.error_code, 'message', '') or 'it does not say which it knows'
+        if response.error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
+            text = getattr(response.error_code, 'message', '') or 'it does not say which it knows'
             raise SolverError(f'{self.service} has no group {quote(self._group)}: {text}')
         for _ in range(WARM_UP_CALLS):
-            self._ask(message, ATTEMPT_WAIT)
+            self._call(message, ATTEMPT_WAIT)
 
     def _wait_for_service(self) -> None:
         start = said = time.monotonic()
@@ -209,7 +209,7 @@ class ServiceSolver:
         offered = self._node.get_service_names_and_types()
         return any(DESCRIBE_TYPE in types for _, types in offered)
 
-    def _ask(self, message: GetPositionIK.Request, timeout: float) -> Any:
+    def _call(self, message: GetPositionIK.Request, timeout: float) -> Any:
         """Return the response, or None when it does not come within a time [s]."""
         future = self._client.call_async(message)
         with contextlib.suppress(ExternalShutdownException):

@@ -1,4 +1,4 @@
-"""MoveIt's error codes for answers: the one place that knows them."""
+"""MoveIt's error codes of responses: the one place that knows them."""
 
 from typing import Any
 

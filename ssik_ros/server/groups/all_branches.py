@@ -1,7 +1,7 @@
 """
 Every branch of a pose for one group: by its closed form where it has one, else by a search for several solutions.
 
-Whatever solver answered, each posture that is handed out is measured here at exactly its numbers.
+Each posture of a response is measured here at exactly its numbers, whatever solver found it.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ ONE_BRANCH = 0.05
 ROUNDING = 1e-7
 """How far the error that a solver claims and the measured one may be apart [m or rad]."""
 NO_POSES: FloatArray = np.empty((0, 0))
-"""The pose of a goal of which only the link is asked for."""
+"""The pose of a goal of which only the link matters."""
 SEARCHED = 'several distinct solutions found by a search, not all there are'
 
 
@@ -114,7 +114,7 @@ class _Outcome(NamedTuple):
 
 
 class BranchFinder:
-    """Finds every branch of one group; may be asked from several threads at once."""
+    """Finds every branch of one group; several threads may call it at once."""
 
     def __init__(self, server: GroupServer, closed_form: GroupClosedForm | None = None) -> None:
         """
@@ -162,7 +162,7 @@ class BranchFinder:
         Return every branch, nearest to the seed first.
 
         :param goals, state, accepts: as for :meth:`GroupServer.solve`.
-        :param options: what else is asked.
+        :param options: the rest of the request.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
         :raises RequestRefused: for a group without solver or links that are no tips of it.
         """
@@ -206,7 +206,7 @@ class BranchFinder:
             clock_ended=found.clock_ended or bool(gate and gate.unchecked),
             solve_ns=solve_ns,
         )
-        return self._answer(solver, found, branches, report)
+        return self._respond(solver, found, branches, report)
 
     def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
         """Return the solvers to call, in the order of the policy, each with its reason."""
@@ -338,10 +338,10 @@ class BranchFinder:
             self._links[base, link] = found
         return found
 
-    def _answer(
+    def _respond(
         self, solver: IkSolver, found: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
-        """Return the answer with its sentence."""
+        """Return the response with its sentence."""
         names = self.server.group.variable_names
         if branches:
             left_out = report.dropped_by_max or report.dropped_by_clock

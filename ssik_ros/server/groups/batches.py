@@ -101,7 +101,7 @@ def read_poses(numbers: FloatArray) -> FloatArray:
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], 1
     )
     poses[:, :3, 3] = rows[:, :3]
-    # What is no pose is none in all its numbers: infinities would turn into warnings on the way.
+    # What is no pose is none in all its numbers: infinities would cause warnings on the way.
     poses[~(np.abs(poses) <= FARTHEST).all(axis=(1, 2))] = np.nan
     return poses
 
@@ -118,7 +118,7 @@ def solve_batch(
     Solve each pose by itself.
 
     :param server: the group.
-    :param request: what else is asked.
+    :param request: the rest of the request.
     :param goal: what is to be at the poses; its own pose does not count.
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.

@@ -6,7 +6,7 @@ would have to give way for the pose to be reached from there.
 
 **Derivation.** The nearest posture is what the group's solver came nearest to without collisions and constraints. From it,
 damped least squares without any limits, dq = J^T (J J^T + d I)^(-1) e, goes on to the pose; the joints that end beyond
-their limits are those that bind, by how far they end beyond them, at the turn nearest to their range.
+their limits are those that bind, by how far they end beyond them, in the winding nearest to their range.
 
 **Degenerate cases.** Out of reach of the links the iteration ends away from the pose, and no limit is to blame.
 
@@ -80,7 +80,7 @@ def explain_pose(
     timeout: float,
 ) -> Explanation:
     """
-    Return what is behind an answer.
+    Return the reasons behind a response.
 
     :param finder: of the group.
     :param goal: the pose in the model frame, and its link.
@@ -155,9 +155,9 @@ def _binding_limits(
 
 def _twist_between(pose: FloatArray, target: FloatArray) -> FloatArray:
     """Return the translation and the rotation vector (6), in base axes, from one pose to another."""
-    turn = np.eye(4)
-    turn[:3, :3] = target[:3, :3] @ pose[:3, :3].T
-    *_, x, y, z, w = numbers_of_pose(turn)
+    rotation = np.eye(4)
+    rotation[:3, :3] = target[:3, :3] @ pose[:3, :3].T
+    *_, x, y, z, w = numbers_of_pose(rotation)
     length = math.hypot(x, y, z)
     angle = 2.0 * math.atan2(length, abs(w)) * (-1.0 if w < 0.0 else 1.0)
     factor = 0.0 if length == 0.0 else angle / length
@@ -176,7 +176,7 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
     if cause == Cause.CONSTRAINTS and is_free:
         advice.append('Without the constraints the pose is reached.')
     if cause == Cause.DEADLINE:
-        more = 'it is reached without collisions and constraints' if is_free else 'ask for longer'
+        more = 'it is reached without collisions and constraints' if is_free else 'give more time'
         advice.append(f'The clock ended the search: {more}.')
     for limit in known.limits:
         size = (
@@ -196,6 +196,6 @@ def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]
         if count < 6 and not server.kinematics.position_only:
             advice.append(
                 f'The group has {counted(count, "joint")}, a pose has 6 degrees of freedom: leave the orientation free '
-                '(position_only_ik), or ask for poses that the arm can take.'
+                '(position_only_ik), or request poses that the arm can take.'
             )
     return advice

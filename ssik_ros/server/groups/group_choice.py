@@ -41,7 +41,7 @@ def find_only_tip(robot: RobotModel) -> str:
     """
     Return the last link of a robot that has one branch of moving joints.
 
-    Of several links that hang rigidly on the last joint, the first: a pose may be asked for any of them.
+    Of several links that hang rigidly on the last joint, the first: any of them may have a goal.
 
     :param robot: the robot.
     :raises ModelError: when there are several branches, with their ends.

@@ -1,4 +1,4 @@
-"""One group of a robot that can be asked: its solver, where that came from, and its goals by link."""
+"""One planning group of a robot: its solver, where that came from, and its goals by link."""
 
 from collections.abc import Callable, Sequence
 import time
@@ -44,7 +44,7 @@ def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
 
 
 class GroupServer:
-    """A group with its solver; may be asked from several threads at once."""
+    """A group with its solver; several threads may call it at once."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class GroupServer:
         self.kinematics = kinematics
         self.solver: IkSolver | None = None
         self.reason = ''
-        """Why this solver answers, or why there is none."""
+        """Why this solver was chosen, or why there is none."""
         self.warm_up_seconds = 0.0
         self.frames = frames
         self._links: dict[tuple[Sequence[str], str], _TipLink] = {}
@@ -92,7 +92,7 @@ class GroupServer:
             self.reason = str(error)
 
     def _explain_choice(self, solver: IkSolver) -> str:
-        """Return why this solver answers for the group."""
+        """Return why this solver was chosen for the group."""
         own, requested = self.kinematics.solver, self.kinematics.requested_solver
         if self.kinematics.is_foreign:
             why = f'stands in for {quote(requested)}, which is not a solver of this package'
@@ -130,7 +130,7 @@ class GroupServer:
         wants_nearest: bool = False,
     ) -> tuple[IkResult, int]:
         """
-        Return the solver's answer and the time within the solver [ns].
+        Return the solver's result and the time within the solver [ns].
 
         :param goals: poses in the model frame; one for each of one or several tips.
         :param state: seed, joints outside the group, and where the root link stands.
@@ -165,7 +165,7 @@ class GroupServer:
         limits: JointBounds | None = None,
     ) -> SolveRequest:
         """
-        Return goals as a solver of this group is asked about them.
+        Return goals as a request to a solver of this group.
 
         :param solver: the group's own, or another one of the group.
         :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
@@ -311,7 +311,7 @@ class GroupServer:
         raise RequestRefused(Refusal.UNKNOWN_LINK, self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
-        """Return what is wrong with a link that no pose can be asked for."""
+        """Return what is wrong with a link that cannot have a goal."""
         own = list_names(map(quote, tips))
         if not link:
             return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'

@@ -19,7 +19,7 @@ POSE_FREEDOMS = 6
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
-    Return what was changed in a request before it was answered, one sentence each.
+    Return what was changed in a request before it was solved, one sentence each.
 
     :param server: the group.
     :param state: seed, and joints outside the group.
@@ -56,9 +56,9 @@ def notes_on_failure(
 
     :param server: the group.
     :param goals: in the model frame.
-    :param poses: the same as they were asked.
+    :param poses: the same poses as in the request.
     :param state: seed, and joints outside the group.
-    :param result: the solver's answer.
+    :param result: the solver's result.
     """
     notes, excess = [], 0.0
     if result.is_proved:
@@ -74,7 +74,7 @@ def notes_on_failure(
         )
     if any(np.array_equal(framed.pose[:3, :3], HALF_TURN_ABOUT_X) for framed in poses):
         notes.append(
-            'The quaternion is x = 1, y = z = w = 0, half a turn about x; in ROS, w comes last.'
+            'The quaternion is x = 1, y = z = w = 0, a rotation by pi about x; in ROS, w comes last.'
         )
     if len(goals) > 1 and result.searches and np.isfinite(result.q).all():
         notes.append(_describe_tips(server, goals, server.with_group(state, result.q)))
@@ -116,7 +116,7 @@ def describe_nearest(
     :param server: the group.
     :param goals: in the model frame.
     :param state: seed, and joints outside the group.
-    :param result: the solver's answer.
+    :param result: the solver's result.
     """
     q = result.nearest
     if len(goals) != 1 or q is None or not np.isfinite(q).all():

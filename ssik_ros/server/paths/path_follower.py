@@ -64,7 +64,7 @@ class PathFollower:
         Choose the solver.
 
         :param finder: of the group.
-        :param request: what is asked.
+        :param request: the request.
         :param led: what follows the lines; its pose does not count.
         :param start: where the path begins.
         :param checks: what postures have to pass.
@@ -115,10 +115,10 @@ class PathFollower:
                 Cause.CONSISTENCY,
                 text,
             )
-        return self._answer(found, steps, len(lines))
+        return self._respond(found, steps, len(lines))
 
-    def _answer(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
-        """Return the answer with its times and its sentence."""
+    def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
+        """Return the response with its times and its sentence."""
         group = self._server.group
         velocity = self._server.robot.tree.velocity[group.idx_q] * _scale(
             self._request.velocity_scale
@@ -183,7 +183,7 @@ class PathFollower:
         return PathModel(
             find=self._find,
             knows_all=self._knows_all,
-            turns_near=self._order.nearest_windings,
+            windings_near=self._order.nearest_windings,
             errors=self._errors,
             accepts=accepts,
             refusal=refusal,

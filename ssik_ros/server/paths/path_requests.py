@@ -1,4 +1,4 @@
-"""Requests for joint paths along straight lines, and their answers, without ROS."""
+"""Requests for joint paths along straight lines, and their responses, without ROS."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class PathRequest:
     prismatic_jump: float = 0.0
     """Largest step of a sliding joint [m]; 0: any."""
     revolute_jump: float = 0.0
-    """Largest step of a turning joint [rad]; 0: any."""
+    """Largest step of a revolute joint [rad]; 0: any."""
     avoid_collisions: bool = False
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     velocity_scale: float = 1.0

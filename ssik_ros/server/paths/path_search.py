@@ -6,7 +6,7 @@ than it may, and halfway between them in joint space the link is halfway along t
 start take the one with the smallest sum of squared joint steps; where none reaches the end, one that gets furthest.
 
 **Derivation.** Postures of a sample that join one of the sample before are a layer; the cost of a posture is the least
-over those it joins of their cost plus the squared step (dynamic programming, exact). Whole turns are chosen next to the
+over those it joins of their cost plus the squared step (dynamic programming, exact). Windings are chosen next to the
 posture before. Where a closed form knows all postures, all of them are tried, otherwise those that the group's solver
 finds from each posture of the layer before.
 
@@ -49,14 +49,14 @@ class SamplePostures(NamedTuple):
 
 @dataclass(slots=True)
 class PathModel:
-    """What the search asks about the arm."""
+    """What the search needs to know of the arm."""
 
     find: Callable[[FloatArray, FloatArray], SamplePostures]
-    """Postures that reach a pose (4, 4), turns next to a posture (n)."""
+    """Postures that reach a pose (4, 4), in the windings next to a posture (n)."""
     knows_all: bool
-    """Whether ``find`` returns the same postures whatever the seed, whole turns aside."""
-    turns_near: Callable[[FloatArray, FloatArray], FloatArray]
-    """Postures (k, n) at the turns that are nearest to a posture (n)."""
+    """Whether ``find`` returns the same postures whatever the seed, windings aside."""
+    windings_near: Callable[[FloatArray, FloatArray], FloatArray]
+    """Postures (k, n) in the windings that are nearest to a posture (n)."""
     errors: Callable[[FloatArray, FloatArray], tuple[float, float]]
     """Distance [m] and angle [rad] between the link at a posture (n) and a pose (4, 4)."""
     accepts: Callable[[FloatArray], bool]
@@ -180,7 +180,7 @@ class PathSearch:
     def _choices(
         self, layer: list[_PathNode], target: FloatArray
     ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
-        """Return postures at a pose, each with costs and parents that it is near the turns of."""
+        """Return postures at a pose, each with costs and parents whose windings it is near."""
         model = self._model
         found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
         postures = model.find(target, layer[0].q)
@@ -190,7 +190,7 @@ class PathSearch:
                 postures = model.find(target, node.q)
             if not len(postures.q):
                 continue
-            for q in model.turns_near(postures.q, node.q):
+            for q in model.windings_near(postures.q, node.q):
                 step = q - node.q
                 entry = found.setdefault(np.round(q, 9).tobytes(), (q, []))
                 entry[1].append((node.cost + float(step @ step), node))
@@ -245,7 +245,7 @@ class PathSearch:
         postures = self._model.find(target, q).q
         if not len(postures):
             return None
-        near = self._model.turns_near(postures, q)
+        near = self._model.windings_near(postures, q)
         for row in np.argsort(((near - q) ** 2).sum(axis=1), kind='stable'):
             if self._model.accepts(near[row]):
                 found: FloatArray = near[row]

@@ -6,7 +6,7 @@ Poses along straight lines: positions linear, orientations at constant angular v
 **Derivation.** Between T_a and T_b at s in [0, 1]: p = (1 - s) p_a + s p_b, R = R_a exp(s log(R_a^T R_b)). The number of
 steps is max(floor(d / d_max), floor(a / (3.5 d_max))) + 1 for the distance d and the angle a, as MoveIt has it.
 
-**Degenerate cases.** At half a turn the axis is one of the two that there are.
+**Degenerate cases.** At a rotation by pi the axis is one of the two that there are.
 
 **References.** docs/reference/ros2.md.
 """
@@ -21,7 +21,7 @@ from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.server.requests.poses import numbers_of_pose
 
 RADIANS_PER_METRE = 3.5
-"""How far a step may turn for each metre that it may move."""
+"""How far a step may rotate for each metre that it may move."""
 
 
 class Line(NamedTuple):
@@ -56,8 +56,8 @@ class Line(NamedTuple):
         :param max_step: [m], above zero.
         """
         distance = math.dist(self.start[:3, 3].tolist(), self.end[:3, 3].tolist())
-        moves, turns = distance / max_step, self.angle / (RADIANS_PER_METRE * max_step)
-        return float(max(np.floor(moves), np.floor(turns))) + 1.0
+        moves, rotations = distance / max_step, self.angle / (RADIANS_PER_METRE * max_step)
+        return float(max(np.floor(moves), np.floor(rotations))) + 1.0
 
 
 def make_line(start: FloatArray, end: FloatArray) -> Line:

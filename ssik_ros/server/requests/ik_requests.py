@@ -1,8 +1,8 @@
 """
-Requests by name, as a service receives them, and their answers.
+Requests by name, as a service receives them, and their responses.
 
 Poses are (4, 4) transforms; names are those of the robot's links, frames and joints. Nothing here knows
-ROS: a surface fills a request from its messages and turns the answer into messages.
+ROS: a service reads a request from its message and writes the response into another one.
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ class LinkGoal(NamedTuple):
 
 
 LARGEST_RESPONSE = 10_000
-"""Postures in one answer."""
+"""Postures in one response."""
 NOTHING_GIVEN = StateGiven()
 
 
@@ -106,7 +106,7 @@ class BranchOptions(NamedTuple):
     max_solutions: int = 0
     """Zero, or more than ``LARGEST_RESPONSE``: so many."""
     enumerate_windings: bool = False
-    """Whether each branch comes once for every whole turn of its joints."""
+    """Whether each branch comes once for every winding of its joints."""
     tolerance: float = 0.0
     """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
 
@@ -158,7 +158,7 @@ class IkResponse(NamedTuple):
     state: FullState | None = None
     """Full state with the group at the solution; None when there is no solution."""
     result: IkResult | None = None
-    """The solver's answer; None when it was not asked."""
+    """The solver's result; None if it was not called."""
     solve_ns: int = 0
     """Time within the solver [ns]."""
     colliding: tuple[str, ...] = ()
@@ -185,14 +185,14 @@ class Branch(NamedTuple):
     orientation_error: float
     """[rad]."""
     distance: float
-    """Root of the sum of squares of the differences from the seed; joints without limits modulo a turn."""
+    """Root of the sum of squares of the differences from the seed; joints without limits modulo 2 pi."""
     limit_margin: float
     """Smallest distance of a variable to a limit of its own [rad or m]; inf where there is none."""
     label: str
     branch: int
-    """Postures of one number differ by whole turns; from 0 on in the order of the answer."""
-    turns: Sequence[int]
-    """Whole turns of each variable from its angle within (-pi, pi]; empty where windings were not asked for."""
+    """Postures of one number differ in their windings; from 0 on in the order of the response."""
+    windings: Sequence[int]
+    """Winding of each variable: how often 2 pi was added to its angle within (-pi, pi]; empty if the request did not enumerate windings."""
 
 
 class BranchReport(NamedTuple):

@@ -1,4 +1,4 @@
-"""Postures of one group in order: whole turns, distances from a seed, room to the limits."""
+"""Postures of one group in order: windings, distances from a seed, room to the limits."""
 
 import math
 from typing import NamedTuple
@@ -39,28 +39,30 @@ class PostureOrder:
         :param group: one of its groups.
         """
         tree = robot.tree
-        turning = {
+        angular = {
             int(tree.idx_q[j])
             for j, kind in enumerate(tree.kinds)
             if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS)
         }
         self._lower, self._upper = group.lower, group.upper
-        self._turns = np.array([place in turning for place in group.idx_q.tolist()], dtype=bool)
-        self._is_free = self._turns & np.isinf(group.lower) & np.isinf(group.upper)
+        self._is_angle = np.array([place in angular for place in group.idx_q.tolist()], dtype=bool)
+        self._is_free = self._is_angle & np.isinf(group.lower) & np.isinf(group.upper)
 
     def nearest_windings(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
-        Return joint vectors (k, n) with each angle at the turn within limits that is nearest to a seed.
+        Return joint vectors (k, n) with each angle in the winding within limits that is nearest to a seed.
 
         :param q: (k, n) within limits.
         :param seed: (n,).
         """
-        turns = np.round((seed - q) / TWO_PI)
+        windings = np.round((seed - q) / TWO_PI)
         with np.errstate(invalid='ignore'):
             most, least = np.floor((self._upper - q) / TWO_PI), np.ceil((self._lower - q) / TWO_PI)
-        turns = np.where(self._turns, np.clip(turns, np.minimum(least, 0), np.maximum(most, 0)), 0)
+        windings = np.where(
+            self._is_angle, np.clip(windings, np.minimum(least, 0), np.maximum(most, 0)), 0
+        )
         # An angle that stays is not to change in its last digit.
-        return np.where(turns == 0.0, q, q + TWO_PI * turns)
+        return np.where(windings == 0.0, q, q + TWO_PI * windings)
 
     def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
         """
@@ -77,7 +79,7 @@ class PostureOrder:
         return keep
 
     def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
-        """Return how far variables (k, n) are from others (n); joints without limits modulo a turn."""
+        """Return how far variables (k, n) are from others (n); joints without limits modulo 2 pi."""
         difference = q - other
         wrapped = difference - TWO_PI * np.round(difference / TWO_PI)
         return np.abs(np.where(self._is_free, wrapped, difference))
@@ -93,19 +95,19 @@ class PostureOrder:
 
     def arrange(self, q: FloatArray, seed: FloatArray, options: BranchOptions) -> Postures:
         """
-        Return what is to be handed out, best first, with all turns where they are asked for.
+        Return the postures to return, best first, with all windings if the request enumerates them.
 
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
-        :param options: how many, and whether with turns.
+        :param options: how many, and whether with windings.
         """
         most = min(options.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')
         if not options.enumerate_windings or not len(q):
             return Postures(q[order[:most]], order[:most], len(q))
-        # Sliding joints have no turns: an open end says so, and two open ends would stand for a full turn.
-        lower = np.where(self._turns, self._lower, -math.inf)
-        upper = np.where(self._turns, self._upper, np.finfo(np.float64).max)
+        # Sliding joints have no windings: an open end says so, and two open ends would stand for a range of 2 pi.
+        lower = np.where(self._is_angle, self._lower, -math.inf)
+        upper = np.where(self._is_angle, self._upper, np.finfo(np.float64).max)
         metric = METRICS['wrap_l2']
         found = enumerate_windings(q[order], lower, upper, seed, metric, most)
         return Postures(found.q, order[found.of_branch], found.total)
@@ -121,9 +123,9 @@ class PostureOrder:
 
     def count_windings(self, q: FloatArray) -> list[int]:
         """
-        Return the whole turns of each variable from its angle within (-pi, pi]; 0 for what is no angle.
+        Return the winding of each variable, counted from its angle within (-pi, pi]; 0 for lengths.
 
         :param q: (n,).
         """
-        turns = np.ceil(q / TWO_PI - 0.5).astype(np.int64) * self._turns
-        return [int(turn) for turn in turns]
+        windings = np.ceil(q / TWO_PI - 0.5).astype(np.int64) * self._is_angle
+        return [int(winding) for winding in windings]

@@ -1,4 +1,4 @@
-"""Why a request is not answered at all: it names what does not exist, or asks for what is not there."""
+"""Why a request is refused: it names or needs what does not exist."""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -31,7 +31,7 @@ class Refusal(IntEnum):
     NOT_SEARCHABLE = 10
     """The seed does not lead to a solution, and the model does not say where else to start."""
     FAULT = 11
-    """The request was in order, but answering it failed."""
+    """The request was in order, but solving it failed."""
 
     BAD_TOLERANCE = 12
     """A tolerance that is no finite number, or negative."""
@@ -59,7 +59,7 @@ Blamed = type[SsikError] | tuple[type[SsikError], ...]
 
 
 class RequestRefused(RequestError):
-    """A request that cannot be asked; ``refusal`` says in which respect."""
+    """A request that is refused; ``refusal`` says why."""
 
     def __init__(self, refusal: Refusal, message: str) -> None:
         """

@@ -11,7 +11,7 @@ from ssik_ros.server.requests.poses import FARTHEST, is_within_reason, TOO_FAR
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 SURFACE = 1e-9
-"""A point so near to a surface [m] lies inside: corners of boxes are asked for on purpose."""
+"""A point so near to a surface [m] lies inside: corners of boxes are requested on purpose."""
 
 
 class Solid(IntEnum):
@@ -42,7 +42,7 @@ class RegionPart(NamedTuple):
 
 
 class Region:
-    """A union of solids, checked once and asked often."""
+    """A union of solids, checked once and used often."""
 
     def __init__(self, parts: Sequence[RegionPart], what: str) -> None:
         """

@@ -4,11 +4,11 @@ Constraints on a posture, as MoveIt means them: joints near values, points in vo
 **Problem.** Say of a full state whether each constraint holds, and how far it is off.
 
 **Derivation.** A joint constraint bounds d = q - q0, wrapped to (-pi, pi] where the joint is continuous. A position
-constraint asks whether the point p = T_frame_link o of a link lies in a region of the frame. An orientation constraint
+constraint requires that the point p = T_frame_link o of a link lies in a region of the frame. An orientation constraint
 takes E = R_desired^T R_link and bounds each of three numbers of it: the angles (a, b, c) of E = Rx(a) Ry(b) Rz(c), or
 the components of its rotation vector.
 
-**Degenerate cases.** Where cos b = 0, a and c turn about one axis, and only their sum (or difference) is known: the
+**Degenerate cases.** Where cos b = 0, a and c rotate about one axis, and only their sum (or difference) is known: the
 constraint holds if all of it fits into a or all of it into c. A frame that is a link moves with the posture.
 
 **References.** moveit_msgs/Constraints; see docs/reference/ros2.md.
@@ -113,7 +113,7 @@ class ConstraintCheck:
         """
         Return limits (n,), (n,) of a group in which its joint constraints hold; why, where they leave no room.
 
-        Of a joint that may turn several times the turn nearest to the seed counts. A joint that nothing in the
+        Of a joint with several windings the one nearest to the seed counts. A joint that nothing in the
         group moves has to keep its constraint where it is.
 
         :param group: the group.
@@ -224,7 +224,9 @@ class ConstraintCheck:
                 for choice in choices
             )
             off = ', '.join(f'{angle:.4g}' for angle in choices[0])
-            text = '' if holds else f'link {quote(wish.link)} is turned by {off} rad about x, y, z'
+            text = (
+                '' if holds else f'link {quote(wish.link)} is rotated by {off} rad about x, y, z'
+            )
             return ConstraintVerdict(holds, weight * sum(choices[0]), text)
 
         return test

@@ -18,7 +18,7 @@ Elsewhere = Callable[[str], PlacedFrame | str]
 
 
 class FrameReader:
-    """Frames of one robot; may be asked from several threads at once."""
+    """Frames of one robot; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
         """

@@ -1,4 +1,4 @@
-"""A robot among objects: its states, its frames, and the checks that a request asks for."""
+"""A robot among objects: its states, its frames, and the checks of a request."""
 
 from collections.abc import Callable, Collection, Mapping
 import dataclasses
@@ -111,7 +111,7 @@ class PlanningScene:
         self, request: SceneRequest, state: FullState, current: FullState
     ) -> CandidateChecks | None:
         """
-        Return the checks of candidates; None where the request asks for none.
+        Return the checks of candidates; None if the request has none.
 
         :param request: the request.
         :param state: the state that the request is about.

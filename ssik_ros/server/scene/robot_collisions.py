@@ -1,4 +1,4 @@
-"""Collisions of one robot for those who ask about it: made once, shared by all threads."""
+"""Collisions of one robot: made once, shared by all threads."""
 
 import contextlib
 import logging
@@ -34,7 +34,7 @@ class RobotCollisions:
         self._last: tuple[Surroundings, CollisionScene] | None = None
 
     def warm_up(self) -> None:
-        """Read the geometry; what is wrong with it is told to those who ask for a check."""
+        """Read the geometry; requests for a check are told what is wrong with it."""
         with contextlib.suppress(RequestRefused):
             self._require_checker()
 
@@ -78,7 +78,7 @@ class RobotCollisions:
         Return the robot among objects.
 
         :param around: objects in the world and carried ones.
-        :raises RequestRefused: when there is no library, no geometry, or only a part of it, so that an answer
+        :raises RequestRefused: when there is no library, no geometry, or only a part of it, so that a result
             would not be free of collisions but unchecked.
         """
         checker = self._require_checker()

@@ -53,7 +53,7 @@ class _Places(NamedTuple):
 
 
 class StateReader:
-    """Reads states of one robot; may be asked from several threads at once."""
+    """Reads states of one robot; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, initial: Mapping[str, float] | None = None) -> None:
         """
@@ -169,7 +169,7 @@ class StateReader:
         wrong = self._no_rotation(written) if self._quaternions else ''
         if wrong:
             _LOGGER.warning(
-                'joint_states turn joint %s by a quaternion of no length, so the message is ignored.',
+                'joint_states rotate joint %s by a quaternion of no length, so the message is ignored.',
                 quote(wrong),
             )
             return current
@@ -198,7 +198,7 @@ class StateReader:
         if wrong:
             raise RequestRefused(
                 Refusal.BAD_STATE,
-                f'robot_state turns joint {quote(wrong)} by a quaternion of no length.',
+                f'robot_state rotates joint {quote(wrong)} by a quaternion of no length.',
             )
 
     def _no_rotation(self, positions: FloatArray) -> str:
@@ -342,7 +342,7 @@ def _contradictions(given: StateGiven, places: _Places, positions: FloatArray) -
 
 
 def _flat(pose: FloatArray) -> FloatArray:
-    """Return the part (4, 4) of a pose that a planar joint can have: x, y and the turn about z."""
+    """Return the part (4, 4) of a pose that a planar joint can have: x, y and the rotation about z."""
     values = _joint_values(JointKind.PLANAR, '', pose)
     return joint_motion(JointKind.PLANAR, np.array([0.0, 0.0, 1.0]), np.array(values))
 

@@ -1,7 +1,7 @@
 """
-What a client reads from an answer of ``compute_ik``, whoever the server is.
+Read responses of ``compute_ik`` from any server.
 
-A server of this package says in its text why it failed and how much it tried; of others, only the code is known.
+The text of a server of this package says why it failed and how much it tried. Of other servers only the code is known.
 """
 
 import re
@@ -31,15 +31,15 @@ _CAUSE_OF_CODE = {
 }
 
 
-def read_answer(
+def read_response(
     response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
 ) -> RemoteResult:
     """
-    Return the answer in a response; nothing in it is taken for granted, so it is still to be judged.
+    Return the result in a response, not yet checked.
 
     :param response: the response.
-    :param joint_names: the joints of the answer, in its order.
-    :param tip_count: how many tips were asked about.
+    :param joint_names: the joints of the result, in its order.
+    :param tip_count: number of tips of the request.
     """
     code = response.error_code
     # moveit_msgs before 2.5 has the number alone.
@@ -61,9 +61,9 @@ def read_answer(
     return RemoteResult(result, f'error code {code.val}: {text}'.rstrip(': '), server_time_ns)
 
 
-def missing_answer(text: str) -> RemoteResult:
+def missing_response(text: str) -> RemoteResult:
     """
-    Return what stands for an answer that did not come.
+    Return the result of a response that did not come.
 
     :param text: why there is none.
     """
