@@ -227,9 +227,9 @@ class RobotServer:
             ):
                 resolved = self._resolve(request, current, group, state)
                 return self._solve_resolved(request, resolved)
-            asked = group.request_one(solver, link[0], framed[0].pose, state, request.timeout)
+            one = group.request_one(solver, link[0], framed[0].pose, state, request.timeout)
             begin = perf_counter_ns()
-            result = solver.solve(asked)
+            result = solver.solve(one)
             solve_ns = perf_counter_ns() - begin
             seed = state.positions[group.places].tolist()
             if (
@@ -281,10 +281,10 @@ class RobotServer:
         return _with_notes(request, resolved, response)
 
     def solve_unchecked(self, request: IkRequest, current: FullState) -> IkResponse:
-        """Solve without collision checks; say so if the request asks for them."""
-        asked, request.avoid_collisions = request.avoid_collisions, False
+        """Solve without collision checks; say so if the request wants them."""
+        wants_checks, request.avoid_collisions = request.avoid_collisions, False
         response = self.solve(request, current)
-        return response._replace(text=f'{response.text} {UNCHECKED}') if asked else response
+        return response._replace(text=f'{response.text} {UNCHECKED}') if wants_checks else response
 
     def describe(self, group: str, current: FullState) -> RobotReport:
         """Return one planning group, or all of them for an empty name."""

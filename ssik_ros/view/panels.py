@@ -281,9 +281,10 @@ class BranchPanel:
             button.visible = number < len(session.branches)
             if button.visible:
                 branch = session.branches[number]
-                turns = f', turns {" ".join(map(str, branch.turns))}' if any(branch.turns) else ''
+                windings = ' '.join(map(str, branch.windings)) if any(branch.windings) else ''
+                label = f'{branch.label}, windings {windings}' if windings else branch.label
                 button.label = (
-                    f'{number + 1}: {branch.label}{turns} ({branch.distance:.2f} away, '
+                    f'{number + 1}: {label} ({branch.distance:.2f} away, '
                     f'{branch.limit_margin:.2f} to a limit)'
                 )
 

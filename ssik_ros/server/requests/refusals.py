@@ -107,7 +107,7 @@ def refused_as(
     respond: Callable[..., Response], kind: Blamed, refusal: Refusal
 ) -> Callable[[Method[Response]], Method[Response]]:
     """
-    Return a decorator of methods that turns a refused request into a response.
+    Return a decorator that makes a method respond to a refused request instead of raising.
 
     :param respond: makes the response of refusal, cause and text.
     :param kind, refusal: as for :func:`explain_refusal`.
