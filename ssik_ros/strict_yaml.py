@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from ssik_ros.errors import (
     ConfigError,
+    counted,
     describe_choices,
     DescriptionNotFound,
     LocatedMapping,
@@ -111,3 +112,67 @@ def finite_number(value: Any, place: str, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         refuse(place, f'{what} is no finite number but {value!r}')
     return float(value)
+
+
+class EntryReader:
+    """Reads the values of one mapping of a file; wrong ones are refused with their place."""
+
+    def __init__(self, content: Any, place: str, what: str, keys: Iterable[str]) -> None:
+        """
+        Refuse what is no mapping, and unknown keys.
+
+        :param content: the mapping.
+        :param place: where it was written.
+        :param what: its name in messages.
+        :param keys: that it may have.
+        :raises ConfigError: as every method does for a wrong value.
+        """
+        self.entry = checked_mapping(content, place, what, tuple(keys))
+        self.place, self.what = place, what
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """Return a mapping with any keys; an empty one where there is none."""
+        return checked_mapping(self.entry.get(key, {}), self.where(key), quote(key))
+
+    def choice(self, key: str, choices: Iterable[str]) -> str:
+        """Return one of some words."""
+        value = self.entry[key]
+        if value not in choices:
+            self.refuse(key, f'is {value!r}', describe_choices(str(value), choices))
+        return str(value)
+
+    def where(self, key: str) -> str:
+        """Return the place of a value."""
+        return location(self.entry, key, self.place)
+
+    def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
+        """Refuse a value with its place."""
+        refuse(self.where(key), f'{quote(key)} of {self.what} {problem}', hint)
+
+    def text(self, key: str) -> str:
+        """Return a name."""
+        value = self.entry[key]
+        if not isinstance(value, str) or not value:
+            self.refuse(key, f'is no name but {value!r}')
+        return value
+
+    def switch(self, key: str) -> bool:
+        """Return true or false."""
+        value = self.entry[key]
+        if not isinstance(value, bool):
+            self.refuse(key, f'is not true or false but {value!r}')
+        return value
+
+    def positive(self, key: str) -> float:
+        """Return a number of at least zero."""
+        number = finite_number(self.entry[key], self.where(key), quote(key))
+        if number < 0.0:
+            self.refuse(key, f'is negative: {number:g}')
+        return number
+
+    def numbers(self, key: str, count: int) -> tuple[float, ...]:
+        """Return so many finite numbers."""
+        values = self.entry[key]
+        if not isinstance(values, list | tuple) or len(values) != count:
+            self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')
+        return tuple(finite_number(value, self.where(key), quote(key)) for value in values)

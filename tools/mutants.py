@@ -480,6 +480,25 @@ MUTANTS = (
     ),
     Mutant(
         1,
+        'closed chains: goals in the axes of the world turn as closed links do',
+        ROWS,
+        'so3.inverse_left_jacobian(maps[2], wx, wy, wz)',
+        'so3.inverse_left_jacobian(maps[2], -wx, -wy, -wz)',
+        (f'{COLUMN_TESTS}::test_columns_of_random_mechanisms_are_exact',),
+    ),
+    Mutant(
+        1,
+        'closed chains: slides move nothing that the general rows see',
+        CHAIN_ROWS,
+        'blocks[column, i] += factor * total',
+        'blocks[column, i] -= factor * total',
+        (
+            'test/mechanisms/test_general_rows.py::'
+            'test_random_mechanisms_have_the_rows_of_the_general_evaluator',
+        ),
+    ),
+    Mutant(
+        1,
         'closed chains: answers of groups have open loops',
         'ssik_ros/mechanisms/closed_chain_solver.py',
         'closed = loops <= self._solver.parameters.loop_tolerance',

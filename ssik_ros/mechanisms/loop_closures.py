@@ -21,7 +21,7 @@ from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES
 from ssik_ros.model.urdf.data import LoopConstraint
 from ssik_ros.problem.problem import rotation_to_axis
-from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
+from ssik_ros.strict_yaml import EntryReader, finite_number, location, read_yaml, refuse
 from ssik_ros.value_class import dataclass
 
 FREE_OF_TYPE: Mapping[str, tuple[DOF, ...]] = {
@@ -48,6 +48,7 @@ _CONSTRAINT_TAGS = (
     'child_axis',
 )
 _SAME_AXIS = 1e-9
+_ZEROS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +118,11 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
     :param source: the file's name for messages.
     :raises ConfigError: for unknown keys and wrong values, with their place.
     """
-    entries = checked_mapping(content, source, 'the file', _FILE_KEYS)
-    loops = checked_mapping(
-        entries.get('loops', {}), location(entries, 'loops', source), "'loops'"
-    )
-    active = entries.get('active_joints', [])
+    reader = EntryReader(content, source, 'the file', _FILE_KEYS)
+    loops, start = reader.mapping('loops'), reader.mapping('initial_positions')
+    active, place = reader.entry.get('active_joints', []), reader.where('initial_positions')
     if not isinstance(active, list) or not all(isinstance(name, str) for name in active):
-        refuse(location(entries, 'active_joints', source), "'active_joints' is no list of names")
-    start = entries.get('initial_positions', {})
-    place = location(entries, 'initial_positions', source)
-    start = checked_mapping(start, place, "'initial_positions'")
+        reader.refuse('active_joints', 'is no list of names')
     return LoopClosures(
         closures=tuple(
             _read_loop(name, loop, location(loops, name, source)) for name, loop in loops.items()
@@ -139,58 +135,49 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
     )
 
 
-def _vector(entry: Mapping[str, Any], key: str, place: str) -> tuple[float, ...]:
-    """Return three numbers, zeros if the key is missing."""
-    values, place = entry.get(key, [0.0, 0.0, 0.0]), location(entry, key, place)
-    if not isinstance(values, list | tuple) or len(values) != 3:
-        refuse(place, f'{quote(key)} is no list of three numbers but {values!r}')
-    return tuple(finite_number(value, place, quote(key)) for value in values)
-
-
 def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
     """Return one loop of a file."""
-    entry = checked_mapping(content, place, f'loop {quote(name)}', _LOOP_KEYS)
-    if ('type' in entry) == ('dof' in entry):
-        refuse(place, f"loop {quote(name)} needs either 'type' or 'dof'")
-    dof, has_axis = _free(entry, name, place)
-    if has_axis != ('axis' in entry):
+    reader = EntryReader(content, place, f'loop {quote(name)}', _LOOP_KEYS)
+    if ('type' in reader.entry) == ('dof' in reader.entry):
+        refuse(place, f"{reader.what} needs either 'type' or 'dof'")
+    dof, has_axis = _free(reader)
+    if has_axis != ('axis' in reader.entry):
         text = 'needs the axis of its joint' if has_axis else "has no use for an 'axis'"
-        refuse(place, f'loop {quote(name)} {text}')
-    axis = _vector(entry, 'axis', place) if has_axis else (0.0, 0.0, 1.0)
+        refuse(place, f'{reader.what} {text}')
+    axis = reader.numbers('axis', 3) if has_axis else (0.0, 0.0, 1.0)
     if math.hypot(*axis) < _SAME_AXIS:
-        refuse(location(entry, 'axis', place), f'the axis of loop {quote(name)} is zero')
-    ends = []
-    for end in ('parent', 'child'):
-        where = location(entry, end, place)
-        if end not in entry:
-            refuse(place, f'loop {quote(name)} has no {quote(end)}')
-        side = checked_mapping(entry[end], where, f'the {end} of loop {quote(name)}', _END_KEYS)
-        if not isinstance(side.get('link'), str):
-            refuse(where, f"the {end} of loop {quote(name)} names no 'link'")
-        pose = frame_pose(_vector(side, 'xyz', where), _vector(side, 'rpy', where), z_to(axis))
-        ends.append((side['link'], pose))
-    (parent, parent_pose), (child, child_pose) = ends
+        reader.refuse('axis', 'is zero')
+    parent, parent_pose = _read_end(reader, 'parent', z_to(axis))
+    child, child_pose = _read_end(reader, 'child', z_to(axis))
     return LoopClosure(name, parent, child, dof, parent_pose, child_pose)
 
 
-def _free(entry: Mapping[str, Any], name: str, place: str) -> tuple[tuple[DOF, ...], bool]:
+def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, FloatArray]:
+    """Return link and pose (4, 4) of one end of a loop in a file."""
+    if end not in loop.entry:
+        refuse(loop.place, f'{loop.what} has no {quote(end)}')
+    where, what = loop.where(end), f'the {end} of {loop.what}'
+    reader = EntryReader(loop.entry[end], where, what, _END_KEYS)
+    if not isinstance(reader.entry.get('link'), str):
+        refuse(where, f"{what} names no 'link'")
+    xyz, rpy = (
+        reader.numbers(key, 3) if key in reader.entry else _ZEROS for key in ('xyz', 'rpy')
+    )
+    return reader.entry['link'], frame_pose(xyz, rpy, rotation)
+
+
+def _free(reader: EntryReader) -> tuple[tuple[DOF, ...], bool]:
     """Return the free degrees of freedom of a loop in a file, and whether its type has an axis."""
-    if 'type' in entry:
-        kind = entry['type']
-        if kind not in FREE_OF_TYPE:
-            hint = describe_choices(str(kind), FREE_OF_TYPE)
-            refuse(
-                location(entry, 'type', place),
-                f'loop {quote(name)} has no known type: {kind}',
-                hint,
-            )
+    if 'type' in reader.entry:
+        kind = reader.choice('type', FREE_OF_TYPE)
         return FREE_OF_TYPE[kind], kind in TYPES_WITH_AXIS
-    names, where = entry['dof'], location(entry, 'dof', place)
+    names = reader.entry['dof']
     if not isinstance(names, list) or len({str(n) for n in names}) < len(names):
-        refuse(where, f"'dof' of loop {quote(name)} is no list of different names but {names!r}")
+        reader.refuse('dof', f'is no list of different names but {names!r}')
     for dof in names:
         if dof not in DOF_NAMES:
-            refuse(where, f'unknown degree of freedom {dof!r}', describe_choices(dof, DOF_NAMES))
+            hint = describe_choices(dof, DOF_NAMES)
+            refuse(reader.where('dof'), f'unknown degree of freedom {dof!r}', hint)
     return tuple(sorted(DOF[dof] for dof in names)), False
 
 

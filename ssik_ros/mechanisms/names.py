@@ -49,17 +49,17 @@ class CamelCaseNames:
         own = snake_case(name)
         if own != name and not name.startswith('_') and hasattr(type(self), own):
             return getattr(self, own)
-        known = [n for n in dir(type(self)) if not n.startswith('_')]
-        text = (
-            f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
-        )
-        raise AttributeError(text)
+        raise AttributeError(self._describe_missing(name, own))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute under either spelling; an unknown one would be silently ignored."""
         own = name if name.startswith('_') else snake_case(name)
         if not own.startswith('_') and not hasattr(type(self), own):
-            known = [n for n in dir(type(self)) if not n.startswith('_')]
-            text = f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
-            raise AttributeError(text)
+            raise AttributeError(self._describe_missing(name, own))
         object.__setattr__(self, own, value)
+
+    def _describe_missing(self, name: str, own: str) -> str:
+        known = [n for n in dir(type(self)) if not n.startswith('_')]
+        return (
+            f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
+        )

@@ -89,24 +89,17 @@ def _read_weight(joint: IkJoint, value: float) -> float:
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
 
 
-def _read_margin(joint: IkJoint, value: float) -> float:
-    """Return a distance that is not negative."""
-    number = _finite(value, joint, 'limit margin')
-    if number < 0.0:
-        raise InvalidOption(
-            f'The limit margin of joint {quote(joint.name)} is negative: {number}.'
-        )
-    return number
+def _read_length(what: str, least: str) -> Callable[[IkJoint, float], float]:
+    """Return a reader of lengths; ``least`` is ``> 0`` or ``>= 0``."""
 
+    def read(joint: IkJoint, value: float) -> float:
+        number = _finite(value, joint, what)
+        if number < 0.0 or (number == 0.0 and least == '> 0'):
+            text = f'The {what} of joint {quote(joint.name)} must be {least}: {number}.'
+            raise InvalidOption(text)
+        return number
 
-def _read_max_step(joint: IkJoint, value: float) -> float:
-    """Return a length that is not zero."""
-    number = _finite(value, joint, 'largest step')
-    if number <= 0.0:
-        raise InvalidOption(
-            f'The largest step of joint {quote(joint.name)} must be > 0: {number}.'
-        )
-    return number
+    return read
 
 
 class IkJoint(IkObject):
@@ -117,9 +110,9 @@ class IkJoint(IkObject):
     """Whether the joint is free to move in a solve."""
     weight = Setting(1.0, _read_weight)
     """How readily the joint moves; at least 1e-5."""
-    limit_margin = Setting(0.0, _read_margin)
+    limit_margin = Setting(0.0, _read_length('limit margin', '>= 0'))
     """Distance to a limit within which task sets that avoid limits push back [rad or m]."""
-    max_step = Setting(0.0, _read_max_step)
+    max_step = Setting(0.0, _read_length('largest step', '> 0'))
     """Largest motion in one iteration [rad or m]."""
 
     def __init__(

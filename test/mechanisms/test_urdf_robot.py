@@ -443,7 +443,7 @@ WRONG_FILES = {
     'no link': ({'loops': {'pin': {**LEFT_LOOP, 'parent': {}}}}, "names no 'link'"),
     'two numbers': (
         {'loops': {'pin': {**LEFT_LOOP, 'parent': {'link': 'a', 'xyz': [1, 2]}}}},
-        'three numbers',
+        'no list of 3 numbers',
     ),
     'a word for a number': ({'initial_positions': {'a': 'b'}}, "'a' is no finite number"),
     'names that are none': ({'active_joints': 'a'}, 'no list of names'),

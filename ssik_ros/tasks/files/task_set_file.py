@@ -7,18 +7,18 @@ The reader checks what can be checked without the robot, and names the line of w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import counted, describe_choices, quote
+from ssik_ros.errors import describe_choices, quote
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
 from ssik_ros.model.description_files import find_shipped_file
-from ssik_ros.strict_yaml import checked_mapping, finite_number, location, read_yaml, refuse
+from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
 from ssik_ros.tasks.constants import Constraint, TaskSetFlag
 from ssik_ros.tasks.task_set import METHOD_NAMES
 from ssik_ros.value_class import dataclass
@@ -109,10 +109,7 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
     """
     reader = _Reader(content, source, 'the file', FILE_KEYS)
     entries = reader.entry
-    frames, joints, task_sets = (
-        checked_mapping(entries.get(key, {}), location(entries, key, source), quote(key))
-        for key in ('frames', 'joints', 'task_sets')
-    )
+    frames, joints, task_sets = map(reader.mapping, ('frames', 'joints', 'task_sets'))
     if not task_sets:
         refuse(location(entries, 'task_sets', source), 'there is no task set')
     for mapping in (frames, joints, task_sets):
@@ -133,57 +130,16 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
             _read_joint(name, entry, location(joints, name, source))
             for name, entry in joints.items()
         ),
-        priority=reader.choice('priority') if 'priority' in entries else 'strict',
+        priority=_choice(reader, 'priority') if 'priority' in entries else 'strict',
     )
 
 
-class _Reader:
-    """Reads the values of one mapping of the file."""
-
-    def __init__(self, content: Any, place: str, what: str, keys: Iterable[str]) -> None:
-        """Refuse what is no mapping, and unknown keys."""
-        self.entry = checked_mapping(content, place, what, tuple(keys))
-        self.place, self.what = place, what
-
-    def where(self, key: str) -> str:
-        """Return the place of a value."""
-        return location(self.entry, key, self.place)
-
-    def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
-        """Refuse a value with its place."""
-        refuse(self.where(key), f'{quote(key)} of {self.what} {problem}', hint)
+class _Reader(EntryReader):
+    """Reads the settings of one mapping of the file."""
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
         """Return what is given of the values that have a reader."""
         return {key: readers[key](self, key) for key in self.entry if key in readers}
-
-    def choice(self, key: str) -> str:
-        """Return one of some words."""
-        value = self.entry[key]
-        if value not in CHOICES[key]:
-            self.refuse(key, f'is {value!r}', describe_choices(str(value), CHOICES[key]))
-        return str(value)
-
-    def text(self, key: str) -> str:
-        """Return a name."""
-        value = self.entry[key]
-        if not isinstance(value, str) or not value:
-            self.refuse(key, f'is no name but {value!r}')
-        return value
-
-    def switch(self, key: str) -> bool:
-        """Return true or false."""
-        value = self.entry[key]
-        if not isinstance(value, bool):
-            self.refuse(key, f'is not true or false but {value!r}')
-        return value
-
-    def positive(self, key: str) -> float:
-        """Return a number of at least zero."""
-        number = finite_number(self.entry[key], self.where(key), quote(key))
-        if number < 0.0:
-            self.refuse(key, f'is negative: {number:g}')
-        return number
 
     def iterations(self, key: str) -> int:
         """Return a number of iterations."""
@@ -193,13 +149,6 @@ class _Reader:
         if count > MOST_ITERATIONS:
             self.refuse(key, f'is above {MOST_ITERATIONS}: {count}')
         return count
-
-    def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Return so many finite numbers."""
-        values = self.entry[key]
-        if not isinstance(values, list) or len(values) != count:
-            self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')
-        return tuple(finite_number(value, self.where(key), quote(key)) for value in values)
 
     def limits(self, key: str) -> tuple[float, ...]:
         """Return lower and upper limit."""
@@ -230,6 +179,11 @@ class _Reader:
         return bits
 
 
+def _choice(reader: EntryReader, key: str) -> str:
+    """Return one of the words that a setting may have."""
+    return reader.choice(key, CHOICES[key])
+
+
 JOINT_READERS: dict[str, Callable[[_Reader, str], Any]] = {
     'limits': _Reader.limits,
     **dict.fromkeys(('weight', 'limit_margin', 'max_step'), _Reader.positive),
@@ -237,10 +191,10 @@ JOINT_READERS: dict[str, Callable[[_Reader, str], Any]] = {
 }
 SWITCHES = tuple(name.lower() for name in TaskSetFlag.__members__)
 TASK_SET_READERS: dict[str, Callable[[_Reader, str], Any]] = {
-    'method': _Reader.choice,
+    'method': _choice,
     'damping': _Reader.positive,
     'max_iterations': _Reader.iterations,
-    'weights_mode': _Reader.choice,
+    'weights_mode': _choice,
     **dict.fromkeys(SWITCHES, _Reader.switch),
 }
 TASK_READERS: dict[str, Callable[[_Reader, str], Any]] = {
