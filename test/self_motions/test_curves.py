@@ -6,6 +6,7 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
 from ssik_ros.solvers.self_motions.curve import EndKind
+from ssik_ros.solvers.self_motions.maximum import find_maximum
 
 ON_CURVE = 1e-9
 """Distance of a solution from its curve [rad]."""
@@ -77,3 +78,10 @@ def test_wrong_input_is_named():
         arm.self_motions(np.eye(4), resolution=-1.0)
     with pytest.raises(TopologyMismatch, match='one redundant joint'):
         six.self_motions(np.eye(4))
+
+
+def test_a_maximum_is_looked_for_within_the_curve_only():
+    for length in np.random.default_rng(5).uniform(0.1, 10.0, 1000):
+        asked = []
+        find_maximum(lambda s, asked=asked: asked.append(s) or -s, float(length), 0.05)
+        assert min(asked) == 0.0 and max(asked) == length

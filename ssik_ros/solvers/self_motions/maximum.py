@@ -22,7 +22,7 @@ def find_maximum(
     :param spacing: how far apart the first places are that are looked at.
     """
     count = max(1, math.ceil(length / spacing))
-    places = [length * i / count for i in range(count + 1)] if length > 0.0 else [0.0]
+    places = [length * (i / count) for i in range(count + 1)] if length > 0.0 else [0.0]
     values = [_value(function, place) for place in places]
     order = sorted(range(len(places)), key=lambda i: -values[i])[:CANDIDATES]
     best = (places[order[0]], values[order[0]])
