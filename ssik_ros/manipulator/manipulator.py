@@ -22,6 +22,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
     InvalidOption,
+    InvalidTarget,
     quote,
     TopologyMismatch,
 )
@@ -499,7 +500,7 @@ class Manipulator:
         :param free_axis: for six joints, the axis of the end effector about which it may spin: ``x``, ``y``, ``z`` or a
             vector in its frame.
         :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
-            sixteenth part of its range.
+            sixteenth part of its range, or less; at least a thousandth of it.
         :returns: the curves, empty when there is no solution.
         :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form.
         :raises ValueError: when the target is not a finite rigid transform.
@@ -508,8 +509,16 @@ class Manipulator:
         axis = read_axis(free_axis)
         if resolution is not None and not 0.0 < resolution < float('inf'):
             raise InvalidOption(f'resolution must be a positive number, not {resolution!r}.')
-        target = repair_target(read_target(T_target), self.policy.rigid)
-        return self._self_motion_tracer(axis).motions(target, resolution)
+        tracer, target = self._self_motion_tracer(axis), read_target(T_target)
+        found = tracer.motions(target, resolution) if tracer.is_fast else None
+        if found is None:
+            target = repair_target(target, self.policy.rigid)
+            found = tracer.motions(target, resolution)
+        if found is None:
+            raise InvalidTarget(
+                f'T_target is no rigid transform: {target.tolist()}', target=target
+            )
+        return found
 
     def _self_motion_tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
         """Return what finds the self-motions, made at the first call for a free axis."""

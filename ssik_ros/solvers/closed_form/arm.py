@@ -419,6 +419,15 @@ class AnalyticArm:
         """Return the plan that holds a joint."""
         return make_plan(self.chain, held, parallel=self._parallel, meeting=self._meeting)
 
+    def holds(self, joint: int) -> bool:
+        """
+        Return whether the six other joints can be solved with a joint held.
+
+        :param joint: its index.
+        :raises TopologyMismatch: when they cannot.
+        """
+        return self._plan_for(joint).held == joint
+
     def _plan_for(self, held: int | None) -> AnalyticPlan:
         """Return the plan that holds a joint, made at the first call; None means the arm's own."""
         if held is None or self.plan.held < 0:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.kernels.closed_form.self_motions import segments, trace
+from ssik_ros.kernels.closed_form.self_motions import folds, segments, trace
 from ssik_ros.solvers.self_motions.curve import (
     CurveEnd,
     CurvePoint,
     EndKind,
+    JOINTS,
     Objective,
     SelfMotion,
     TracedPose,
@@ -63,21 +64,24 @@ class SelfMotions:
     def curves(self) -> tuple[SelfMotion, ...]:
         """Return the curves, parted where the held joint turns back and where they cross."""
         pieces = [piece for part in self._parts() for piece in _split(part)]
-        ends = [tuple(self._end(piece, row) for row in (0, -1)) for piece in pieces]
-        found = []
-        for index, (piece, (start, end)) in enumerate(zip(pieces, ends, strict=True)):
-            linked = [
-                other._replace(curves=self._continuing(pieces, index, row, other))
-                for row, other in ((0, start), (-1, end))
-            ]
-            own = piece.copy()
-            own[:, segments.ARC] -= own[0, segments.ARC]
-            found.append(SelfMotion(self._pose, index, own, *linked))
-        return tuple(found)
+        ends = [self._end(piece, row) for piece in pieces for row in (0, -1)]
+        linked = self._link(pieces, ends)
+        return tuple(
+            SelfMotion(self._pose, index, piece, linked[2 * index], linked[2 * index + 1])
+            for index, piece in enumerate(pieces)
+        )
 
     def _parts(self) -> list[FloatArray]:
-        """Return the knots of each curve before it is parted."""
-        return np.split(self._knots, np.cumsum(self._rows)[:-1]) if len(self._rows) else []
+        """Return the knots of each curve before it is parted, those of its folds among them."""
+        if not len(self._rows):
+            return []
+        pose, work = self._pose, np.empty(int(trace.scratch_size()))
+        parts = np.split(self._knots, np.cumsum(self._rows)[:-1])
+        out, found = np.empty((2 * int(self._rows.max()), segments.COLUMNS)), []
+        for part in parts:
+            own = pose.plan.ints, pose.reals, pose.target, JOINTS, work
+            found.append(out[: folds.insert_folds(out, part, *own)].copy())
+        return found
 
     def _end(self, knots: FloatArray, row: int) -> CurveEnd:
         """Return what stands at the first or the last knot of a curve, without what continues there."""
@@ -91,25 +95,18 @@ class SelfMotions:
             )
         return CurveEnd(EndKind.SINGULAR if kind == trace.SINGULAR else EndKind.CLOSED)
 
-    def _continuing(
-        self, pieces: list[FloatArray], index: int, row: int, end: CurveEnd
-    ) -> tuple[int, ...]:
-        """Return the indices of the curves that have an end in the same posture."""
-        if end.kind in (EndKind.LIMIT, EndKind.SINGULAR) or self._is_whole(pieces[index]):
-            return ()
-        here = pieces[index][row, :7]
-        others = []
-        for i, piece in enumerate(pieces):
-            for j in (0, -1):
-                away = self._pose.plan.chain.wrap_turns(piece[j, :7] - here)
-                if (i, j) != (index, row) and np.abs(away).max() < SAME_POSTURE:
-                    others.append(i)
-        return tuple(dict.fromkeys(others))
-
-    def _is_whole(self, piece: FloatArray) -> bool:
-        """Return whether a piece is a closed curve without folds and crossings."""
-        kinds = piece[[0, -1], segments.KIND]
-        return bool(((kinds == trace.CLOSED) | (kinds == trace.REGULAR)).all())
+    def _link(self, pieces: list[FloatArray], ends: list[CurveEnd]) -> list[CurveEnd]:
+        """Return ends, two of each piece, with the indices of the curves that have an end in the same posture."""
+        kinds = np.array([piece[row, segments.KIND] for piece in pieces for row in (0, -1)])
+        joined = np.flatnonzero((kinds == trace.FOLD) | (kinds == trace.CROSSING))
+        places = np.array([piece[row, :7] for piece in pieces for row in (0, -1)])[joined]
+        found = list(ends)
+        for place, end in zip(places, joined.tolist(), strict=True):
+            away = np.abs(self._pose.plan.chain.wrap_turns(places - place)).max(axis=1)
+            others = joined[(away < SAME_POSTURE) & (joined != end)] // 2
+            curves = tuple(dict.fromkeys(others.tolist()))
+            found[end] = found[end]._replace(curves=curves)
+        return found
 
     def __len__(self) -> int:
         """Return the number of curves."""
@@ -164,11 +161,13 @@ def _split(knots: FloatArray) -> list[FloatArray]:
     if not len(inner):
         return [knots]
     bounds = [0, *inner.tolist(), len(knots) - 1]
-    pieces = [knots[a : b + 1] for a, b in itertools.pairwise(bounds)]
+    pieces = [knots[a : b + 1].copy() for a, b in itertools.pairwise(bounds)]
+    for piece in pieces:
+        piece[:, segments.ARC] -= piece[0, segments.ARC]
     if trace.CLOSED not in (kinds[0], kinds[-1]):
         return pieces
-    first, last = pieces[0].copy(), pieces.pop().copy()
+    first, last = pieces[0], pieces.pop()
     first[:, :7] += np.round((last[-1, :7] - first[0, :7]) / (2.0 * np.pi)) * 2.0 * np.pi
-    first[:, segments.ARC] += last[-1, segments.ARC] - first[0, segments.ARC]
+    first[:, segments.ARC] += last[-1, segments.ARC]
     pieces[0] = np.vstack([last[:-1], first])
     return pieces

@@ -1,31 +1,33 @@
 """Self-motions of one arm: postures on every curve by its closed form, then the curves through them."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import TopologyMismatch
-from ssik_ros.kernels.closed_form.self_motions import segments, trace
+from ssik_ros.kernels.closed_form.branches import held_search
+from ssik_ros.kernels.closed_form.self_motions import inside, pose_motions, segments, trace
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.arm import AnalyticArm, BranchRequest, PLAIN
+from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 
+NOT_EXACT = 'the arm is not exactly of its class, so that its branches are those of Newton from a nearby arm'
 FIRST_KNOTS = 2048
 """Knots for which there is room at first."""
-LEAST_VALUES = 16
-"""Values of the held joint at which all branches are looked for, at least."""
-SHARES = 16
-"""The default resolution is the range of the held joint over this."""
+WIDER = 0.5
+"""By how much limits are widened for curves of which short stretches are inside [rad], or as a share of shorter ranges."""
+SECOND = (2, 4)
+"""Joints of which one is held, too, where the arm is not exactly of a class with a closed form."""
+SHARES, MORE_SHARES, MOST_SHARES = 16, 32, 1024
+"""The default resolution is the range of the held joint over the first number, or over the second one where arcs between two
+values of the joint are not looked for; the finest one is the range over the third."""
 
 
-class CurveArrays(NamedTuple):
-    """Room for the curves of one pose; later ones reuse it."""
-
-    knots: FloatArray
-    work: FloatArray
+Traced = tuple[TracedPose, FloatArray, IntArray]
+"""What the curves of a pose share, their knots, and how many knots each has."""
 
 
 class SelfMotionTracer:
@@ -45,54 +47,184 @@ class SelfMotionTracer:
                 f'This arm has {arm.plan.size}.'
             )
         self._arm, self._dof = arm, dof
-        self._pool: list[CurveArrays] = []
+        self._shares = SHARES if arm.has_arcs(PLAIN) else MORE_SHARES
+        self._second = self._find_second()
+        self._prepared: dict[tuple[int | None, int | None], Prepared] = {}
+        self._pool: list[PoseArrays] = []
 
-    def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions:
+    @property
+    def is_fast(self) -> bool:
+        """Return whether one kernel call finds the curves of a pose, which then need not be made rigid before."""
+        return self._second is None
+
+    def motions(self, pose: FloatArray, resolution: float | None = None) -> SelfMotions | None:
         """
-        Return the self-motions of a pose.
+        Return the self-motions of a pose, None where it is no rigid transform.
 
-        :param pose: (4, 4) a rigid transform: of the tip in the base.
+        :param pose: (4, 4) of the tip in the base.
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]; None for the
-            sixteenth part of its range.
+            arm's own, see :attr:`SelfMotions.resolution`.
         """
-        arm, plan = self._arm, self._arm.plan
-        low, high = arm.held_range(plan.held, PLAIN)
-        values = SHARES if resolution is None else math.ceil((high - low) / resolution)
-        request = BranchRequest(samples=max(values, LEAST_VALUES))
-        found = arm.branches_refined(pose, request)
-        seeds = np.empty((0, 7)) if found is None else found.q
-        prepared = arm.prepare(request, pose)
-        own = TracedPose(
-            plan,
-            self._dof,
-            prepared.reals,
-            pose_numbers(pose),
-            arm.accepted(None),
-            arm.chain.lower,
-            arm.chain.upper,
-        )
-        knots, rows = self._trace(own, np.ascontiguousarray(seeds))
-        step = (high - low) / max(values, LEAST_VALUES)
-        why = '' if plan.drift == 0.0 else 'the arm is not exactly of its class'
+        low, high = self._range(pose)
+        shares = self._shares if resolution is None else math.ceil((high - low) / resolution)
+        shares = min(max(shares, SHARES), MOST_SHARES)
+        request = BranchRequest(samples=shares)
+        found = self._find(pose, request) if self.is_fast else None
+        if found is None:
+            found = self._find_slowly(pose, request)
+        if found is None:
+            return None
+        own, knots, rows = found
+        step = (high - low) / shares
+        why = '' if own.plan.drift == 0.0 else NOT_EXACT
         return SelfMotions(own, knots, rows, step, why)
+
+    def _range(self, pose: FloatArray) -> tuple[float, float]:
+        """Return the range over which the held joint is looked at [rad or m]."""
+        held = self._arm.plan.held
+        if self._arm.is_slide(held):
+            values = self._arm.prepare(PLAIN, pose).samples
+            step = values[1] - values[0]
+            return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
+        return self._arm.held_range(held, PLAIN)
+
+    def _find(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
+        """Return pose, knots and rows by one kernel call; None where it meets nothing."""
+        prepared = self._prepare(request)
+        arrays = self._pool.pop() if self._pool else PoseArrays(prepared)
+        if len(arrays.seeds) < prepared.capacity:
+            arrays = PoseArrays(prepared)
+        while True:
+            count = arrays.find(prepared, pose)
+            if count != pose_motions.NO_ROOM:
+                break
+            arrays.enlarge()
+        own = self._own(arrays.target.copy(), prepared.reals)
+        rows = arrays.heads[: max(count, 0), trace.ROWS].copy()
+        knots = arrays.knots[: int(rows.sum())].copy()
+        self._pool.append(arrays)
+        is_settled = count > 0 or count == pose_motions.TOO_FAR
+        return (own, knots, rows) if is_settled else None
+
+    def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
+        """Return pose, knots and rows by postures from a search for branches; None where the pose is no rigid transform."""
+        reals = self._arm.prepare(request, pose).reals
+        own = self._own(pose_numbers(pose), reals)
+        search = self._seeds if self._arm.has_arcs(request) else self._wide_seeds
+        seeds = search(own, pose, request)
+        return None if seeds is None else (own, *self._trace(own, np.ascontiguousarray(seeds)))
+
+    def _own(self, target: FloatArray, reals: FloatArray) -> TracedPose:
+        """Return what the curves of a pose share."""
+        arm, chain = self._arm, self._arm.chain
+        limits = chain.lower, chain.upper
+        return TracedPose(arm.plan, self._dof, reals, target, arm.accepted(None), *limits)
+
+    def _prepare(self, request: BranchRequest) -> Prepared:
+        """Return a request without a pose as arrays, the same ones for the same request."""
+        key = (request.held, request.samples)
+        if key not in self._prepared:
+            self._prepared[key] = self._arm.prepare_arcs(request)
+        prepared = self._prepared[key]
+        # The search writes how many values it has tried.
+        return prepared._replace(samples=prepared.samples.copy())
+
+    def _seeds(
+        self, own: TracedPose, pose: FloatArray, request: BranchRequest
+    ) -> FloatArray | None:
+        """Return postures (m, 7) that reach a pose within the limits, at least one on each curve; None for no rigid pose."""
+        requests = [request]
+        if self._second is not None:
+            requests.append(request._replace(held=self._second))
+        found = [self._arm.branches_refined(pose, each) for each in requests]
+        return np.vstack([each.q for each in found if each]) if found[0] else None
+
+    def _wide_seeds(
+        self, own: TracedPose, pose: FloatArray, request: BranchRequest
+    ) -> FloatArray | None:
+        """Return the same from curves that are traced within wider limits, of which short stretches are inside."""
+        wide = WIDER * (own.upper - own.lower).clip(0.0, 1.0)
+        request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
+        seeds = self._seeds(own, pose, request)
+        if seeds is None:
+            return None
+        reals = self._arm.prepare(request, pose).reals
+        knots, rows = self._trace(own._replace(reals=reals), np.ascontiguousarray(seeds))
+        found, work = [np.empty((0, 7))], np.empty(inside.scratch_size())
+        for part in np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else ():
+            out = np.empty((inside.MARKS * len(part), 7))
+            where = own.plan.ints, own.reals, own.target, JOINTS, work
+            found.append(out[: inside.write_inside(out, part, *where)])
+        return np.vstack(found)
+
+    def _find_second(self) -> int | None:
+        """
+        Return another joint to hold, None where one suffices.
+
+        Where an elbow is nearly straight the arm turns between shoulder and wrist while the joints at its ends hardly move.
+        """
+        if self._arm.plan.drift == 0.0 and self._arm.has_arcs(PLAIN):
+            return None
+        for joint in SECOND:
+            try:
+                if joint != self._arm.plan.held and self._arm.holds(joint):
+                    return joint
+            except TopologyMismatch:
+                continue
+        return None
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the knots of the curves through postures, and how many knots each curve has."""
-        arrays = self._pool.pop() if self._pool else _make_arrays(FIRST_KNOTS)
+        size, work = FIRST_KNOTS, np.empty(trace.scratch_size())
+        heads = np.empty((len(seeds), 2), dtype=np.int64)
         while True:
-            heads = np.empty((len(seeds), 2), dtype=np.int64)
+            knots = np.empty((size, segments.COLUMNS))
             is_done = np.zeros(len(seeds), dtype=np.int64)
-            where = own.target, seeds, is_done, JOINTS, arrays.work
-            count = trace.trace(arrays.knots, heads, own.plan.ints, own.reals, *where)
+            where = own.target, seeds, is_done, JOINTS, work
+            count = trace.trace(knots, heads, own.plan.ints, own.reals, *where)
             if count >= 0:
                 break
-            arrays = _make_arrays(2 * len(arrays.knots))
+            size *= 2
         rows = heads[:count, trace.ROWS].copy()
-        knots = arrays.knots[: int(rows.sum())].copy()
-        self._pool.append(arrays)
-        return knots, rows
+        return knots[: int(rows.sum())].copy(), rows
 
 
-def _make_arrays(count: int) -> CurveArrays:
-    """Return room for so many knots."""
-    return CurveArrays(np.empty((count, segments.COLUMNS)), np.empty(trace.scratch_size()))
+class PoseArrays:
+    """Results and scratch for the curves of one pose; later poses reuse them, two at a time never share them."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        """
+        Allocate.
+
+        :param prepared: a request on arcs.
+        """
+        capacity, size = prepared.capacity, len(prepared.seed)
+        self._branches = BranchArrays(size, capacity)
+        self._wanted = int(prepared.samples[held_search.WANTED])
+        self.seeds = np.empty((capacity, size))
+        self.heads = np.empty((capacity, 2), dtype=np.int64)
+        self.target = np.empty(12)
+        self.knots = np.empty((FIRST_KNOTS, segments.COLUMNS))
+        self._is_done = np.empty(capacity, dtype=np.int64)
+        self._work = np.empty(trace.scratch_size())
+
+    def find(self, prepared: Prepared, pose: FloatArray) -> int:
+        """
+        Write the curves of a pose; return how many there are, or why that is not known.
+
+        :param prepared: a request on arcs, for no more branches than there is room for.
+        :param pose: (4, 4).
+        """
+        branches, wanted = self._branches, int(prepared.samples[held_search.WANTED])
+        own = branches.arc_arrays(wanted)
+        count: int = pose_motions.find(
+            *(self.knots, self.heads, self.target, self.seeds, self._is_done, JOINTS),
+            *(self._work, branches.counters, prepared.ints, prepared.reals, prepared.samples),
+            *(pose, prepared.seed, prepared.options, branches.work),
+            *(own.places, own.stack, own.scratch),
+        )
+        return count
+
+    def enlarge(self) -> None:
+        """Make room for twice as many knots."""
+        self.knots = np.empty((2 * len(self.knots), segments.COLUMNS))

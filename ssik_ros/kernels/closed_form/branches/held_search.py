@@ -6,6 +6,7 @@ range, then what :mod:`ssik_ros.kernels.closed_form.branches.arcs` finds between
 """
 
 import math
+from typing import NamedTuple
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches as hb, search as common
@@ -23,6 +24,14 @@ DRIFT = 0.05
 """How far a chain is from its class, over the residual of candidates from which Newton may start."""
 SAME_VALUE = 1e-9
 """Values nearer to the seed's than this are its own [rad]."""
+
+
+class Collected(NamedTuple):
+    """What :func:`collect` returns."""
+
+    tried: int
+    seeds: int
+    outside: int
 
 
 @inline_kernel
@@ -127,14 +136,56 @@ def search(
     if common.is_refused(run):
         spread[TRIED] = 0.0
         return 0
-    n, capacity, wanted = ints[common.N], out.shape[0], int(spread[WANTED])
-    last, own = last_scanned(wanted), hb.scratch_size(n)
-    values, ranges = vector(scratch, hb.VALUES, LANES), vector(scratch, own, hb.ranges_size(n))
-    own += hb.ranges_size(n)
-    fill = vector(scratch, own, fill_size(wanted))
-    pending = vector(scratch, own + fill_size(wanted), hb.waiting_size(n, capacity))
+    n, wanted = ints[common.N], int(spread[WANTED])
+    found = collect(run, spread, places, stack, scratch)
+    ranges, fill, pending = open_scratch(n, wanted, out.shape[0], scratch)
+    values, beside = vector(scratch, hb.VALUES, LANES), arcs.places_needed(last_scanned(wanted))
+    added = _choose_more(fill, places, n, wanted, int(pending[0]) - found.outside)
+    for first in range(0, added, LANES):
+        count = min(LANES, added - first)
+        for i in range(count):
+            values[i] = fill[first + i]
+        write_places(run, places, beside, count, ranges, scratch)
+        for i in range(count):
+            hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
+    spread[TRIED] = found.tried + added
+    _certify(run, pending, found.seeds, scratch)
+    return common.finish(out, run)
+
+
+@inline_kernel
+def open_scratch(n, wanted, capacity, scratch):
+    """
+    Return the ranges of the joints, values to add, and candidates that wait for certification.
+
+    :param n, wanted, capacity: as for :func:`scratch_size`.
+    :param scratch: of the search.
+    """
+    own = hb.scratch_size(n)
+    after = own + hb.ranges_size(n)
+    return (
+        vector(scratch, own, hb.ranges_size(n)),
+        vector(scratch, after, fill_size(wanted)),
+        vector(scratch, after + fill_size(wanted), hb.waiting_size(n, capacity)),
+    )
+
+
+@kernel
+def collect(run, spread, places, stack, scratch):
+    """
+    Let candidates wait for certification: all within limits at the scanned values, and at least one on every arc.
+
+    :param run: of the search, after its ``begin``.
+    :param spread, places, stack, scratch: as for :func:`search`.
+    :returns: how many values were tried, how many of the candidates are at the seed's value, and how many of these outside
+        the limits.
+    """
+    n, wanted, options, seed = run.ints[common.N], int(spread[WANTED]), run.options, run.seed
+    last, ints = last_scanned(wanted), run.ints
+    values = vector(scratch, hb.VALUES, LANES)
+    ranges, _, pending = open_scratch(n, wanted, run.capacity, scratch)
     pending[0] = 0.0
-    hb.prepare(ranges, ints, reals, vector(work, 0, 12), scratch)
+    hb.prepare(ranges, ints, run.reals, vector(run.work, 0, 12), scratch)
     seeded = _start(
         spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
@@ -167,17 +218,7 @@ def search(
         write_places(run, places, free, count * parts, ranges, scratch)
         size = arcs.take_in(places, ranges, n, pending, stack, size, count, parts, free)
         free += count * parts
-    added = _choose_more(fill, places, n, wanted, int(pending[0]) - outside)
-    for first in range(0, added, LANES):
-        count = min(LANES, added - first)
-        for i in range(count):
-            values[i] = fill[first + i]
-        write_places(run, places, beside, count, ranges, scratch)
-        for i in range(count):
-            hb.keep_place(places, beside + i, hb.INSIDE, ranges, pending, n)
-    spread[TRIED] = free + added
-    _certify(run, pending, seeds, scratch)
-    return common.finish(out, run)
+    return Collected(free, seeds, outside)
 
 
 @inline_kernel

@@ -41,6 +41,8 @@ N = 7
 STEP, TANGENT = N, N + 1
 """Columns of the equations behind the matrix: right side and then the step; unit vector and then the tangent."""
 COLUMNS = N + 2
+MISS, PIVOT = 0, 1
+"""Numbers of the facts."""
 SINGULAR = 1e-12
 """Pivot, relative to the largest entry, below which the equations count as singular."""
 LONGEST = 0.3
@@ -50,6 +52,9 @@ EXACT = 1e-7
 EXACT_STEPS = 8
 ALONG = 1e-11
 """Size of the tangent before it is made a unit vector, from which on it is none."""
+
+CLEAR = 0.02
+"""Part of a joint in the tangent from which on the joint's equation serves to find it."""
 
 LOWER, UPPER = 6 * N + 24, 7 * N + 24
 """Limits in the real numbers of a plan."""
@@ -78,14 +83,14 @@ class Curve(NamedTuple):
     """(7,) out."""
     free: np.ndarray
     """(7,) indices of all joints."""
-    step: FloatArray
-    """(1,) length of the first step of the last correction."""
+    facts: FloatArray
+    """(2,) out: length of the first step of the last correction, least pivot of its last elimination."""
 
 
 @inline_kernel
 def scratch_size():
     """Return how many numbers :func:`open_curve` needs."""
-    return 2 * N + 6 * N + 12 + N * COLUMNS + 2 * N + 1
+    return 2 * N + 6 * N + 12 + N * COLUMNS + 2 * N + 2
 
 
 @kernel
@@ -129,18 +134,18 @@ def open_curve(ints, reals, target, free, work):
         vector(work, own + 6 * N + 12 + N * COLUMNS, N),
         vector(work, own + 7 * N + 12 + N * COLUMNS, N),
         free,
-        vector(work, own + 8 * N + 12 + N * COLUMNS, 1),
+        vector(work, own + 8 * N + 12 + N * COLUMNS, 2),
     )
 
 
 @kernel
 def _eliminate(system):
     """
-    Solve seven equations in place for two right sides; return the determinant, 0 where they count as singular.
+    Solve seven equations in place for two right sides; return the determinant and the least pivot, 0 if singular.
 
     :param system: (7, 9).
     """
-    largest, determinant = 0.0, 1.0
+    largest, determinant, least = 0.0, 1.0, math.inf
     for i in range(N):
         for j in range(N):
             largest = max(largest, abs(system[i, j]))
@@ -152,7 +157,8 @@ def _eliminate(system):
         pivot = system[best, k]
         determinant *= pivot
         if not abs(pivot) > SINGULAR * largest:
-            return 0.0
+            return 0.0, 0.0
+        least = min(least, abs(pivot))
         if best != k:
             determinant = -determinant
             for j in range(k, COLUMNS):
@@ -169,7 +175,7 @@ def _eliminate(system):
             for j in range(k + 1, N):
                 total -= system[k, j] * system[j, c]
             system[k, c] = total * inverse
-    return determinant
+    return determinant, least
 
 
 @kernel
@@ -189,7 +195,7 @@ def solve_there(c, q, aim):
         c.system[k, TANGENT] = 0.0
         left -= c.row[k] * q[k]
     c.system[6, STEP], c.system[6, TANGENT] = left, 1.0
-    determinant = _eliminate(c.system)
+    determinant, c.facts[PIVOT] = _eliminate(c.system)
     if determinant == 0.0:
         return 0.0
     size = 0.0
@@ -219,7 +225,7 @@ def correct(c, q, aim, last, most):
             size += c.system[k, STEP] ** 2
         size = math.sqrt(size)
         if count == 0:
-            c.step[0] = size
+            c.facts[MISS] = size
         if determinant == 0.0 or not size <= LONGEST:
             return 0.0
         for k in range(N):
@@ -270,7 +276,7 @@ def write_first_tangent(c, q):
         determinant = abs(solve_there(c, q, q[joint]))
         if determinant > largest:
             best, largest = joint, determinant
-        if determinant > 0.0 and abs(c.tangent[joint]) > 0.3:
+        if determinant > 0.0 and abs(c.tangent[joint]) > CLEAR:
             return True
     if best < 0:
         return False

@@ -35,6 +35,8 @@ from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 
 BESIDE = 1e-5
 """How far a posture of a curve may be beyond a limit where the cubic has missed the joint's peak [rad or m]."""
+LEAST_PART = 1e-3
+"""Part of a joint in the tangent from which on it can be put on its limit."""
 LOOKS = 40
 ARRIVED = 1e-13
 """Width of a bracket around the nearest posture [rad], relative to the segment."""
@@ -114,10 +116,14 @@ def _read_share(c, q, knots, row, width, share):
         if low - BESIDE <= q[k] < low or high < q[k] <= high + BESIDE:
             limit = low if q[k] < low else high
             q[k] = limit
-            if abs(c.tangent[k]) > 1e-3:
+            along = c.tangent[k]
+            if abs(along) > LEAST_PART:
                 cp.fix_joint(c, k)
                 cp.correct_exactly(c, q, limit)
                 q[k] = limit
+                for j in range(N):
+                    # With that row the joint's part is positive.
+                    c.tangent[j] = c.tangent[j] if along > 0.0 else -c.tangent[j]
 
 
 @kernel
@@ -217,12 +223,18 @@ def _true_rate(c, q, knots, row, width, share, aim, count):
 @kernel
 def _refine(c, q, knots, row, width, share, aim, count):
     """Write the posture nearest to another one around a share of a segment, and return its share."""
-    low, high = max(0.0, share - 0.02), min(1.0, share + 0.02)
-    f_low = _true_rate(c, q, knots, row, width, low, aim, count)
-    f_high = _true_rate(c, q, knots, row, width, high, aim, count)
+    half, f_low, f_high, low, high = 0.02, 1.0, -1.0, share, share
+    while half < 2.0 and (f_low >= 0.0 or f_high <= 0.0):
+        # The cubic may be that far from the curve.
+        if f_low >= 0.0:
+            low = max(0.0, share - half)
+            f_low = _true_rate(c, q, knots, row, width, low, aim, count)
+        if f_high <= 0.0:
+            high = min(1.0, share + half)
+            f_high = _true_rate(c, q, knots, row, width, high, aim, count)
+        half *= 4.0
     if f_low >= 0.0 or f_high <= 0.0:
         share = low if f_low >= 0.0 else high
-        # Beyond what was looked at only where the segment ends, or the cubic is that far from the curve.
         _true_rate(c, q, knots, row, width, share, aim, count)
         return share
     for look in range(LOOKS):

@@ -10,9 +10,9 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 
-TANGENT, ARC, KIND = N, 2 * N, 2 * N + 1
-"""Columns of a knot behind its joints."""
-COLUMNS = 2 * N + 2
+TANGENT, ARC, KIND, ROOM = N, 2 * N, 2 * N + 1, 2 * N + 2
+"""Columns of a knot behind its joints. ROOM: least pivot, a measure of how far other curves are."""
+COLUMNS = 2 * N + 3
 HALVINGS = 40
 LEAST_RISE = 1e-3
 """A joint that comes nearer to its limit than this between two knots is looked at there [rad or m]."""
@@ -157,7 +157,10 @@ def share_of(knots, a, b, q, lower, reach_aside):
     along = square = own = 0.0
     for k in range(N):
         step = knots[b, k] - knots[a, k]
-        away = wrapped(q[k] - knots[a, k] - 0.5 * step, lower[k]) + 0.5 * step
+        aside = wrapped(q[k] - knots[a, k] - 0.5 * step, lower[k])
+        if abs(aside) > 0.6 * abs(step) + reach_aside:
+            return -1.0
+        away = aside + 0.5 * step
         along += step * away
         square += step * step
         own += away * away

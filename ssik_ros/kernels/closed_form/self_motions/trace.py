@@ -8,8 +8,7 @@ Given postures that reach a pose, at least one on every curve: follow each curve
 Solutions
 ---------
 Curves as knots, near enough to each other for cubics between them. A curve ends where a joint reaches its limit, where it
-comes back to its beginning, or where no direction is left. Folds, where the held joint turns back, and places where another
-curve crosses are knots of their own.
+comes back to its beginning, or where no direction is left. Places where another curve crosses are knots of their own.
 
 Method
 ------
@@ -17,10 +16,9 @@ Method
    across it. The first Newton step says how much the prediction missed by, and with that how long the next step may be.
 2. Between two knots each joint is a cubic. Where it passes a limit, that joint is put on its limit and the six others are
    solved for. A joint that peaks near its limit gets a knot at its peak.
-3. Where the held joint's part of the tangent changes its sign there is a fold, where the determinant of
-   [J; tangent] does, another curve crosses.
-4. The given postures that a segment passes are crossed off. Whether one lies on the curve is decided by the exact
-   point that has the same place along the chord.
+3. Where the determinant of [J; tangent] changes its sign within a short step, another curve crosses.
+4. The given postures that a segment passes are crossed off. Whether one lies on the curve is decided by the least pivot of
+   [J; tangent], which says how far other curves are, or by the exact point that has the same place along the chord.
 
 Degeneracies
 ------------
@@ -55,25 +53,28 @@ FULL = -1.0
 FIRST_ROW, ROWS = 0, 1
 """Columns of the heads: first knot of a curve, and how many it has."""
 
-FIRST, LONGEST, SHORTEST = 0.15, 0.5, 1e-6
+FIRST, LONGEST, SHORTEST = 0.5, 1.3, 1e-6
 """Lengths of steps [rad]."""
-GOOD_MISS, LARGEST_MISS = 0.02, 0.08
+GOOD_MISS, LARGEST_MISS = 0.05, 0.2
 """Distance of the prediction from the curve that is aimed at, and above which a step is repeated [rad]."""
-LEAST_COSINE = 0.8
+LEAST_COSINE = 0.7
 """Of the angle between two tangents."""
 NEAR_ENOUGH = 2e-3
 """Last Newton step of a knot [rad]: its square is left."""
 STEPS = 4
+CROSSES = 1e-4
+"""Step within which the determinant has to change its sign where curves cross: wider gaps are none [rad]."""
 ON_CHORD = 1e-4
 """Distance from the cubic below which a posture lies on the curve [rad]."""
+SHARE_OF_PIVOT = 0.1
+"""The same, as a share of the least pivot: other curves are farther away than that."""
 SAME = 1e-5
 """Distance of a posture from the exact point beside it below which it lies on the curve [rad]."""
 OUTSIDE = 1e-9
 """How far a joint may be beyond its limit by rounding [rad or m]."""
-LOOKS = 12
-"""Steps towards a fold or a crossing."""
-AT_FOLD = 1e-9
-MOST_STEPS = 20000
+LOOKS = 20
+"""Halvings towards a crossing."""
+MOST_STEPS = 5000
 """Knots of one curve at most."""
 
 
@@ -139,7 +140,7 @@ def _trace_one(run, seed, first):
     run.is_done[seed] = 1
     for k in range(N):
         knots[first, k] = run.seeds[seed, k]
-    knots[first, ARC], knots[first, KIND] = 0.0, REGULAR
+    knots[first, ARC], knots[first, KIND], knots[first, segments.ROOM] = 0.0, REGULAR, 0.0
     if not cp.write_first_tangent(c, knots[first]):
         for k in range(N):
             knots[first, TANGENT + k] = 0.0
@@ -147,6 +148,7 @@ def _trace_one(run, seed, first):
         return 1
     for k in range(N):
         knots[first, TANGENT + k] = -c.tangent[k]
+    knots[first, segments.ROOM] = c.facts[cp.PIVOT]
     last, kind = _follow(run, first)
     if kind == FULL:
         return -1
@@ -189,7 +191,11 @@ def _follow(run, first):
                 knots[row, KIND] = SINGULAR
                 return row, SINGULAR
             continue
-        miss, new = c.step[0], row + 1
+        if before * determinant < 0.0 and step > CROSSES:
+            # Most likely a step across a narrow gap onto another curve.
+            step *= 0.25
+            continue
+        miss, new = c.facts[cp.MISS], row + 1
         width = segments.length_of(knots, row, new)
         kind, share = _meet_limit(run, row, width)
         if kind == REGULAR and share > 0.0:
@@ -198,7 +204,7 @@ def _follow(run, first):
         if kind != REGULAR:
             width = segments.length_of(knots, row, new)
         knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, REGULAR
-        last = _insert_turns(run, row, before * determinant < 0.0)
+        last = _insert_crossing(run, row) if before * determinant < 0.0 else new
         before = determinant
         _cross_off(run, row, last)
         if kind == REGULAR and row > first and _is_closed(run, row, last, first):
@@ -210,7 +216,8 @@ def _follow(run, first):
         gain = GOOD_MISS / max(miss, 1e-9)
         step *= min(2.0, max(0.4, gain**0.4))
         step = min(step, LONGEST)
-    return row, FULL
+    knots[row, KIND] = SINGULAR
+    return row, SINGULAR
 
 
 @kernel
@@ -228,11 +235,12 @@ def _take_step(run, row, first, step):
         knots[row + 1, k] = knots[row, k] + step * knots[row, TANGENT + k] + turn
         aim += c.row[k] * knots[row + 1, k]
     determinant = cp.correct(c, knots[row + 1], aim, NEAR_ENOUGH, STEPS)
-    if determinant == 0.0 or not c.step[0] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
+    if determinant == 0.0 or not c.facts[cp.MISS] <= max(min(LARGEST_MISS, 0.3 * step), 1e-7):
         return 0.0
     cosine = 0.0
     for k in range(N):
         knots[row + 1, TANGENT + k] = c.tangent[k]
+        knots[row + 1, segments.ROOM] = c.facts[cp.PIVOT]
         cosine += c.tangent[k] * knots[row, TANGENT + k]
     return determinant if cosine >= LEAST_COSINE else 0.0
 
@@ -297,54 +305,37 @@ def _first_beyond(run, row, width, end):
 
 
 @kernel
-def _insert_turns(run, row, is_crossed):
-    """Write knots where the held joint turns back, or another curve crosses, between a row and the next; return the last row."""
-    knots, held = run.knots, run.curve.held
-    if is_crossed:
-        return _insert(run, row, CROSSING)
-    if knots[row, TANGENT + held] * knots[row + 1, TANGENT + held] < 0.0:
-        return _insert(run, row, FOLD)
-    return row + 1
-
-
-@kernel
-def _insert(run, row, kind):
-    """Write a knot between a row and the next where a test changes its sign; return the last row."""
-    knots, c = run.knots, run.curve
+def _insert_crossing(run, row):
+    """Write a knot between a row and the next where the determinant changes its sign; return the last row."""
+    knots = run.knots
     width = knots[row + 1, ARC] - knots[row, ARC]
     low, high = 0.0, 1.0
-    f_low, f_high = _turn_test(run, row, width, 0.0, kind), _turn_test(run, row, width, 1.0, kind)
-    share = 0.5
-    for look in range(LOOKS):
-        share = low + (high - low) * 0.5
-        if look % 3 != 2 and f_low * f_high < 0.0 and kind == FOLD:
-            share = low + (high - low) * f_low / (f_low - f_high)
-        f = _turn_test(run, row, width, share, kind)
-        if f * f_low > 0.0:
-            low, f_low = share, f
+    first = _determinant_at(run, row, width, 0.0)
+    for _ in range(LOOKS):
+        middle = 0.5 * (low + high)
+        if _determinant_at(run, row, width, middle) * first > 0.0:
+            low = middle
         else:
-            high, f_high = share, f
-        if abs(f) < AT_FOLD and kind == FOLD:
-            break
-    _turn_test(run, row, width, share, kind)
+            high = middle
     for column in range(segments.COLUMNS):
         knots[row + 2, column] = knots[row + 1, column]
+    middle = 0.5 * (low + high)
+    segments.write_point(knots[row + 1], knots, row, row + 2, width, middle)
+    segments.write_slope(run.q, knots, row, row + 2, width, middle)
     for k in range(N):
-        knots[row + 1, k], knots[row + 1, TANGENT + k] = run.q[k], c.tangent[k]
-    knots[row + 1, KIND] = kind
-    knots[row + 1, ARC] = knots[row, ARC] + segments.length_of(knots, row, row + 1)
-    knots[row + 2, ARC] = knots[row + 1, ARC] + segments.length_of(knots, row + 1, row + 2)
+        knots[row + 1, TANGENT + k] = run.q[k]
+    knots[row + 1, ARC] = knots[row, ARC] + middle * width
+    knots[row + 1, KIND], knots[row + 1, segments.ROOM] = CROSSING, 0.0
     return row + 2
 
 
 @kernel
-def _turn_test(run, row, width, share, kind):
-    """Return the test of a fold or a crossing at a share of a segment, whose point and tangent are left in the scratch."""
+def _determinant_at(run, row, width, share):
+    """Return the determinant of [J; tangent] at a share of a segment."""
     c = run.curve
     segments.write_point(run.q, run.knots, row, row + 1, width, share)
     segments.write_slope(c.row, run.knots, row, row + 1, width, share)
-    determinant = cp.correct_exactly(c, run.q, cp.dot(c.row, run.q))
-    return c.tangent[c.held] if kind == FOLD else determinant
+    return cp.solve_there(c, run.q, cp.dot(c.row, run.q))
 
 
 @kernel
@@ -370,7 +361,8 @@ def _lies_on(run, a, b, q, width):
     share = segments.share_of(knots, a, b, q, c.lower, 0.15 * width + SAME)
     if share == -1.0:
         return False
-    if _gap(run, a, b, q, width, share) <= ON_CHORD:
+    clear = SHARE_OF_PIVOT * min(knots[a, segments.ROOM], knots[b, segments.ROOM])
+    if _gap(run, a, b, q, width, share) <= max(ON_CHORD, clear):
         return True
     segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))
     aim = 0.0

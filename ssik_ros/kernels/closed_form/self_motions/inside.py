@@ -1,0 +1,160 @@
+"""
+Where curves that were traced within wider limits are within the narrower ones.
+
+Problem
+-------
+Postures at some values of a joint miss short curves. Curves traced within wider limits are longer; some of their stretches lie
+within the limits.
+
+Solutions
+---------
+One posture on every such stretch, at least one on each segment that has any.
+
+Method
+------
+1. Of each segment, the shares at which a joint's cubic passes a limit, or turns back.
+2. Between two neighbours of these nothing changes: the middle says whether the stretch is inside.
+3. The middle is moved onto the curve.
+
+Degeneracies
+------------
+A stretch so short that the cubic's error decides is looked at on the curve itself: its middle may be outside, then it is left
+out.
+
+Cost
+----
+Some hundred cubics for each segment.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.closed_form.self_motions.segments import ARC
+
+PIECES = 8
+"""Parts of a segment in which a joint passes a limit once."""
+MARKS = 2 + N * (2 * PIECES + 2)
+ROUNDING = 1e-9
+
+
+@inline_kernel
+def scratch_size():
+    """Return how many numbers of scratch :func:`write_inside` needs."""
+    return cp.scratch_size() + 2 * N + MARKS
+
+
+@kernel
+def write_inside(out, knots, ints, reals, target, free, work):
+    """
+    Write a posture on every stretch of one curve within the limits; return how many, at most as many as there is room for.
+
+    :param out: (m, 7) out.
+    :param knots: (k, segments.COLUMNS) of one curve.
+    :param ints, reals: the plan of seven joints with the limits.
+    :param target: (12,) T.
+    :param free: (7,) integers, 0 to 6.
+    :param work: (scratch_size(),).
+    """
+    cp.write_limits(work, ints, reals)
+    c = cp.open_curve(ints, reals, target, free, work)
+    q, shift = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, N)
+    marks = vector(work, cp.scratch_size() + 2 * N, MARKS)
+    count = 0
+    for row in range(knots.shape[0] - 1):
+        _write_shifts(c, shift, knots, row)
+        size = _write_marks(c, marks, shift, knots, row)
+        width = knots[row + 1, ARC] - knots[row, ARC]
+        for i in range(size - 1):
+            share = 0.5 * (marks[i] + marks[i + 1])
+            if count < out.shape[0] and _is_inside(c, q, shift, knots, row, width, share):
+                for k in range(N):
+                    out[count, k] = q[k]
+                count += 1
+    return count
+
+
+@kernel
+def _write_shifts(c, shift, knots, row):
+    """Write the turns that bring each joint of a segment next to the middle of its limits."""
+    for k in range(N):
+        shift[k] = 0.0
+        if c.lower[k] > -math.inf and not is_slide(c.slides, k):
+            middle = 0.5 * (knots[row, k] + knots[row + 1, k])
+            turns = (0.5 * (c.lower[k] + c.upper[k]) - middle) / (2.0 * math.pi)
+            shift[k] = 2.0 * math.pi * math.floor(turns + 0.5)
+
+
+@kernel
+def _write_marks(c, marks, shift, knots, row):
+    """Write, in order, the shares of a segment at which a joint passes a limit or turns back; return how many."""
+    width = knots[row + 1, ARC] - knots[row, ARC]
+    marks[0], marks[1], count = 0.0, 1.0, 2
+    for k in range(N):
+        if not c.lower[k] > -math.inf:
+            continue
+        for s in range(2):
+            side = 1.0 if s == 1 else -1.0
+            limit = (c.upper[k] if s == 1 else c.lower[k]) - shift[k]
+            turn = segments.peak(knots, row, row + 1, width, k, side)
+            if turn > 0.0:
+                count = _add(marks, count, turn)
+            before = side * (knots[row, k] - limit)
+            for piece in range(PIECES):
+                low, high = piece / PIECES, (piece + 1) / PIECES
+                if low < turn < high:
+                    high = turn
+                behind = side * (segments.joint_at(knots, row, row + 1, width, high, k) - limit)
+                if before * behind < 0.0:
+                    root = _pass_at(knots, row, width, k, limit, low, high)
+                    count = _add(marks, count, root)
+                before = side * (
+                    segments.joint_at(knots, row, row + 1, width, (piece + 1) / PIECES, k) - limit
+                )
+    return count
+
+
+@kernel
+def _add(marks, count, share):
+    """Insert a share into ordered ones if there is room; return how many there are."""
+    if count >= marks.shape[0]:
+        return count
+    place = count
+    while place > 0 and marks[place - 1] > share:
+        marks[place] = marks[place - 1]
+        place -= 1
+    marks[place] = share
+    return count + 1
+
+
+@kernel
+def _pass_at(knots, row, width, k, limit, low, high):
+    """Return the share at which a joint's cubic passes a value between two shares."""
+    first = segments.joint_at(knots, row, row + 1, width, low, k) - limit
+    for _ in range(segments.HALVINGS):
+        middle = 0.5 * (low + high)
+        if (segments.joint_at(knots, row, row + 1, width, middle, k) - limit) * first > 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@kernel
+def _is_inside(c, q, shift, knots, row, width, share):
+    """Write the posture at a share of a segment; return whether it is within the limits."""
+    segments.write_point(q, knots, row, row + 1, width, share)
+    for k in range(N):
+        value = q[k] + shift[k]
+        if not c.lower[k] - 0.01 <= value <= c.upper[k] + 0.01:
+            return False
+    segments.write_slope(c.row, knots, row, row + 1, width, share)
+    if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:
+        return False
+    for k in range(N):
+        q[k] += shift[k]
+        if not c.lower[k] - ROUNDING <= q[k] <= c.upper[k] + ROUNDING:
+            return False
+    return True

@@ -1,0 +1,72 @@
+"""
+All curves of one pose by one call, for arms exactly of a class of which eight values of a joint are solved at once.
+
+Problem
+-------
+The same as that of :mod:`trace`, without given postures.
+
+Solutions
+---------
+The curves within limits: every one that passes one of the scanned values of the held joint, and those on the arcs that are
+found between.
+
+Method
+------
+The candidates of :mod:`held_search` before their certification, which following a curve does as well.
+
+Degeneracies
+------------
+Those of :mod:`arcs` and of :mod:`trace`. Where nothing is met the caller has slower ways.
+
+Cost
+----
+About 45 us for the candidates of a pose, and 10 us for each curve.
+"""
+
+import math
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.branches import held_search, search as common
+from ssik_ros.kernels.closed_form.self_motions import trace
+from ssik_ros.kernels.closed_form.self_motions.curve_points import N
+from ssik_ros.kernels.geometry.vectors import copy
+
+NO_ROOM, NOT_RIGID, TOO_FAR = -1, -2, -3
+"""Returned in place of the number of curves; TOO_FAR: proved to be out of reach."""
+
+
+@kernel
+def find(
+    knots, heads, target, seeds, is_done, free, curve_work, counters, ints, reals, spread,
+    matrix_t, seed, options, work, places, stack, scratch,
+):  # fmt: skip
+    """
+    Write all curves of a pose; return how many there are, or why that is not known.
+
+    :param knots, heads, free: as for :func:`trace.trace`.
+    :param target: (12,) out: T, made exact.
+    :param seeds: (m, 7) scratch, with room for every candidate.
+    :param is_done: (m,) integers, scratch.
+    :param curve_work: (trace.scratch_size(),).
+    :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
+        :func:`held_search.search`; the seed is not read.
+    """
+    run = common.BranchRun(counters, ints, reals, seed, options, work, seeds.shape[0])
+    if not common.begin(run, matrix_t):
+        return NOT_RIGID
+    copy(target, common.target_of(run))
+    if common.is_refused(run):
+        return TOO_FAR
+    held_search.collect(run, spread, places, stack, scratch)
+    wanted = int(spread[held_search.WANTED])
+    ranges, _, pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)
+    count = int(pending[0])
+    for row in range(count):
+        is_done[row] = 0
+        for k in range(N):
+            value = pending[1 + row * (N + 1) + k]
+            # Its winding next to the middle of the range, which is 0 for a joint without limits.
+            turns = 0.5 * (ranges[k] - value) / math.pi
+            seeds[row, k] = value + 2.0 * math.pi * math.floor(turns + 0.5)
+    rows = seeds[:count]
+    return trace.trace(knots, heads, ints, reals, target, rows, is_done, free, curve_work)
